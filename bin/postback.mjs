@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { build, checkNode, install } from './prepare.mjs';
+
+checkNode();
+try {
+  await install();
+  await build();
+} catch (error) {
+  console.error(error.message);
+  process.exit(1);
+}
+// In this process, so that Ctrl-C and signals reach the command itself.
+await import('../dist/cli/main.js');

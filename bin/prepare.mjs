@@ -1,0 +1,176 @@
+// What every command needs before it can run: packages installed, TypeScript compiled.
+// Plain JavaScript without dependencies, because it runs before there are any.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const MINIMUM_NODE = [20, 19];
+const INSTALLED_MARK = join(root, 'node_modules', '.postback-lock');
+const BUILT_MARK = join(root, 'dist', '.postback-built');
+const LOCK_DIR = join(root, '.postback', 'prepare.lock');
+const NOT_SOURCE = new Set(['node_modules', 'dist']);
+
+/** Runs a command in the repository with this terminal's output; resolves with its exit code. */
+export function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
+    child.once('error', (error) => {
+      console.error(`${command}: ${error.message}`);
+      resolve(127);
+    });
+    child.once('exit', (code, signal) => resolve(signal ? 1 : code));
+  });
+}
+
+/** Ends the process with a clear message when this Node is older than the packages need. */
+export function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
+  console.error(`Postback needs Node.js ${MINIMUM_NODE.join('.')} or newer; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+
+/**
+ * Installs the packages when they are missing or the lock file has changed since.
+ * Nothing happens where the package was shipped without its TypeScript sources (a production image).
+ * Throws when npm fails.
+ */
+export async function install() {
+  if (!shippedWithSources() || installed()) return;
+  await alone(async () => {
+    if (installed()) return;
+    console.error('Installing packages (npm ci): the first time this takes a minute …');
+    const code = await run('npm', ['ci', '--include=dev', '--no-fund', '--no-audit']);
+    if (code !== 0) throw new Error(`npm ci ended with code ${code}; see its output above.`);
+    writeFileSync(INSTALLED_MARK, lockHash());
+  });
+}
+
+/** Compiles to dist/ when a source has changed since the last time. Throws when a type is wrong. */
+export async function build() {
+  if (!shippedWithSources() || built(fingerprint(sources()))) return;
+  await alone(async () => {
+    const files = sources();
+    const wanted = fingerprint(files);
+    if (built(wanted)) return;
+    console.error('Compiling …');
+    const code = await run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
+    if (code !== 0) throw new Error('The TypeScript compiler found errors; see its output above.');
+    removeOrphans(new Set(files));
+    writeFileSync(BUILT_MARK, wanted);
+  });
+}
+
+function shippedWithSources() {
+  return existsSync(join(root, 'tsconfig.json'));
+}
+
+function lockHash() {
+  return createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
+}
+
+function installed() {
+  if (!existsSync(join(root, 'node_modules'))) return false;
+  if (existsSync(INSTALLED_MARK)) return readFileSync(INSTALLED_MARK, 'utf8') === lockHash();
+  if (!matchesInstalledTree()) return false;
+  writeFileSync(INSTALLED_MARK, lockHash());
+  return true;
+}
+
+// A person who ran `npm install` or `npm ci` has no mark of ours, but npm's own record of the tree.
+function matchesInstalledTree() {
+  const record = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(record)) return false;
+  const { '': _root, ...wanted } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  const found = JSON.parse(readFileSync(record, 'utf8')).packages;
+  return Object.entries(wanted).every(([path, entry]) =>
+    found[path] ? found[path].version === entry.version : Boolean(entry.optional || entry.devOptional || entry.peer),
+  );
+}
+
+function sources() {
+  const found = [join(root, 'tsconfig.json')];
+  const visit = (folder) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.name.startsWith('.') || NOT_SOURCE.has(entry.name)) continue;
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) visit(path);
+      else if (entry.name.endsWith('.ts')) found.push(path);
+    }
+  };
+  visit(root);
+  return found.sort();
+}
+
+// Names, sizes and times of all sources, so that a removed file or an older checkout counts as a change too.
+function fingerprint(files) {
+  const hash = createHash('sha256').update(lockHash());
+  for (const file of files) {
+    const { mtimeMs, size } = statSync(file);
+    hash.update(`\n${relative(root, file)} ${mtimeMs} ${size}`);
+  }
+  return hash.digest('hex');
+}
+
+function built(wanted) {
+  return existsSync(BUILT_MARK) && readFileSync(BUILT_MARK, 'utf8') === wanted;
+}
+
+// The compiler leaves the output of deleted sources behind; a deleted test would go on running.
+function removeOrphans(files) {
+  const dist = join(root, 'dist');
+  for (const entry of readdirSync(dist, { recursive: true })) {
+    if (!entry.endsWith('.js')) continue;
+    if (files.has(join(root, entry.replace(/\.js$/, '.ts')))) continue;
+    rmSync(join(dist, entry));
+    rmSync(join(dist, `${entry}.map`), { force: true });
+  }
+}
+
+// Two first starts at once would write the same files: a directory is a lock, for making one is atomic.
+async function alone(work) {
+  mkdirSync(dirname(LOCK_DIR), { recursive: true });
+  for (let told = false; ; ) {
+    try {
+      mkdirSync(LOCK_DIR);
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    if (abandoned()) {
+      rmSync(LOCK_DIR, { recursive: true, force: true });
+      continue;
+    }
+    if (!told) console.error('Another start is preparing this folder; waiting for it …');
+    told = true;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  const unlock = () => rmSync(LOCK_DIR, { recursive: true, force: true });
+  process.once('exit', unlock);
+  try {
+    writeFileSync(join(LOCK_DIR, 'pid'), String(process.pid));
+    await work();
+  } finally {
+    unlock();
+    process.off('exit', unlock);
+  }
+}
+
+function abandoned() {
+  try {
+    const holder = Number(readFileSync(join(LOCK_DIR, 'pid'), 'utf8'));
+    if (!holder) return false;
+    process.kill(holder, 0);
+    return false;
+  } catch (error) {
+    if (error.code === 'ESRCH') return true;
+    // No pid yet: the holder is between its two steps, unless it died there.
+    return error.code === 'ENOENT' && existsSync(LOCK_DIR) && Date.now() - statSync(LOCK_DIR).mtimeMs > 5_000;
+  }
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// `npm test`: lint, types, the rule of imports, then the tests. `npm test -- <path>` runs those tests alone.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build, checkNode, install, root, run } from './prepare.mjs';
+
+const chosen = process.argv.slice(2).map((arg) => arg.replace(/\.ts$/, '.js'));
+const tool = (...path) => join(root, 'node_modules', ...path);
+
+async function step(title, work) {
+  console.error(`\n── ${title}`);
+  const code = await work();
+  if (code !== 0) finish({ passed: 0, failed: 1 });
+}
+
+async function compile() {
+  try {
+    await build();
+    return 0;
+  } catch (error) {
+    console.error(error.message);
+    return 1;
+  }
+}
+
+async function jest(patterns) {
+  const folder = mkdtempSync(join(tmpdir(), 'postback-test-'));
+  const report = join(folder, 'jest.json');
+  const code = await run(process.execPath, [
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+    tool('jest', 'bin', 'jest.js'),
+    '--config',
+    'jest.config.mjs',
+    '--json',
+    `--outputFile=${report}`,
+    ...patterns,
+  ]);
+  let result = { passed: 0, failed: 1 };
+  try {
+    const numbers = JSON.parse(readFileSync(report, 'utf8'));
+    // A file that could not even be loaded has no tests to count, but it failed.
+    const failed = numbers.numFailedTests + numbers.numRuntimeErrorTestSuites;
+    result = { passed: numbers.numPassedTests, failed: code === 0 ? failed : Math.max(failed, 1) };
+  } catch {
+    console.error('jest ended without a report.');
+  }
+  rmSync(folder, { recursive: true, force: true });
+  return result;
+}
+
+function finish({ passed, failed }) {
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exit(failed === 0 ? 0 : 1);
+}
+
+checkNode();
+try {
+  await install();
+} catch (error) {
+  console.error(error.message);
+  finish({ passed: 0, failed: 1 });
+}
+if (chosen.length === 0)
+  await step('lint and format', () => run(process.execPath, [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '.']));
+await step('types and build', compile);
+if (chosen.length === 0) {
+  const depcruise = tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs');
+  await step('imports', () => run(process.execPath, [depcruise, '--config', '.dependency-cruiser.cjs', 'dist']));
+}
+console.error('\n── tests');
+finish(await jest(chosen));

@@ -1,0 +1,11 @@
+/** Tests run as compiled, so that they test what ships; `npm test` compiles first. */
+export default {
+  rootDir: 'dist',
+  testMatch: ['<rootDir>/test/**/*.test.js'],
+  testEnvironment: 'node',
+  transform: {},
+  globalSetup: '<rootDir>/test/support/global-setup.js',
+  globalTeardown: '<rootDir>/test/support/global-teardown.js',
+  testTimeout: 120_000,
+  maxWorkers: 2,
+};
