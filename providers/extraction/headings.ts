@@ -1,0 +1,36 @@
+import type { ExtractedSection } from '../../domain/extraction.js';
+
+/** Gathers paragraphs under their headings, in reading order: one section from a heading to the next. */
+export class HeadingSections {
+  readonly sections: ExtractedSection[] = [];
+  /** Open headings with their level, outermost first. */
+  private open: { level: number; text: string }[] = [];
+  private lines: string[] = [];
+
+  /** @param level 1 is the outermost; a heading closes those of its level and below */
+  heading(level: number, text: string): void {
+    this.flush();
+    this.open = this.open.filter((heading) => heading.level < level);
+    this.open.push({ level, text: text.replace(/\s+/g, ' ').trim() });
+  }
+
+  paragraph(text: string): void {
+    const trimmed = text.trim();
+    if (trimmed !== '') this.lines.push(trimmed);
+  }
+
+  /** Closes the last section. A heading without text of its own is kept only as the heading of others. */
+  end(): ExtractedSection[] {
+    this.flush();
+    // A document of headings alone (an outline) still says something.
+    if (this.sections.length === 0 && this.open.length > 0)
+      this.sections.push({ text: this.open.map(({ text }) => text).join('\n'), headings: [] });
+    return this.sections;
+  }
+
+  private flush(): void {
+    const text = this.lines.join('\n\n');
+    this.lines = [];
+    if (text !== '') this.sections.push({ text, headings: this.open.map((heading) => heading.text).filter(Boolean) });
+  }
+}

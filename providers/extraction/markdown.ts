@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import type { Extraction } from '../../domain/extraction.js';
+import { HeadingSections } from './headings.js';
+import { decodeText } from './text-encoding.js';
+
+/** Markdown keeps its marks (tables, lists and code read well as they are); headings become the sections' headings. */
+export async function extractMarkdown(path: string): Promise<Extraction> {
+  const { title, body } = splitFrontMatter(decodeText(await readFile(path)));
+  const gathered = new HeadingSections();
+  let block: string[] = [];
+  let fence: string | null = null;
+  let first: string | null = null;
+  const close = () => {
+    gathered.paragraph(block.join('\n'));
+    block = [];
+  };
+  const heading = (level: number, text: string) => {
+    gathered.heading(level, text);
+    if (level === 1) first ??= text;
+  };
+  for (const line of body.split('\n')) {
+    const mark = /^\s{0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
+    if (mark && (fence === null || fence === mark)) fence = fence === null ? mark : null;
+    const atx = fence === null && /^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$/.exec(line);
+    const underline = fence === null && block.length === 1 && /^ {0,3}(=+|-{2,})\s*$/.exec(line);
+    if (atx) {
+      close();
+      heading(atx[1]!.length, plain(atx[2]!));
+    } else if (underline) {
+      heading(underline[1]!.startsWith('=') ? 1 : 2, plain(block.pop()!));
+    } else if (line.trim() === '' && fence === null) {
+      close();
+    } else {
+      block.push(line);
+    }
+  }
+  close();
+  return { title: title ?? first, sections: gathered.end() };
+}
+
+/** A heading without its emphasis and links. */
+function plain(text: string): string {
+  return text
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, '$1')
+    .trim();
+}
+
+function splitFrontMatter(text: string): { title: string | null; body: string } {
+  const matter = /^---\n([\s\S]*?)\n(?:---|\.\.\.)\n/.exec(text);
+  if (!matter) return { title: null, body: text };
+  const title = /^title:\s*["']?(.+?)["']?\s*$/m.exec(matter[1]!)?.[1] ?? null;
+  return { title, body: text.slice(matter[0].length) };
+}

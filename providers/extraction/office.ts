@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { type OfficeContentNode, OfficeParser } from 'officeparser';
+import { type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { checkArchive } from './archive-limits.js';
+import { HeadingSections } from './headings.js';
+import type { ExtractionLimits } from './limits.js';
+import { type SlideOrder, slideOrder } from './pptx-order.js';
+import { rowsToSections } from './rows.js';
+
+type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf'>;
+
+/**
+ * Text documents by heading, presentations by slide, OpenDocument sheets by rows.
+ * @throws ExtractionError as `checkArchive`, and E2001 when the content cannot be parsed
+ */
+export async function extractOffice(path: string, kind: OfficeKind, limits: ExtractionLimits): Promise<Extraction> {
+  if (kind !== 'rtf') await checkArchive(path, limits);
+  const ast = await OfficeParser.parseOffice(await readFile(path), {
+    fileType: kind,
+    ignoreSlideMasters: true,
+    ignoreHeadersAndFooters: true,
+    decompressionLimits: { maxUncompressedBytes: limits.maxInflatedBytes, maxZipEntries: limits.maxEntries },
+  }).catch(() => {
+    // The library's messages can quote the file.
+    throw new ExtractionError('E2001');
+  });
+  const title = ast.metadata.title?.trim() || null;
+  const order = kind === 'pptx' ? await slideOrder(path) : undefined;
+  return { title, sections: sectionsOf(ast.content, order) };
+}
+
+function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
+  const sheets = content.filter((node) => node.type === 'sheet');
+  if (sheets.length > 0)
+    return sheets.flatMap((node) => rowsToSections(rowsOf(node), { sheet: String(metadata(node).sheetName ?? '') }));
+  const slides = content.filter((node) => node.type === 'slide');
+  return slides.length > 0 ? slideSections(slides, order) : documentSections(content);
+}
+
+function documentSections(content: OfficeContentNode[]): Extraction['sections'] {
+  const gathered = new HeadingSections();
+  for (const node of content) {
+    if (node.type === 'heading') gathered.heading(Number(metadata(node).level ?? 1), textOf(node));
+    else gathered.paragraph(blockText(node));
+  }
+  return gathered.end();
+}
+
+/** One section a slide: its title is the heading; speaker notes follow the slide's own words. */
+function slideSections(slides: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
+  // The library numbers slides and notes by file name, which says nothing of their place in the deck.
+  const notesOf = new Map<number, string>();
+  for (const slide of slides)
+    for (const note of slide.notes ?? []) {
+      const file = numberOf(note) ?? numberOf(slide) ?? 0;
+      const target = order ? (order.notes.get(file) ?? file) : file;
+      notesOf.set(target, (note.children ?? []).map(blockText).filter(Boolean).join('\n'));
+    }
+  return slides
+    .map((slide, index) => {
+      const file = numberOf(slide) ?? index + 1;
+      const heading = slide.children?.find((node) => node.type === 'heading');
+      const words = (slide.children ?? []).map(blockText).filter(Boolean);
+      const notes = notesOf.get(file);
+      const text = [...words, ...(notes ? [`Notes: ${notes}`] : [])].join('\n');
+      const page = order ? (order.pages.get(file) ?? file) : index + 1;
+      return { text, headings: heading ? [textOf(heading).trim()].filter(Boolean) : [], page };
+    })
+    .filter((section) => section.text !== '')
+    .sort((a, b) => a.page - b.page);
+}
+
+/** A table's rows are lines; everything else is its text. */
+function blockText(node: OfficeContentNode): string {
+  if (node.type !== 'table') return textOf(node).trim();
+  return rowsToSections(rowsOf(node))
+    .map((section) => section.text)
+    .join('\n');
+}
+
+function rowsOf(table: OfficeContentNode): string[][] {
+  return (table.children ?? [])
+    .filter((node) => node.type === 'row')
+    .map((row) => {
+      const cells: string[] = [];
+      for (const cell of row.children ?? []) cells[Number(metadata(cell).col ?? cells.length)] = textOf(cell);
+      return Array.from(cells, (cell) => cell ?? '');
+    });
+}
+
+/** A parent repeats its children's text, or leaves it to them; so the children speak when there are any. */
+function textOf(node: OfficeContentNode): string {
+  if (node.type === 'image' || node.type === 'chart' || node.type === 'comment') return '';
+  if (!node.children?.length) return node.text ?? '';
+  const inline = node.children.every((child) => child.type === 'text' || child.type === 'break');
+  return node.children.map(textOf).join(inline ? '' : '\n');
+}
+
+const numberOf = (node: OfficeContentNode) => metadata(node).slideNumber as number | undefined;
+const metadata = (node: OfficeContentNode) => (node.metadata ?? {}) as Record<string, unknown>;

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, sep } from 'node:path';
+import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs';
+import type { TextItem } from 'pdfjs-dist/types/src/display/api.js';
+import { type ExtractedSection, type Extraction, ExtractionError } from '../../domain/extraction.js';
+import type { ExtractionLimits } from './limits.js';
+import { cleanText } from './text-encoding.js';
+
+const PACKAGE = dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
+/** The end marker stands in the last bytes of a whole file; some writers add padding behind it. */
+const TAIL_BYTES = 4_096;
+
+/**
+ * The text layer of a PDF, one section a page.
+ * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages, E2004 no text layer at all
+ */
+export async function extractPdf(path: string, limits: ExtractionLimits): Promise<Extraction> {
+  const file = await readFile(path);
+  // The library repairs a file that was cut off by silently dropping its missing pages: half a contract is worse than none.
+  if (!/%%EOF|startxref/.test(file.subarray(-TAIL_BYTES).toString('latin1')))
+    throw new ExtractionError('E2001', 'The end of the file is missing.');
+  const loading = getDocument({
+    data: new Uint8Array(file.buffer, file.byteOffset, file.byteLength),
+    verbosity: VerbosityLevel.ERRORS,
+    isEvalSupported: false,
+    useSystemFonts: false,
+    disableFontFace: true,
+    cMapUrl: join(PACKAGE, 'cmaps') + sep,
+    cMapPacked: true,
+    standardFontDataUrl: join(PACKAGE, 'standard_fonts') + sep,
+  });
+  try {
+    return await readPages(loading, limits);
+  } catch (error) {
+    if (error instanceof ExtractionError) throw error;
+    const { name } = error as Error;
+    if (name === 'PasswordException') throw new ExtractionError('E2002');
+    if (name === 'InvalidPDFException') throw new ExtractionError('E2001');
+    throw new ExtractionError('E2001', 'A page cannot be read.');
+  } finally {
+    await loading.destroy();
+  }
+}
+
+async function readPages(loading: ReturnType<typeof getDocument>, limits: ExtractionLimits): Promise<Extraction> {
+  const document = await loading.promise;
+  if (document.numPages > limits.maxPages)
+    throw new ExtractionError('E2003', `It has ${document.numPages} pages, ${limits.maxPages} are allowed.`);
+  const sections: ExtractedSection[] = [];
+  for (let number = 1; number <= document.numPages; number++) {
+    const page = await document.getPage(number);
+    const content = await page.getTextContent();
+    const text = pageText(content.items.filter((item): item is TextItem => 'str' in item));
+    if (text !== '') sections.push({ text, headings: [], page: number });
+    page.cleanup();
+  }
+  if (sections.length === 0) throw new ExtractionError('E2004', 'The PDF has no text layer; it may be a scan.');
+  const info = (await document.getMetadata()).info as { Title?: unknown };
+  const title = typeof info.Title === 'string' ? cleanText(info.Title).trim() : '';
+  return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections };
+}
+
+/** Lines as the page has them; a gap taller than a line and a half begins a paragraph. */
+function pageText(items: TextItem[]): string {
+  let text = '';
+  let lastLine: { y: number; height: number } | null = null;
+  for (const item of items) {
+    const y = (item.transform as number[])[5]!;
+    if (text.endsWith('\n') && item.str.trim() !== '') {
+      const gap = lastLine ? lastLine.y - y : 0;
+      if (lastLine && gap > 1.8 * Math.max(lastLine.height, 1)) text += '\n';
+    }
+    text += item.str;
+    if (item.str.trim() !== '') lastLine = { y, height: item.height };
+    if (item.hasEOL) text += '\n';
+  }
+  return cleanText(text)
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ *\n */g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}

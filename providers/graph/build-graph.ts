@@ -1,0 +1,157 @@
+import type { Entity, EntityType, Evidence, Graph, Relation } from '../../domain/graph.js';
+import { LEGAL_FORM } from './classify-name.js';
+import { findMentions, type Mention } from './find-mentions.js';
+import { findRelations } from './find-relations.js';
+import { readSentences } from './read-sentences.js';
+
+/** Bounds of one item's graph. Text beyond the last is searchable but not read for the graph. */
+const MAX_ENTITIES = 400;
+const MAX_RELATIONS = 800;
+const MAX_MENTIONS = 20;
+const MAX_EVIDENCE = 5;
+const MAX_SENTENCE = 400;
+const MAX_CHARACTERS = 1_000_000;
+/** Longer ones are no sentences: minified code, base64, tables without line ends. */
+const MAX_TOKENS = 120;
+
+interface Node {
+  names: Map<string, number>;
+  types: Map<EntityType, number>;
+  count: number;
+  /** Met where its capital proves that it is a name. */
+  certain: boolean;
+  mentions: Evidence[];
+}
+interface Edge {
+  source: string;
+  target: string;
+  relation: string;
+  count: number;
+  evidence: Evidence[];
+}
+
+/** Reads the graph of one item from its chunks. Deterministic: the same chunks give the same graph. */
+export function buildGraph(chunks: readonly { chunk_id: string; text: string }[]): Graph {
+  const nodes = new Map<string, Node>();
+  const edges = new Map<string, Edge>();
+  let characters = 0;
+  for (const { chunk_id, text } of chunks) {
+    characters += text.length;
+    if (characters > MAX_CHARACTERS) break;
+    for (const sentence of readSentences(text)) {
+      if (sentence.tokens.length > MAX_TOKENS) continue;
+      const evidence = { chunk_id, sentence: shorten(sentence.text) };
+      const mentions = findMentions(sentence);
+      for (const mention of mentions) addMention(nodes, mention, evidence);
+      for (const { source, target, relation } of findRelations(sentence.tokens, mentions))
+        addRelation(edges, keyOf(mentions[source]!), keyOf(mentions[target]!), relation, evidence);
+    }
+  }
+  return select(nodes, edges);
+}
+
+function addMention(nodes: Map<string, Node>, mention: Mention, evidence: Evidence): void {
+  const key = keyOf(mention);
+  const node = nodes.get(key) ?? { names: new Map(), types: new Map(), count: 0, certain: false, mentions: [] };
+  nodes.set(key, node);
+  node.count++;
+  node.certain ||= !mention.doubtful;
+  node.names.set(mention.name, (node.names.get(mention.name) ?? 0) + 1);
+  node.types.set(mention.type, (node.types.get(mention.type) ?? 0) + 1);
+  addEvidence(node.mentions, evidence, MAX_MENTIONS);
+}
+
+function addRelation(
+  edges: Map<string, Edge>,
+  source: string,
+  target: string,
+  relation: string,
+  evidence: Evidence,
+): void {
+  if (source === target) return;
+  const key = JSON.stringify([source, target, relation]);
+  const edge = edges.get(key) ?? { source, target, relation, count: 0, evidence: [] };
+  edges.set(key, edge);
+  edge.count++;
+  addEvidence(edge.evidence, evidence, MAX_EVIDENCE);
+}
+
+function addEvidence(list: Evidence[], evidence: Evidence, limit: number): void {
+  const repeated = list.some((one) => one.chunk_id === evidence.chunk_id && one.sentence === evidence.sentence);
+  if (list.length < limit && !repeated) list.push(evidence);
+}
+
+/** Keeps what is worth keeping, the most mentioned first, and the relations between what was kept. */
+function select(nodes: Map<string, Node>, edges: Map<string, Edge>): Graph {
+  const aliases = findAliases(nodes);
+  const resolve = (key: string) => aliases.get(key) ?? key;
+  for (const [short, full] of aliases) merge(nodes.get(full)!, nodes.get(short)!);
+  const kept = [...nodes]
+    .filter(([key, node]) => !aliases.has(key) && isWorthKeeping(node))
+    .sort(([, a], [, b]) => b.count - a.count)
+    .slice(0, MAX_ENTITIES);
+  const names = new Map(kept.map(([key, node]) => [key, bestName(node)]));
+  const entities: Entity[] = kept.map(([key, node]) => ({
+    name: names.get(key)!,
+    type: typeOf(node),
+    mentions: node.mentions,
+  }));
+  const relations = new Map<string, Edge>();
+  for (const edge of edges.values()) {
+    const [source, target] = [names.get(resolve(edge.source)), names.get(resolve(edge.target))];
+    if (!source || !target) continue;
+    for (const evidence of edge.evidence) addRelation(relations, source, target, edge.relation, evidence);
+  }
+  const strongest = [...relations.values()].sort((a, b) => b.count - a.count).slice(0, MAX_RELATIONS);
+  return { entities, relations: strongest.map(({ count: _, ...relation }): Relation => relation) };
+}
+
+/** A name said once is worth keeping; a concept when it is more than one word, or comes again and again. */
+function isWorthKeeping(node: Node): boolean {
+  if (typeOf(node) !== 'concept') return node.certain;
+  return bestName(node).includes(' ') || node.count >= 3;
+}
+
+/** "Halvorsen" is "Ingrid Halvorsen", and "Aqualis" is "Aqualis Systems", when only one name of the text ends or begins so. */
+function findAliases(nodes: Map<string, Node>): Map<string, string> {
+  const full = new Map<string, string[]>();
+  for (const [key, node] of nodes) {
+    const words = key.split(' ');
+    const type = typeOf(node);
+    if (words.length < 2 || !(type === 'person' || type === 'organization' || type === 'name')) continue;
+    const part = type === 'person' ? words.at(-1)! : words[0]!;
+    full.set(part, [...(full.get(part) ?? []), key]);
+  }
+  const aliases = new Map<string, string>();
+  for (const [part, keys] of full) {
+    const node = nodes.get(part);
+    if (keys.length !== 1 || !node) continue;
+    const [own, whole] = [typeOf(node), typeOf(nodes.get(keys[0]!)!)];
+    if (own === 'name' || own === whole) aliases.set(part, keys[0]!);
+  }
+  return aliases;
+}
+
+function merge(into: Node, from: Node): void {
+  into.count += from.count;
+  into.certain ||= from.certain;
+  for (const evidence of from.mentions) addEvidence(into.mentions, evidence, MAX_MENTIONS);
+}
+
+/** Case, legal form and punctuation make no other entity; a concept is never a name. */
+function keyOf({ name, type }: Mention): string {
+  const words = name.toLowerCase().replace(/[.,]/g, '').split(' ');
+  const bare = words.length > 1 && LEGAL_FORM.test(words.at(-1)!) ? words.slice(0, -1) : words;
+  return type === 'concept' ? `~ ${bare.join(' ')}` : bare.join(' ');
+}
+
+const mostFrequent = <T>(counts: Map<T, number>, not?: T) =>
+  [...counts].filter(([value]) => value !== not).sort((a, b) => b[1] - a[1])[0]?.[0];
+/** What some sentence shows about a name counts more than the sentences that show nothing. */
+const typeOf = (node: Node): EntityType => mostFrequent(node.types, 'name') ?? 'name';
+const bestName = (node: Node): string => mostFrequent(node.names)!;
+
+function shorten(sentence: string): string {
+  const line = sentence.replace(/\s+/g, ' ').trim();
+  return line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE - 1)}…` : line;
+}

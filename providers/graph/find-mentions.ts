@@ -1,0 +1,102 @@
+import type { EntityType } from '../../domain/graph.js';
+import { classifyName, HONORIFIC, LEGAL_FORM } from './classify-name.js';
+import type { Sentence, Token } from './read-sentences.js';
+
+/** An entity where it stands in a sentence. */
+export interface Mention {
+  name: string;
+  type: EntityType;
+  /** First and last token. */
+  from: number;
+  to: number;
+  /** A capital that may only be the sentence's first; believed when the name is met elsewhere too. */
+  doubtful: boolean;
+}
+
+const MAX_WORDS = 6;
+/** Words that make no concept by standing before a noun. */
+const EMPTY_WORD =
+  /^(other|same|such|many|much|several|few|more|most|own|new|old|first|second|third|last|next|good|great|big|large|small|certain|different|various|following|above|below|whole|main|able|number|lot|kind|sort|type|way|thing|part|example|case|time|year|month|week|day|hour|minute|people|page|section|table|figure|item|total)s?$/i;
+
+/** Finds names, dates and noun phrases of a sentence, in reading order, none inside another. */
+export function findMentions({ tokens, dates }: Sentence): Mention[] {
+  const mentions: Mention[] = dates.map(([from, to]) => ({
+    name: textOf(tokens, from, to),
+    type: 'date',
+    from,
+    to,
+    doubtful: false,
+  }));
+  const taken = new Set(dates.flatMap(([from, to]) => range(from, to)));
+  const free = (at: number) => at < tokens.length && !taken.has(at);
+  for (let at = 0; at < tokens.length; at++) {
+    if (!free(at)) continue;
+    const mention = isName(tokens[at]!) ? readName(tokens, at, free) : readConcept(tokens, at, free);
+    if (!mention) continue;
+    // What stands before a colon is a label ("Price: 40"), not something the text speaks of.
+    if (mention.name !== '' && tokens[mention.to + 1]?.text !== ':') mentions.push(mention);
+    at = mention.to;
+  }
+  return mentions.sort((a, b) => a.from - b.from);
+}
+
+function readName(tokens: Token[], start: number, free: (at: number) => boolean): Mention {
+  let to = start;
+  for (;;) {
+    const next = tokens[to + 1];
+    if (!next || !free(to + 1) || to - start >= MAX_WORDS) break;
+    const joins =
+      /^(of|&|de|van|von|der|la|del)$/.test(next.text) && free(to + 2) && tokens[to + 2] && isName(tokens[to + 2]!);
+    if (isName(next) || (LEGAL_FORM.test(next.text) && /^[A-Z]/.test(next.text))) to += 1;
+    else if (joins) to += 2;
+    else break;
+  }
+  let from = start;
+  while (from < to && HONORIFIC.test(tokens[from]!.text)) from++;
+  const name = textOf(tokens, from, to);
+  const type = classifyName(name, tokens[from - 1]?.text);
+  const single = from === to;
+  return { name: isNoise(name) ? '' : name, type, from, to, doubtful: start === 0 && single && type === 'name' };
+}
+
+function readConcept(tokens: Token[], start: number, free: (at: number) => boolean): Mention | null {
+  let to = start - 1;
+  while (free(to + 1) && /^(ADJ|NOUN)$/.test(tokens[to + 1]!.pos) && /^[\p{L}-]{2,}$/u.test(tokens[to + 1]!.text)) to++;
+  let from = start;
+  while (from <= to && EMPTY_WORD.test(tokens[from]!.text)) from++;
+  while (to >= from && tokens[to]!.pos !== 'NOUN') to--;
+  if (to < from) return null;
+  const words = [...tokens.slice(from, to).map((token) => token.text), tokens[to]!.lemma];
+  const name = words.join(' ').toLowerCase();
+  const meant = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.at(-1)!);
+  return { name: meant ? name : '', type: 'concept', from, to, doubtful: false };
+}
+
+/** A proper noun with a capital; the tagger alone takes some odd words for names. */
+const isName = (token: Token) => token.pos === 'PROPN' && /^\p{Lu}/u.test(token.text);
+
+function isNoise(name: string): boolean {
+  return (
+    name.length < 2 ||
+    name.length > 80 ||
+    !/\p{L}{2}/u.test(name) ||
+    /^(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)$/i.test(
+      name,
+    ) ||
+    /https?:|[@{}<>|\\]/.test(name)
+  );
+}
+
+function textOf(tokens: Token[], from: number, to: number): string {
+  return tokens
+    .slice(from, to + 1)
+    .map((token) => token.text)
+    .join(' ')
+    .replace(/ ([.,])/g, '$1')
+    .replace(/[.,]$/, '')
+    .trim();
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}

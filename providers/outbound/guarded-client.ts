@@ -1,0 +1,188 @@
+/** The guarded client: every request to an address that someone else chose goes through here (docs/decisions/0007). */
+import { isIP, type LookupFunction } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { AllowedCidr } from '../../domain/address-rules.js';
+import {
+  BlockedAddressError,
+  type OutboundAnswer,
+  type OutboundClient,
+  type OutboundRequest,
+} from '../../domain/outbound.js';
+import { cancelled, describeFailure, timedOut } from './failure.js';
+import { createLookup, type Lookup } from './resolve.js';
+import { addressesToConnect, hostOf, literalAddresses, readTarget } from './target.js';
+
+export interface OutboundClientOptions {
+  /** Ranges opened for development and tests, by https and plain http; empty in production. */
+  allowedCidrs: readonly AllowedCidr[];
+  /** All addresses of a name; the machine's name servers by default. */
+  lookup?: Lookup;
+  /** Sent when a request names no User-Agent of its own. */
+  userAgent?: string;
+  /** Exchanges with one origin at a time; further ones wait, and their timeout runs. */
+  maxConnectionsPerOrigin?: number;
+  /** Certificate authorities (PEM) to trust in place of the built-in ones. Verification cannot be switched off. */
+  tls?: { ca?: string | string[] };
+}
+
+/** Below the idle limit of common servers, so that a pooled connection is rarely closed under a request. */
+const KEEP_ALIVE_MS = 4_000;
+const KEEP_ALIVE_MAX_MS = 60_000;
+/** For the socket alone: it may outlive the request that wanted it, and then serves the next. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long one of several addresses is tried before the next; the usual 250 ms gives up distant receivers. */
+const NEXT_ADDRESS_MS = 1_500;
+const MAX_HEADER_BYTES = 16_384;
+const CHECK_LOOKUP_MS = 5_000;
+
+/**
+ * An `OutboundClient` that speaks https (plain http to opened ranges only), follows no redirects, and judges every address
+ * where the socket is opened, so that a name that resolves differently the second time gains nothing. Connections are
+ * pooled by origin; a pooled one is the very socket that was judged.
+ */
+export function createOutboundClient(options: OutboundClientOptions): OutboundClient {
+  const { allowedCidrs, lookup = createLookup(), userAgent = 'Postback/1.0' } = options;
+  const resolve = async (host: string, plain: boolean): Promise<string[]> => {
+    const literal = literalAddresses(host);
+    return addressesToConnect(host, literal.length > 0 ? literal : await lookup(host), plain, allowedCidrs);
+  };
+  const agent = new Agent({
+    connect: guardedConnector(resolve, options.tls),
+    connections: options.maxConnectionsPerOrigin ?? 10,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // The timeout of the whole exchange rules; these would only cut long ones short.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  return {
+    async send(request) {
+      const url = readTarget(request.url, allowedCidrs);
+      return exchange(agent, url, request, userAgent);
+    },
+    async check(text) {
+      const url = readTarget(text, allowedCidrs);
+      const stopWaiting = new AbortController();
+      // A name that cannot be resolved now says nothing about its addresses; only a verdict on one is a refusal.
+      const verdict = resolve(hostOf(url), url.protocol === 'http:').catch((error: unknown) => {
+        const failure = describeFailure(error);
+        if (failure.name === 'BlockedAddressError') throw failure;
+        // Plain http is for opened addresses only, and this one is not known to be one.
+        if (url.protocol === 'http:') throw new BlockedAddressError('only https URLs are allowed');
+      });
+      const enough = delay(CHECK_LOOKUP_MS, undefined, { signal: stopWaiting.signal }).catch(() => {});
+      await Promise.race([verdict, enough]).finally(() => stopWaiting.abort());
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+type Resolve = (host: string, plain: boolean) => Promise<string[]>;
+
+/** Opens sockets to judged addresses only. Node asks `lookup` for names alone, so addresses in place of names are judged before. */
+function guardedConnector(resolve: Resolve, tls: OutboundClientOptions['tls']): buildConnector.connector {
+  const connectorFor = (plain: boolean) =>
+    buildConnector({
+      ca: tls?.ca,
+      timeout: CONNECT_TIMEOUT_MS,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+      lookup: guardedLookup(resolve, plain),
+    } as buildConnector.BuildOptions);
+  const connectors = { 'http:': connectorFor(true), 'https:': connectorFor(false) };
+  return (options, callback) => {
+    const connect = connectors[options.protocol === 'http:' ? 'http:' : 'https:'];
+    if (isIP(options.hostname) === 0) return connect(options, callback);
+    resolve(options.hostname, options.protocol === 'http:').then(
+      () => connect(options, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+/** `dns.lookup` as sockets want it, answering with judged addresses only: what is connected to is what was judged. */
+function guardedLookup(resolve: Resolve, plain: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, plain).then(
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        const first = found[0];
+        if (!first) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '');
+        else if (options.all) callback(null, found);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}
+
+async function exchange(agent: Agent, url: URL, request: OutboundRequest, userAgent: string): Promise<OutboundAnswer> {
+  const { timeoutMs, signal } = request;
+  if (signal?.aborted) throw cancelled();
+  const stop = new AbortController();
+  const cancel = () => stop.abort(cancelled());
+  const timer = setTimeout(() => stop.abort(timedOut(timeoutMs)), timeoutMs);
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    return await Promise.race([converse(agent, url, request, userAgent, stop.signal), rejectionOf(stop.signal)]);
+  } catch (error) {
+    throw describeFailure(stop.signal.aborted ? stop.signal.reason : error);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+async function converse(
+  agent: Agent,
+  url: URL,
+  request: OutboundRequest,
+  userAgent: string,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const answer = await agent.request({
+    origin: url.origin,
+    path: `${url.pathname}${url.search}`,
+    method: request.method,
+    headers: { 'user-agent': userAgent, ...lowerCase(request.headers) },
+    body: request.body,
+    signal,
+  });
+  const body = await readUpTo(answer.body, request.maxAnswerBytes);
+  return { status: answer.statusCode, headers: joinValues(answer.headers), body };
+}
+
+/** A request that still waits for its connection would notice the signal only once it has one, and then not be sent. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** Leaving the loop early destroys the stream and with it the connection: nothing more is read, however much is sent. */
+async function readUpTo(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  let room = limit;
+  for await (const chunk of body) {
+    kept.push(chunk.subarray(0, room));
+    if (chunk.length > room) break;
+    room -= chunk.length;
+  }
+  return Buffer.concat(kept);
+}
+
+/** The origin alone decides the Host header. */
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(entries.filter(([name]) => name !== 'host'));
+}
+
+function joinValues(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  );
+}
