@@ -1,0 +1,202 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
+import type { MongoClient } from 'mongodb';
+import type { Logger } from 'pino';
+import { chunkSections, searchableText } from '../domain/chunking.js';
+import { type Extraction, ExtractionError } from '../domain/extraction.js';
+import type { Graph } from '../domain/graph.js';
+import { chunkId } from '../domain/ids.js';
+import type { Embedder, SearchIndex } from '../domain/search.js';
+import type { IngestRef, ItemOutcome, ItemRef } from '../domain/work.js';
+import type { Extractor } from '../providers/extraction/index.js';
+import { type Chunks, unpackVector } from '../storage/chunks.js';
+import type { Deliveries } from '../storage/deliveries.js';
+import type { Files } from '../storage/files.js';
+import type { GraphStore } from '../storage/graph.js';
+import type { Items } from '../storage/items.js';
+import type { ChunkRecord, ItemRecord } from '../storage/records.js';
+import type { Registrations } from '../storage/registrations.js';
+import type { Launcher } from '../temporal/launcher.js';
+import { asItemFailure, superseded } from './failures.js';
+import { createFinish } from './finish-item.js';
+import { withHeartbeat } from './heartbeat.js';
+
+export interface ContentDependencies {
+  mongo: MongoClient;
+  items: Items;
+  files: Files;
+  chunks: Chunks;
+  graph: GraphStore;
+  registrations: Registrations;
+  deliveries: Deliveries;
+  index: SearchIndex;
+  embedder: Embedder | null;
+  extractor: Extractor;
+  graphExtractor: { extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph> };
+  launcher: Launcher;
+  log: Logger;
+}
+
+export type ContentActivities = ReturnType<typeof createContentActivities>;
+
+/** Texts embedded and stored in one go: what a killed worker has to do again at the most. */
+const EMBEDDING_BATCH = 64;
+/** Starts under way at once while a large request is being started. */
+const CONCURRENT_STARTS = 16;
+
+/** The steps of indexing one item, in the order of its statuses. Each may be repeated without harm. */
+export function createContentActivities(deps: ContentDependencies) {
+  const { items, chunks, files, index, embedder } = deps;
+  const finish = createFinish(deps);
+
+  return {
+    /** queued -> processing: reads the item's text and cuts it into chunks. */
+    extractItem: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        if (!(await items.setStatus(ref, 'processing'))) throw superseded();
+        const item = await current(ref);
+        const extraction = await extract(item, signal);
+        if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
+        const title = item.title ?? extraction.title;
+        const drafts = chunkSections({ ...extraction, title });
+        if (drafts.length === 0) throw new ExtractionError('E2004');
+        await chunks.put(
+          drafts.map((draft) => ({
+            _id: chunkId(item._id, item.version, draft.ordinal),
+            item: item._id,
+            version: item.version,
+            tenant: item.tenant,
+            source_id: item.id,
+            collection: item.collection,
+            type: item.type,
+            title,
+            ordinal: draft.ordinal,
+            text: draft.text,
+            headings: draft.headings,
+            page: draft.page ?? null,
+            sheet: draft.sheet ?? null,
+            vector: null,
+          })),
+        );
+      }),
+
+    /** Vectors for the chunks that have none yet, then all of them into the search index. */
+    embedAndIndexItem: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        const item = await current(ref);
+        const found = await chunks.of(ref);
+        const vectors = new Map(
+          found.flatMap((chunk) => (chunk.vector ? [[chunk._id, unpackVector(chunk.vector)]] : [])),
+        );
+        if (embedder)
+          await embed(
+            embedder,
+            found.filter((chunk) => !vectors.has(chunk._id)),
+            vectors,
+            signal,
+          );
+        const replaces = item.version > 1 || Context.current().info.attempt > 1;
+        await index.write(
+          item.tenant,
+          found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null)),
+          replaces ? [{ collection: item.collection, source_id: item.id }] : [],
+        );
+        if (item.version > 1) await chunks.removeOlder(ref);
+      }),
+
+    /** processing -> graph_creation: entities and relations with their evidence. */
+    linkItemGraph: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
+        const item = await current(ref);
+        const texts = (await chunks.of(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
+        await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
+      }),
+
+    /** -> completed | errored, with the delivery that announces it. */
+    finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
+      forItem(ref, async () => {
+        if (!(await finish(ref, outcome))) throw superseded();
+        return outcome;
+      }),
+
+    /** Starts the workflow of each queued item of a request; goes on where a killed worker stopped. */
+    startItems: ({ org, batch }: IngestRef): Promise<number> =>
+      withHeartbeat(async () => {
+        let last = '';
+        let started = 0;
+        for (;;) {
+          const page = await items.queuedOf(org, batch, last, 200);
+          if (page.length === 0) return started;
+          for (let n = 0; n < page.length; n += CONCURRENT_STARTS) {
+            await Promise.all(page.slice(n, n + CONCURRENT_STARTS).map((item) => deps.launcher.startItem(item)));
+          }
+          started += page.length;
+          last = page.at(-1)!._id;
+        }
+      }),
+  };
+
+  async function forItem<T>(ref: ItemRef, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      return await withHeartbeat(work);
+    } catch (error) {
+      deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
+      throw await asItemFailure(error, (code, message) =>
+        // Best effort: when MongoDB itself is away there is no status to read either.
+        items.setTransientError(ref, code, message).catch(() => undefined),
+      );
+    }
+  }
+
+  async function current(ref: ItemRef): Promise<ItemRecord> {
+    const item = await items.get(ref);
+    if (!item) throw superseded();
+    return item;
+  }
+
+  async function extract(item: ItemRecord, signal: AbortSignal): Promise<Extraction> {
+    const { source } = item;
+    if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
+    const folder = await mkdtemp(join(tmpdir(), 'postback-'));
+    try {
+      const path = join(folder, 'file');
+      await files.copyTo(source.file_id, path);
+      return await deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async function embed(
+    model: Embedder,
+    missing: readonly ChunkRecord[],
+    vectors: Map<string, Float32Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let n = 0; n < missing.length; n += EMBEDDING_BATCH) {
+      const batch = missing.slice(n, n + EMBEDDING_BATCH);
+      const made = await model.embedDocuments(
+        batch.map((chunk) => searchableText(chunk.title, chunk)),
+        signal,
+      );
+      const fresh = new Map(batch.map((chunk, at) => [chunk._id, made[at]!]));
+      await chunks.setVectors(fresh);
+      for (const [id, vector] of fresh) vectors.set(id, vector);
+    }
+  }
+}
+
+/** A chunk as the search index holds it. */
+export function indexRow(chunk: ChunkRecord, vector: Float32Array | null) {
+  return {
+    chunk_id: chunk._id,
+    source_id: chunk.source_id,
+    collection: chunk.collection,
+    type: chunk.type,
+    text: searchableText(chunk.title, chunk),
+    vector,
+  };
+}

@@ -1,0 +1,154 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { Logger } from 'pino';
+import { type AttemptResult, type DeliveryPolicy, judgeAttempt } from '../domain/delivery-policy.js';
+import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
+import { webhookHeaders } from '../domain/webhooks.js';
+import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
+import type { DeliveryRecord } from '../storage/records.js';
+import type { Registrations } from '../storage/registrations.js';
+
+/** What the workflow is told: `failed` means that another attempt is due. */
+export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
+
+export interface DeliveryDependencies {
+  deliveries: Deliveries;
+  registrations: Registrations;
+  outbound: OutboundClient;
+  policy: DeliveryPolicy;
+  log: Logger;
+  /** 0 to 1; spreads retries. */
+  random: () => number;
+  /** The time by which due dates are kept and judged; Temporal's own in tests that skip time. */
+  now: () => Date | Promise<Date>;
+}
+
+export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>;
+
+/** How long a claim outlives the time limit of its attempt, for writing the outcome. */
+const CLAIM_MARGIN_MS = 10_000;
+/** What is kept of a receiver's answer. */
+const MAX_ANSWER_BYTES = 1024;
+
+/** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
+export function createDeliveryActivities(deps: DeliveryDependencies) {
+  const { deliveries, registrations, outbound, policy } = deps;
+
+  return {
+    /** The first attempt; a failed one is no error here, the workflow goes on with `attemptDelivery`. */
+    attemptDeliveryAtOnce: async (deliveryId: string): Promise<DeliveryProgress> =>
+      (await attemptWhenDue(deliveryId)).progress,
+
+    /**
+     * Attempts when the delivery is due, and fails with the time of the next attempt as its retry delay until the
+     * delivery has ended.
+     */
+    async attemptDelivery(deliveryId: string): Promise<DeliveryProgress> {
+      const { progress, dueInMs } = await attemptWhenDue(deliveryId);
+      if (progress !== 'failed') return progress;
+      throw ApplicationFailure.create({
+        type: 'AttemptFailed',
+        message: 'Not delivered yet; the delivery record tells why.',
+        nextRetryDelay: Math.max(dueInMs, 1),
+      });
+    },
+  };
+
+  async function attemptWhenDue(deliveryId: string): Promise<{ progress: DeliveryProgress; dueInMs: number }> {
+    const now = await deps.now();
+    const claimed = await deliveries.claim(
+      deliveryId,
+      now,
+      new Date(now.getTime() + policy.timeoutMs + CLAIM_MARGIN_MS),
+    );
+    if (!claimed) return whereItStands(await deliveries.get(deliveryId), now);
+    const recorded = await attempt(claimed);
+    const end = await deps.now();
+    await deliveries.record(claimed, recorded, end);
+    deps.log.info(
+      { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },
+      'delivery attempt',
+    );
+    return { progress: recorded.status, dueInMs: millisecondsUntil(recorded.next_attempt_at, end) };
+  }
+
+  async function attempt(claimed: DeliveryRecord): Promise<RecordedAttempt> {
+    const at = await deps.now();
+    const registration = await registrations.get(claimed.org);
+    if (!registration) {
+      const reason = 'No webhook is registered any more.';
+      return {
+        status: 'permanently_failed',
+        url: null,
+        next_attempt_at: null,
+        error_code: 'WEBHOOK_NOT_FOUND',
+        error_message: reason,
+        entry: { at, status_code: null, duration_ms: 0, error: reason, answer: null },
+      };
+    }
+    const body = Buffer.from(JSON.stringify(claimed.payload));
+    const started = performance.now();
+    const answer = await send(
+      registration.url,
+      webhookHeaders(claimed.payload, body, registrations.secretOf(registration)),
+      body,
+    );
+    const entry = {
+      at,
+      status_code: 'status' in answer ? answer.status : null,
+      duration_ms: Math.round(performance.now() - started),
+      error: 'error' in answer ? answer.error : null,
+      answer: 'status' in answer ? answer.body.toString('utf8') : null,
+    };
+    const result: AttemptResult =
+      'status' in answer
+        ? { status: answer.status, retryAfter: answer.headers['retry-after'] }
+        : { error: answer.error };
+    const now = await deps.now();
+    const verdict = judgeAttempt(policy, result, claimed.failures, now, deps.random());
+    return {
+      status: verdict.state,
+      url: registration.url,
+      entry,
+      next_attempt_at: verdict.state === 'failed' ? new Date(now.getTime() + verdict.delayMs) : null,
+      error_code: verdict.state === 'delivered' ? null : errorCode(answer),
+      error_message: verdict.state === 'delivered' ? null : verdict.reason,
+    };
+  }
+
+  async function send(
+    url: string,
+    headers: Record<string, string>,
+    body: Buffer,
+  ): Promise<OutboundAnswer | { error: string; code: string }> {
+    try {
+      return await outbound.send({
+        method: 'POST',
+        url,
+        headers,
+        body,
+        timeoutMs: policy.timeoutMs,
+        maxAnswerBytes: MAX_ANSWER_BYTES,
+      });
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: string };
+      return { error: message, code: code ?? name };
+    }
+  }
+}
+
+/** What an attempt that could not be claimed reports: another holds it, it is not due, or it has ended. */
+function whereItStands(record: DeliveryRecord | null, now: Date): { progress: DeliveryProgress; dueInMs: number } {
+  if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
+  if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
+  const due = record.status === 'sweeping' ? record.claimed_until : record.next_attempt_at;
+  return { progress: 'failed', dueInMs: millisecondsUntil(due, now) };
+}
+
+function millisecondsUntil(due: Date | null, now: Date): number {
+  return due === null ? 0 : Math.max(0, due.getTime() - now.getTime());
+}
+
+/** `HTTP_503` or the connection error's own name, for people and filters. */
+function errorCode(answer: OutboundAnswer | { error: string; code: string }): string {
+  return 'status' in answer ? `HTTP_${answer.status}` : answer.code;
+}

@@ -1,0 +1,22 @@
+import { Runtime } from '@temporalio/worker';
+import type { Logger } from 'pino';
+
+/** Sends the SDK's own log lines through ours. Call once, before the first worker or connection of the process. */
+export function installTemporalLogger(log: Logger): void {
+  const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+  const at = (level: keyof typeof levels) => (message: string, meta?: object) =>
+    log[levels[level]](meta ?? {}, message);
+  Runtime.install({
+    logger: {
+      trace: at('TRACE'),
+      debug: at('DEBUG'),
+      info: at('INFO'),
+      warn: at('WARN'),
+      error: at('ERROR'),
+      log: (level, message, meta) => at(level)(message, meta),
+    },
+    // The core's own lines (in Rust) come through the same logger.
+    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    shutdownSignals: [],
+  });
+}

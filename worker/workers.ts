@@ -1,0 +1,52 @@
+import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
+import type { TaskQueue } from '../domain/task-queues.js';
+
+/** What the delivery worker does at once; the bench runs its bare worker with the same. */
+export const DELIVERY_TUNING: Partial<WorkerOptions> = {
+  // Deliveries wait for other people's servers.
+  maxConcurrentActivityTaskExecutions: 100,
+  maxConcurrentLocalActivityExecutions: 100,
+  maxConcurrentWorkflowTaskExecutions: 40,
+  maxCachedWorkflows: 200,
+  workflowThreadPoolSize: 1,
+};
+
+/** What each queue's worker does at once. */
+const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
+  // Embedding and parsing keep the cores busy; more items side by side only cost memory.
+  content: {
+    maxConcurrentActivityTaskExecutions: 16,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+  },
+  deliveries: DELIVERY_TUNING,
+};
+
+export interface QueueActivities {
+  content: object;
+  deliveries: object;
+}
+
+/** One worker a task queue; any subset of the queues runs in one process. */
+export async function createWorkers(options: {
+  connection: NativeConnection;
+  namespace: string;
+  bundle: WorkflowBundle;
+  queues: readonly TaskQueue[];
+  activities: Partial<QueueActivities>;
+}): Promise<Worker[]> {
+  return Promise.all(
+    options.queues.map((taskQueue) =>
+      Worker.create({
+        connection: options.connection,
+        namespace: options.namespace,
+        taskQueue,
+        workflowBundle: options.bundle,
+        activities: options.activities[taskQueue],
+        workflowThreadPoolSize: 1,
+        shutdownGraceTime: '5 seconds',
+        ...TUNING[taskQueue],
+      }),
+    ),
+  );
+}

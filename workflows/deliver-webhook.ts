@@ -1,0 +1,47 @@
+import {
+  CancellationScope,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { DeliveryActivities, DeliveryProgress } from '../activities/deliver-webhook.js';
+
+/** A person asked for a retry: the record is due at once, so a wait is cut short. */
+export const retryNow = defineSignal('retryNow');
+
+// The first attempt rides in the workflow task: most deliveries succeed at once and cost the server least this way.
+const { attemptDeliveryAtOnce } = proxyLocalActivities<DeliveryActivities>({
+  startToCloseTimeout: '40 seconds',
+  retry: { maximumAttempts: 1 },
+});
+
+// Each retry of this activity is an attempt, at the time that the failed one named (`nextRetryDelay`); the intervals
+// below only hold when the attempt could not even be recorded. Retries add no events to the history.
+const { attemptDelivery } = proxyActivities<DeliveryActivities>({
+  startToCloseTimeout: '40 seconds',
+  retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
+});
+
+/** One delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. */
+export async function deliverWebhook(deliveryId: string): Promise<DeliveryProgress> {
+  let retryAsked = false;
+  let waiting: CancellationScope | undefined;
+  setHandler(retryNow, () => {
+    retryAsked = true;
+    waiting?.cancel();
+  });
+
+  let progress = await attemptDeliveryAtOnce(deliveryId).catch(() => 'failed' as const);
+  while (progress === 'failed' || (progress === 'permanently_failed' && retryAsked)) {
+    retryAsked = false;
+    waiting = new CancellationScope();
+    try {
+      progress = await waiting.run(() => attemptDelivery(deliveryId));
+    } catch (error) {
+      if (!(retryAsked && isCancellation(error))) throw error;
+    }
+  }
+  return progress;
+}

@@ -1,0 +1,15 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { SweepActivities } from '../activities/sweep.js';
+
+const { restartLostWork, dropAbandonedFiles, compactSearchIndex } = proxyActivities<SweepActivities>({
+  startToCloseTimeout: '5 minutes',
+  retry: { maximumAttempts: 3 },
+});
+
+/** Runs on a schedule: what a crash between a database write and a workflow start has left behind is started. */
+export async function sweep(): Promise<{ items: number; deliveries: number; databases: number }> {
+  const restarted = await restartLostWork();
+  await dropAbandonedFiles();
+  await compactSearchIndex();
+  return restarted;
+}
