@@ -1,0 +1,32 @@
+import type { Middleware } from 'koa';
+import type { KeyKind } from '../domain/api-keys.js';
+import { ServiceError } from '../domain/errors.js';
+import type { ApiKeys } from '../storage/api-keys.js';
+import type { RequestState } from './context.js';
+
+/** `Authorization: Bearer <key>` of one of these kinds, else 401 (or 403 for a good key of another kind). */
+export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const key = /^Bearer ([\w-]{20,200})$/i.exec(ctx.get('Authorization'))?.[1];
+    const principal = key === undefined ? null : await keys.find(key);
+    if (!principal) {
+      ctx.set('WWW-Authenticate', 'Bearer');
+      throw new ServiceError('UNAUTHORIZED', 'The API key is missing, unknown, expired or revoked.');
+    }
+    if (!kinds.includes(principal.kind)) {
+      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} does not open this service.`);
+    }
+    ctx.state.principal = principal;
+    await next();
+  };
+}
+
+/** `API-Version: 2`, else 400. */
+export function requireApiVersion(): Middleware<RequestState> {
+  return async (ctx, next) => {
+    if (ctx.get('API-Version') !== '2') {
+      throw new ServiceError('INVALID_PARAMETERS', 'The header "API-Version: 2" is required.');
+    }
+    await next();
+  };
+}

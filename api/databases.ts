@@ -1,0 +1,46 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { createDatabaseSchema, nameSchema } from '../domain/databases.js';
+import type { SearchIndex } from '../domain/search.js';
+import type { Databases } from '../storage/databases.js';
+import type { Launcher } from '../temporal/launcher.js';
+import type { RequestState } from './context.js';
+import { answer } from './envelope.js';
+import { read } from './validation.js';
+
+const statusQuerySchema = z.object({ database: nameSchema });
+
+export function databaseRoutes(deps: {
+  databases: Databases;
+  index: SearchIndex;
+  launcher: Launcher;
+}): Router<RequestState> {
+  const router = new Router<RequestState>();
+
+  router.post('/databases', async (ctx) => {
+    const request = read(createDatabaseSchema, ctx.request.body ?? {});
+    const { org } = ctx.state.principal;
+    const database = await deps.databases.create(org, request.database, request.database_metadata_schema);
+    await deps.launcher.startProvisioning({ org, tenant: database._id }, database.name);
+    answer(ctx, 202, { database: database.name, status: database.status });
+  });
+
+  router.get('/databases/status', async (ctx) => {
+    const { database: name } = read(statusQuerySchema, ctx.query);
+    const database = await deps.databases.get(ctx.state.principal.org, name);
+    const [scheduler, vectorstore] = await Promise.all([deps.launcher.reachable(), deps.index.exists(database._id)]);
+    answer(ctx, 200, {
+      database: database.name,
+      status: database.status,
+      infra: {
+        scheduler_status: scheduler,
+        graph_status: database.graph_ready,
+        // Knowledge and memories are rows of one table, told apart by their type.
+        vectorstore_status: { knowledge: vectorstore, memories: vectorstore },
+        ready_for_ingestion: scheduler && database.graph_ready && vectorstore && database.status === 'ready',
+      },
+    });
+  });
+
+  return router;
+}

@@ -1,0 +1,98 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { ServiceError } from '../domain/errors.js';
+import { DELIVERY_STATES } from '../domain/states.js';
+import type { Deliveries } from '../storage/deliveries.js';
+import type { DeliveryRecord } from '../storage/records.js';
+import type { Launcher } from '../temporal/launcher.js';
+import type { RequestState } from './context.js';
+import { answer } from './envelope.js';
+import { read } from './validation.js';
+
+const listQuerySchema = z.object({
+  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
+  status: z.enum(DELIVERY_STATES).optional(),
+  cursor: z.string().optional(),
+});
+
+/** Delivery records: what was announced to whom, how it went, and the button to try again. */
+export function deliveryRoutes({
+  deliveries,
+  launcher,
+}: {
+  deliveries: Deliveries;
+  launcher: Launcher;
+}): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/webhooks/indexing/deliveries' });
+
+  router.get('/', async (ctx) => {
+    const { limit, status, cursor } = read(listQuerySchema, ctx.query);
+    const before = cursor === undefined ? undefined : openCursor(cursor);
+    const page = await deliveries.list(ctx.state.principal.org, { status, before, limit: limit + 1 });
+    const shown = page.slice(0, limit);
+    answer(ctx, 200, {
+      deliveries: shown.map(listed),
+      count: shown.length,
+      next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
+    });
+  });
+
+  router.get('/:delivery_id', async (ctx) => {
+    const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
+    answer(ctx, 200, {
+      ...listed(record),
+      url: record.url,
+      payload: record.payload,
+      attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+      next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
+    });
+  });
+
+  router.post('/:delivery_id/retry', async (ctx) => {
+    const { org } = ctx.state.principal;
+    const record = await find(org, ctx.params.delivery_id!);
+    if ((await deliveries.requeue(org, record._id)) === null) {
+      throw new ServiceError(
+        'DELIVERY_NOT_RETRYABLE',
+        `Only failed deliveries can be retried; this one is ${record.status}.`,
+      );
+    }
+    await launcher.retryDelivery(record);
+    answer(ctx, 200, { delivery_id: record._id, queued: true, message: 'Queued for delivery.' });
+  });
+
+  return router;
+
+  async function find(org: string, id: string): Promise<DeliveryRecord> {
+    const record = await deliveries.find(org, id);
+    if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
+    return record;
+  }
+}
+
+function listed(record: DeliveryRecord) {
+  return {
+    delivery_id: record._id,
+    doc_id: record.doc_id,
+    status: record.status,
+    indexing_status: record.indexing_status,
+    event_type: record.event_type,
+    attempts: record.attempts,
+    error_code: record.error_code,
+    error_message: record.error_message,
+    created_at: record.created_at.toISOString(),
+    updated_at: record.updated_at.toISOString(),
+  };
+}
+
+/** Opaque to clients: the last id of the page, because ids sort by time. */
+function makeCursor(id: string): string {
+  return Buffer.from(id).toString('base64url');
+}
+
+function openCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  if (!/^dlv_[0-9a-z]{26}$/.test(id))
+    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
+  return id;
+}

@@ -1,0 +1,39 @@
+import { ServiceError as TemporalServiceError } from '@temporalio/client';
+import type { Middleware } from 'koa';
+import { MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import type { Logger } from 'pino';
+import { EmbeddingError } from '../domain/embedding-error.js';
+import { ServiceError } from '../domain/errors.js';
+import type { RequestState } from './context.js';
+import { answerError } from './envelope.js';
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** The one place where any error becomes the content service's answer; what is not known becomes a plain 500. */
+export function errorAnswers(log: Logger): Middleware<RequestState> {
+  return async (ctx, next) => {
+    try {
+      await next();
+      if (ctx.status === 404 && ctx.body === undefined) {
+        throw new ServiceError('NOT_FOUND', `There is no ${ctx.method} ${ctx.path}.`);
+      }
+    } catch (error) {
+      const known = asServiceError(error);
+      if (known.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
+      answerError(ctx, known);
+    }
+  };
+}
+
+function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError)
+    return unavailable('The database');
+  if (error instanceof TemporalServiceError) return unavailable('The workflow service');
+  if (error instanceof EmbeddingError) return unavailable('The embedding model');
+  return new ServiceError('INTERNAL_ERROR', 'An internal error occurred. Quote meta.request_id when reporting it.');
+}
+
+function unavailable(what: string): ServiceError {
+  return new ServiceError('SERVICE_UNAVAILABLE', `${what} is not available at the moment.`, RETRY_AFTER_SECONDS);
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createApp } from '../api/app.js';
+import { readConfig } from '../config.js';
+import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
+import { detectFileKind } from '../providers/extraction/detect-kind.js';
+import { createRetrieval } from '../storage/retrieval.js';
+import { connectTemporal } from '../temporal/connection.js';
+import { createLauncher } from '../temporal/launcher.js';
+import { compose } from './compose.js';
+import { createLogger } from './logger.js';
+import { untilStopped } from './until-stopped.js';
+
+/** How long requests under way may take to end after the signal to stop. */
+const DRAIN_MS = 10_000;
+
+/** The API process: serves until it is told to stop, then lets requests under way end. */
+export async function runApi(): Promise<void> {
+  const stopped = untilStopped();
+  const config = readConfig(process.env);
+  const log = createLogger(config.LOG_LEVEL, 'api');
+  const parts = await compose(config, log);
+  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+  const app = createApp({
+    ...parts,
+    log,
+    launcher: createLauncher(client),
+    retrieval: createRetrieval(parts),
+    detectKind: detectFileKind,
+    loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
+    timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+    limits: {
+      maxFiles: config.POSTBACK_MAX_FILES,
+      maxItems: config.POSTBACK_MAX_ITEMS,
+      maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
+      maxRequestBytes: config.POSTBACK_MAX_REQUEST_BYTES,
+      maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
+    },
+    mongoReachable: async () => {
+      try {
+        await parts.mongo.db.command({ ping: 1 }, { timeoutMS: 2_000 });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  });
+  const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
+  process.send?.({ ready: true, port });
+
+  await stopped;
+  log.info('API stopping');
+  server.close();
+  server.closeIdleConnections();
+  const drained = once(server, 'close');
+  const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await drained;
+  clearTimeout(deadline);
+  await parts.close();
+  await client.connection.close();
+}

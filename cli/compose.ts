@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
+import { createSealer } from '../domain/sealing.js';
+import { createEmbedder, type EmbedderConfig } from '../providers/embeddings/index.js';
+import { createOutboundClient } from '../providers/outbound/guarded-client.js';
+import { createApiKeys } from '../storage/api-keys.js';
+import { createChunks } from '../storage/chunks.js';
+import { createDatabases } from '../storage/databases.js';
+import { createDeliveries } from '../storage/deliveries.js';
+import { createFiles } from '../storage/files.js';
+import { createGraphStore } from '../storage/graph.js';
+import { createItems } from '../storage/items.js';
+import { connectMongo } from '../storage/mongo.js';
+import { createRegistrations } from '../storage/registrations.js';
+import { createLanceIndex } from '../storage/search-index.js';
+
+/** What API and workers have in common: the stores, the search index, the embedder and the guarded client. */
+export async function compose(config: Config, log: Logger) {
+  const mongo = await connectMongo(config.MONGODB_URI, 'postback');
+  const sealer = createSealer(requireSealingKey(config));
+  const index = createLanceIndex({ uri: join(config.POSTBACK_DATA_DIR, 'index'), log });
+  const choice = embedderChoice(config);
+  const embedder = createEmbedder(choice);
+  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  return {
+    mongo,
+    index,
+    embedder,
+    embeddings: embedder
+      ? { model: embedder.model }
+      : { unavailable: choice.kind === 'none' ? choice.reason : 'unknown' },
+    outbound,
+    keys: createApiKeys(mongo),
+    databases: createDatabases(mongo),
+    items: createItems(mongo),
+    files: createFiles(mongo),
+    chunks: createChunks(mongo),
+    graph: createGraphStore(mongo),
+    registrations: createRegistrations(mongo, sealer),
+    deliveries: createDeliveries(mongo),
+    policy: {
+      scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
+      timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+      maxRetryAfterMs: 24 * 60 * 60 * 1000,
+    },
+    async close(): Promise<void> {
+      await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
+      await mongo.client.close();
+    },
+  };
+}
+
+export type Composition = Awaited<ReturnType<typeof compose>>;
+
+function requireSealingKey(config: Config): string {
+  if (config.POSTBACK_SEALING_KEY) return config.POSTBACK_SEALING_KEY;
+  throw new Error('POSTBACK_SEALING_KEY is not set: 32 random bytes, base64, e.g. from "openssl rand -base64 32".');
+}
+
+function embedderChoice(config: Config): EmbedderConfig {
+  if (config.POSTBACK_EMBEDDINGS === 'off') {
+    return { kind: 'none', reason: config.POSTBACK_EMBEDDINGS_OFF_REASON ?? 'POSTBACK_EMBEDDINGS is off' };
+  }
+  if (config.POSTBACK_EMBEDDINGS_URL) {
+    return {
+      kind: 'openai',
+      baseUrl: config.POSTBACK_EMBEDDINGS_URL,
+      apiKey: config.POSTBACK_EMBEDDINGS_KEY,
+      model: config.POSTBACK_EMBEDDINGS_MODEL,
+      dimensions: config.POSTBACK_EMBEDDINGS_DIMENSIONS,
+    };
+  }
+  const folder = config.POSTBACK_EMBEDDING_MODEL_DIR;
+  if (!folder)
+    return {
+      kind: 'none',
+      reason: 'no embedding model is at hand: set POSTBACK_EMBEDDING_MODEL_DIR or POSTBACK_EMBEDDINGS_URL',
+    };
+  return {
+    kind: 'local',
+    modelPath: join(folder, 'model_quantized.onnx'),
+    tokenizerPath: join(folder, 'tokenizer.json'),
+    threads: config.POSTBACK_EMBEDDING_THREADS,
+  };
+}

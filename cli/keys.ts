@@ -1,0 +1,47 @@
+import type { KeyKind } from '../domain/api-keys.js';
+import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
+import { connectMongo } from '../storage/mongo.js';
+import { runningSettings } from './running-instance.js';
+
+/** Prints a new key, the only time that it is shown. */
+export async function createKey(options: { org: string; kind: KeyKind; label: string; expires?: Date }): Promise<void> {
+  await withKeys(async (keys) => {
+    const { key, record } = await keys.create({ ...options, expires_at: options.expires ?? null });
+    console.log(`${record._id}  ${record.kind}  ${record.org}`);
+    console.log(key);
+    console.error('Keep it now: it is stored only as a hash and cannot be shown again.');
+  });
+}
+
+export async function listKeys(org?: string): Promise<void> {
+  await withKeys(async (keys) => {
+    const now = new Date();
+    const rows = (await keys.list(org)).map((key) => ({
+      id: key._id,
+      org: key.org,
+      kind: key.kind,
+      key: key.hint,
+      label: key.label,
+      created: key.created_at.toISOString(),
+      state: key.revoked_at ? 'revoked' : key.expires_at && key.expires_at <= now ? 'expired' : 'active',
+    }));
+    if (rows.length === 0) console.log('No keys.');
+    else console.table(rows);
+  });
+}
+
+export async function revokeKey(id: string): Promise<void> {
+  await withKeys(async (keys) => {
+    if (!(await keys.revoke(id))) throw new Error(`there is no active key ${id}`);
+    console.log(`${id} is revoked.`);
+  });
+}
+
+async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
+  const mongo = await connectMongo(runningSettings(process.env).MONGODB_URI, 'postback-cli');
+  try {
+    await work(createApiKeys(mongo));
+  } finally {
+    await mongo.client.close();
+  }
+}

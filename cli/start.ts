@@ -1,0 +1,80 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { readConfig } from '../config.js';
+import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
+import { AlreadyRunningError, acquireInstanceLock } from '../stack/index.js';
+import { createApiKeys } from '../storage/api-keys.js';
+import { connectMongo } from '../storage/mongo.js';
+import { type Instance, startInstance } from './instance.js';
+import { type DevelopmentFile, developmentFile } from './running-instance.js';
+import { untilStopped } from './until-stopped.js';
+import { welcome } from './welcome.js';
+
+/** The organisation and the label of the keys that `postback start` makes. */
+const DEVELOPMENT_ORG = 'development';
+const LABEL = 'npm start';
+
+/**
+ * `npm start`: the two servers, the API and the workers, supervised by this process until Ctrl-C. Everything started
+ * here ends with it, whichever way it ends.
+ */
+export async function start(): Promise<void> {
+  const stopped = untilStopped();
+  const config = readConfig(process.env);
+  const lock = lockOrExplain(config.POSTBACK_DATA_DIR);
+  if (!lock) return;
+  const file = developmentFile(config.POSTBACK_DATA_DIR);
+  let instance: Instance | undefined;
+  try {
+    console.log('\nPostback is starting\n');
+    instance = await startInstance(process.env, (line) => console.log(`  ${line}`), stopped);
+    const development: DevelopmentFile = {
+      api_url: instance.apiUrl,
+      temporal_ui_url: instance.stack.temporalUiUrl,
+      temporal_address: instance.stack.temporalAddress,
+      mongodb_uri: instance.stack.mongodbUri,
+      keys: await developmentKeys(instance.stack.mongodbUri),
+    };
+    // Removed first: the mode is only set on files that are new.
+    rmSync(file, { force: true });
+    writeFileSync(file, JSON.stringify(development, null, 2), { mode: 0o600 });
+    lock.announce({ api_url: development.api_url });
+    console.log(welcome(development, instance.noModel, config.OUTBOUND_ALLOW_CIDRS));
+    process.send?.({ ready: true });
+    await stopped;
+    console.log('\nPostback is stopping …');
+  } finally {
+    await instance?.stop();
+    rmSync(file, { force: true });
+    lock.release();
+  }
+  console.log('Stopped.');
+}
+
+function lockOrExplain(dataDir: string) {
+  try {
+    return acquireInstanceLock(dataDir);
+  } catch (error) {
+    if (!(error instanceof AlreadyRunningError)) throw error;
+    console.error(error.message);
+    console.error(
+      'Stop it with Ctrl-C in its terminal, or use it as it is. For a second one, clone into another folder.',
+    );
+    process.exitCode = 1;
+    return null;
+  }
+}
+
+/** Fresh keys of every kind; those of the last start are revoked, so that a forgotten terminal opens nothing. */
+async function developmentKeys(mongodbUri: string): Promise<Record<KeyKind, string>> {
+  const mongo = await connectMongo(mongodbUri, 'postback-start');
+  try {
+    const keys = createApiKeys(mongo);
+    await keys.revokeLabelled(DEVELOPMENT_ORG, LABEL);
+    const made = await Promise.all(
+      KEY_KINDS.map(async (kind) => [kind, (await keys.create({ org: DEVELOPMENT_ORG, kind, label: LABEL })).key]),
+    );
+    return Object.fromEntries(made) as Record<KeyKind, string>;
+  } finally {
+    await mongo.client.close();
+  }
+}

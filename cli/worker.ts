@@ -1,0 +1,73 @@
+import { createServer } from 'node:http';
+import { NativeConnection } from '@temporalio/worker';
+import { createContentActivities } from '../activities/content.js';
+import { createDatabaseActivities } from '../activities/databases.js';
+import { createDeliveryActivities } from '../activities/deliver-webhook.js';
+import { createSweepActivities } from '../activities/sweep.js';
+import { readConfig } from '../config.js';
+import type { TaskQueue } from '../domain/task-queues.js';
+import { createExtractor } from '../providers/extraction/index.js';
+import { createGraphExtractor } from '../providers/graph/index.js';
+import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
+import { createLauncher } from '../temporal/launcher.js';
+import { workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import { createWorkers } from '../worker/workers.js';
+import { compose } from './compose.js';
+import { createLogger } from './logger.js';
+import { untilStopped } from './until-stopped.js';
+
+/** The worker process: runs the workers of its task queues until it is told to stop. @param queues comma-separated */
+export async function runWorker(queues?: string): Promise<void> {
+  const stopped = untilStopped();
+  const config = readConfig(queues === undefined ? process.env : { ...process.env, POSTBACK_QUEUES: queues });
+  const log = createLogger(config.LOG_LEVEL, 'worker');
+  installTemporalLogger(log);
+  const parts = await compose(config, log);
+  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+  await registerSearchAttributes(client, config.TEMPORAL_NAMESPACE);
+  const launcher = createLauncher(client);
+  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const bundle = await workflowBundle();
+
+  const extractor = createExtractor();
+  const graphExtractor = createGraphExtractor();
+  const world = { ...parts, log, launcher, extractor, graphExtractor };
+  const has = (queue: TaskQueue) => config.POSTBACK_QUEUES.includes(queue);
+  const workers = await createWorkers({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    bundle,
+    queues: config.POSTBACK_QUEUES,
+    activities: {
+      content: {
+        ...createContentActivities({ ...world, mongo: parts.mongo.client }),
+        ...createDatabaseActivities(world),
+        ...createSweepActivities({ ...world, quietMs: config.POSTBACK_SWEEP_QUIET_SECONDS * 1000 }),
+      },
+      deliveries: createDeliveryActivities({ ...world, random: Math.random, now: () => new Date() }),
+    },
+  });
+  if (has('content')) await launcher.ensureSweepSchedule(config.POSTBACK_SWEEP_SECONDS);
+
+  const running = Promise.all(workers.map((worker) => worker.run()));
+  const health = serveHealth(config.POSTBACK_WORKER_HEALTH_PORT);
+  log.info({ queues: config.POSTBACK_QUEUES }, 'workers running');
+  process.send?.({ ready: true });
+
+  await Promise.race([stopped, running]);
+  log.info('workers stopping');
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  await running;
+  health?.close();
+  await Promise.allSettled([extractor.close(), graphExtractor.close()]);
+  await parts.close();
+  await connection.close();
+  await client.connection.close();
+}
+
+/** For container health checks: answers as long as the process turns its event loop. */
+function serveHealth(port: number | undefined) {
+  if (port === undefined) return undefined;
+  return createServer((_request, response) => response.end('{"status":"ok"}')).listen(port);
+}
