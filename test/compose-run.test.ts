@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { parse } from 'yaml';
+import { defaultCacheDir, obtainEmbeddingModel } from '../stack/index.js';
+import { connectTemporal } from '../temporal/connection.js';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, sharedProduct } from './support/product.js';
+
+interface Service {
+  build?: string;
+  command: string[];
+  environment: Record<string, string>;
+  healthcheck: { test: string[] };
+}
+
+const NAMESPACE = 'postback';
+
+// No container engine: the processes are started by the very commands and variables of the file, and only what a
+// container would give them differs: addresses, folders and ports.
+describe('the processes of docker-compose.yml', () => {
+  const { temporalAddress, mongodbUri } = sharedProduct();
+  const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+    services: Record<string, Service>;
+  };
+  const services = Object.entries(file.services).filter(([, service]) => service.build);
+  const dataDir = mkdtempSync(join(tmpdir(), 'postback-compose-'));
+  const database = mongodbUri.replace('/postback?', '/compose?');
+  const running = new Map<string, { process: ChildProcess; port: string }>();
+  let api: Client;
+
+  beforeAll(async () => {
+    const temporal = await connectTemporal(temporalAddress, NAMESPACE);
+    await temporal.workflowService.registerNamespace({
+      namespace: NAMESPACE,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+    await eventually('the namespace', () => temporal.workflowService.describeNamespace({ namespace: NAMESPACE }));
+    await temporal.connection.close();
+    const model = await obtainEmbeddingModel({
+      cacheDir: defaultCacheDir(process.env),
+      env: process.env,
+      log: () => undefined,
+    });
+    if ('unavailable' in model) throw new Error(model.unavailable);
+    const local: Record<string, string> = {
+      TEMPORAL_ADDRESS: temporalAddress,
+      MONGODB_URI: database,
+      POSTBACK_DATA_DIR: dataDir,
+      POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath),
+      POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
+      POSTBACK_API_HOST: '127.0.0.1',
+    };
+    for (const [name, service] of services) {
+      const port = await freePort();
+      const ports = { POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
+      const [command, ...args] = service.command;
+      const env = environment(service.environment, { ...local, ...ports });
+      const child = spawn(command!, args, {
+        env: { PATH: process.env.PATH, ...env },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      running.set(name, { process: child, port });
+    }
+    api = createClient(`http://127.0.0.1:${running.get('api')!.port}`, (await makeKey(database, 'compose')).key);
+  });
+
+  afterAll(async () => {
+    for (const { process } of running.values()) {
+      if (process.exitCode !== null) continue;
+      process.kill('SIGTERM');
+      await once(process, 'exit');
+    }
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  test('become healthy by the health checks of the file', async () => {
+    expect([...running.keys()].sort()).toEqual(['api', 'worker-content', 'worker-deliveries']);
+    for (const [name, { healthcheck }] of services) {
+      const { port } = running.get(name)!;
+      const [kind, command, ...args] = healthcheck.test;
+      expect(kind).toBe('CMD');
+      await eventually(`${name} healthy`, async () => {
+        const check = spawn(
+          command!,
+          args.map((arg) => arg.replace(/:808[01]\//, `:${port}/`)),
+          { stdio: 'ignore' },
+        );
+        const [code] = await once(check, 'exit');
+        return code === 0;
+      });
+    }
+  });
+
+  test('index an item together', async () => {
+    await api.createDatabase('parts');
+    await api.ingest({
+      database: 'parts',
+      memories: JSON.stringify([{ id: 'one', text: 'Made by three processes.' }]),
+    });
+    expect(await api.ended('parts', 'one')).toMatchObject({ indexing_status: 'completed' });
+  });
+
+  test('end on SIGTERM by themselves', async () => {
+    for (const { process } of running.values()) {
+      process.kill('SIGTERM');
+      const [code] = await once(process, 'exit');
+      expect(code).toBe(0);
+    }
+  });
+});
+
+/** The service's variables: those that name a place are given ours, defaults are taken as the file writes them. */
+function environment(named: Record<string, string>, local: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(named).map(([name, value]) => [name, local[name] ?? value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')]),
+  );
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return String(port);
+}

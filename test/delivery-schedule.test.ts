@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createDeliveryActivities } from '../activities/deliver-webhook.js';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
+import { DEFAULT_DELIVERY_POLICY } from '../domain/delivery-policy.js';
+import { newDeliveryId } from '../domain/ids.js';
+import { createSealer } from '../domain/sealing.js';
+import { createOutboundClient } from '../providers/outbound/guarded-client.js';
+import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
+import { createDeliveries, type Deliveries } from '../storage/deliveries.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { createRegistrations } from '../storage/registrations.js';
+import { workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import { sharedProduct } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+import { deliveryRecord } from './support/records.js';
+
+// Hours and days on the time-skipping server; MongoDB, HTTP and the activities are the real ones.
+describe('the delivery schedule', () => {
+  let env: TestWorkflowEnvironment;
+  let worker: Worker;
+  let running: Promise<void>;
+  let mongo: Mongo;
+  let deliveries: Deliveries;
+  let receiver: Receiver;
+  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
+  const org = `schedule-${randomBytes(4).toString('hex')}`;
+
+  beforeAll(async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    const path = await obtainTestServer({
+      cacheDir: defaultCacheDir(process.env),
+      env: process.env,
+      log: () => undefined,
+    });
+    env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
+    mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
+    deliveries = createDeliveries(mongo);
+    receiver = await startReceiver();
+    const registrations = createRegistrations(mongo, createSealer(randomBytes(32).toString('base64')));
+    await registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
+    worker = await Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: 'deliveries',
+      workflowBundle: await workflowBundle(),
+      activities: createDeliveryActivities({
+        deliveries,
+        registrations,
+        outbound,
+        policy: DEFAULT_DELIVERY_POLICY,
+        log: pino({ level: 'silent' }),
+        random: () => 0.5,
+        now: async () => new Date(await env.currentTimeMs()),
+      }),
+    });
+    running = worker.run();
+  });
+
+  afterAll(async () => {
+    worker?.shutdown();
+    await running;
+    await env?.teardown();
+    await receiver?.close();
+    await outbound.close();
+    await mongo?.client.close();
+  });
+
+  beforeEach(() => {
+    receiver.received.length = 0;
+  });
+
+  async function pending() {
+    const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(await env.currentTimeMs()) });
+    await mongo.deliveries.insertOne(record);
+    return record;
+  }
+
+  const deliver = (id: string): Promise<string> =>
+    env.client.workflow.execute('deliverWebhook', {
+      taskQueue: 'deliveries',
+      workflowId: `delivery/${id}`,
+      args: [id],
+    });
+
+  /** Seconds between the attempts of a delivery. */
+  async function waits(id: string): Promise<number[]> {
+    const at = (await deliveries.get(id))!.attempt_log.map((entry) => entry.at.getTime());
+    return at.slice(1).map((time, n) => Math.round((time - at[n]!) / 1000));
+  }
+
+  test('a receiver that accepts at once gets one request and the delivery is delivered', async () => {
+    receiver.answer = () => ({ status: 200, body: 'thanks' });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    const record = (await deliveries.get(_id))!;
+    expect(record).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null, error_message: null });
+    expect(record.attempt_log).toMatchObject([{ status_code: 200, error: null, answer: 'thanks' }]);
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('a receiver that always fails gets eight requests over about 27 hours, then the delivery is given up', async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('permanently_failed');
+    const record = (await deliveries.get(_id))!;
+    expect(record).toMatchObject({
+      status: 'permanently_failed',
+      attempts: 8,
+      error_code: 'HTTP_500',
+      next_attempt_at: null,
+    });
+    const expected = [5, 300, 1800, 7200, 18000, 36000, 36000];
+    const seen = await waits(_id);
+    expect(seen).toHaveLength(expected.length);
+    for (const [n, wait] of expected.entries()) {
+      expect(seen[n]).toBeGreaterThanOrEqual(wait);
+      expect(seen[n]).toBeLessThanOrEqual(wait * 1.1 + 10);
+    }
+  });
+
+  test('a receiver that recovers is delivered to and not asked again', async () => {
+    receiver.answer = (_request, count) => ({ status: count < 4 ? 503 : 204 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    expect((await deliveries.get(_id))!).toMatchObject({ status: 'delivered', attempts: 4, error_code: null });
+    const ids = receiver.received.map((request) => request.headers['x-service-delivery-id']);
+    expect(ids).toEqual([_id, _id, _id, _id]);
+  });
+
+  test('a delivery that got 410 is permanently failed and not tried again', async () => {
+    receiver.answer = () => ({ status: 410 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('permanently_failed');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('Retry-After of a 429 is obeyed instead of the schedule, and limited to a day', async () => {
+    const asked = ['90', '1000000'];
+    receiver.answer = (_request, count) => {
+      const wait = asked[count - 1];
+      return wait === undefined ? { status: 204 } : { status: 429, headers: { 'Retry-After': wait } };
+    };
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    const [first, second] = await waits(_id);
+    expect(first).toBeGreaterThanOrEqual(90);
+    expect(first).toBeLessThanOrEqual(100);
+    expect(second).toBeGreaterThanOrEqual(86_400);
+    expect(second).toBeLessThanOrEqual(86_410);
+  });
+
+  test('a delivery whose registration is gone when it is due is permanently failed', async () => {
+    const record = deliveryRecord({
+      _id: newDeliveryId(),
+      org: `${org}-unregistered`,
+      now: new Date(await env.currentTimeMs()),
+    });
+    await mongo.deliveries.insertOne(record);
+    expect(await deliver(record._id)).toBe('permanently_failed');
+    expect((await deliveries.get(record._id))!).toMatchObject({
+      error_code: 'WEBHOOK_NOT_FOUND',
+      status: 'permanently_failed',
+    });
+  });
+});

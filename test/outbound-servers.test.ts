@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
+import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../domain/outbound.js';
+import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
+import { selfSigned } from './support/self-signed.js';
+
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+function clientWith(options: Partial<OutboundClientOptions> = {}): OutboundClient {
+  const client = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8'), ...options });
+  endings.push(() => client.close());
+  return client;
+}
+
+/** Listens on loopback until the test ends; `connections` holds every socket it was given. */
+async function listen(server: Server, host = '127.0.0.1') {
+  const connections: Socket[] = [];
+  server.on('connection', (socket: Socket) => {
+    connections.push(socket);
+    socket.on('error', () => {});
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  endings.push(async () => {
+    for (const socket of connections) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+  return { port: (server.address() as AddressInfo).port, connections };
+}
+
+const answering = (handle: (request: IncomingMessage, response: ServerResponse) => void) =>
+  listen(createHttpServer(handle));
+
+/** A server that writes what it likes once it has been spoken to. */
+const raw = (speak: (socket: Socket) => void) =>
+  listen(createTcpServer((socket) => socket.once('data', () => speak(socket))));
+
+const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest> = {}): Promise<OutboundAnswer> =>
+  client.send({
+    method: 'POST',
+    url,
+    headers: {},
+    body: Buffer.from('{}'),
+    timeoutMs: 5_000,
+    maxAnswerBytes: 1024,
+    ...rest,
+  });
+
+/** Writes the same bytes for as long as the other side takes them. */
+function pour(socket: Socket, bytes: string): void {
+  const write = () => {
+    while (socket.writable && socket.write(bytes)) {}
+  };
+  socket.on('drain', write);
+  write();
+}
+
+describe('an exchange', () => {
+  test('sends method, path, headers and body as given, and returns status, headers and body', async () => {
+    const { port } = await answering((request, response) => {
+      const body: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => body.push(chunk));
+      request.on('end', () => {
+        response.writeHead(202, { 'X-Answer': 'yes', 'Set-Cookie': ['a=1', 'b=2'] });
+        const { method, url, headers } = request;
+        response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(body).toString() }));
+      });
+    });
+    const headers = { 'Content-Type': 'application/json', Host: 'elsewhere.example', 'X-Service-Event': 'e' };
+    const answer = await post(clientWith(), `http://127.0.0.1:${port}/hook?a=1#part`, {
+      headers,
+      body: Buffer.from('ü'),
+    });
+    expect(answer).toMatchObject({ status: 202, headers: { 'x-answer': 'yes', 'set-cookie': 'a=1, b=2' } });
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      method: 'POST',
+      url: '/hook?a=1',
+      body: 'ü',
+      headers: {
+        'content-type': 'application/json',
+        'content-length': '2',
+        'user-agent': 'Postback/1.0',
+        'x-service-event': 'e',
+        host: `127.0.0.1:${port}`,
+      },
+    });
+  });
+
+  test('keeps connections alive and uses them again', async () => {
+    const { port, connections } = await answering((_request, response) => response.end('ok'));
+    const client = clientWith({ maxConnectionsPerOrigin: 1 });
+    for (let sent = 0; sent < 20; sent += 1) await post(client, `http://127.0.0.1:${port}/${sent}`);
+    expect(connections).toHaveLength(1);
+  });
+
+  test('opens no more connections to one origin than it may', async () => {
+    const { port, connections } = await answering((_request, response) => response.end('ok'));
+    const client = clientWith({ maxConnectionsPerOrigin: 3 });
+    await Promise.all(Array.from({ length: 30 }, () => post(client, `http://127.0.0.1:${port}/`)));
+    expect(connections.length).toBeLessThanOrEqual(3);
+  });
+
+  test('returns a redirect and does not follow it', async () => {
+    const inside = await answering((_request, response) => response.end('secret'));
+    const { port } = await answering((_request, response) => {
+      response.writeHead(307, { location: `http://127.0.0.1:${inside.port}/` }).end();
+    });
+    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`);
+    expect(answer).toMatchObject({ status: 307, headers: { location: `http://127.0.0.1:${inside.port}/` } });
+    expect(inside.connections).toHaveLength(0);
+  });
+
+  test('connects to the very address that was judged, and judges each new connection', async () => {
+    const answers = [['127.0.0.1'], ['127.0.0.2']];
+    const { port, connections } = await answering((_request, response) => {
+      response.writeHead(200, { connection: 'close' }).end('ok');
+    });
+    const client = clientWith({
+      allowedCidrs: parseAllowedCidrs('127.0.0.1/32'),
+      lookup: async () => answers.shift() ?? [],
+    });
+    expect((await post(client, `http://rebinding.example:${port}/`)).status).toBe(200);
+    await expect(post(client, `http://rebinding.example:${port}/`)).rejects.toMatchObject({ code: 'EBLOCKED' });
+    expect(connections).toHaveLength(1);
+    expect(answers).toEqual([]);
+  });
+
+  test('a pooled connection stays with its address whatever the name says later', async () => {
+    let lookups = 0;
+    const lookup = async () => [lookups++ === 0 ? '127.0.0.1' : '10.0.0.1'];
+    const { port, connections } = await answering((_request, response) => response.end('ok'));
+    const client = clientWith({ lookup, maxConnectionsPerOrigin: 1 });
+    for (let sent = 0; sent < 3; sent += 1)
+      expect((await post(client, `http://name.example:${port}/`)).status).toBe(200);
+    expect(connections).toHaveLength(1);
+  });
+
+  test('localhost is loopback without asking anybody', async () => {
+    const { port } = await answering((_request, response) => response.end('ok'));
+    const lookup = async () => ['8.8.8.8'];
+    expect((await post(clientWith({ lookup }), `http://localhost:${port}/`)).status).toBe(200);
+  });
+});
+
+describe('a receiver that misbehaves', () => {
+  test('hangs: the attempt times out, and others are answered meanwhile', async () => {
+    const hanging = await answering(() => {});
+    const lively = await answering((_request, response) => response.end('ok'));
+    const client = clientWith();
+    const hung = post(client, `http://127.0.0.1:${hanging.port}/`, { timeoutMs: 1_000 });
+    hung.catch(() => {});
+    expect((await post(client, `http://127.0.0.1:${lively.port}/`)).status).toBe(200);
+    await expect(hung).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 1000 ms' });
+  });
+
+  test('drips: the timeout covers the body', async () => {
+    const { port } = await answering((_request, response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write('.'), 20);
+      response.on('close', () => clearInterval(drip));
+    });
+    const sent = post(clientWith(), `http://127.0.0.1:${port}/`, { timeoutMs: 500 });
+    await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 500 ms' });
+  });
+
+  test('a name server that keeps silent counts against the timeout', async () => {
+    const client = clientWith({ lookup: () => new Promise(() => {}) });
+    const sent = post(client, 'https://silent.example/', { timeoutMs: 300 });
+    await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 300 ms' });
+  });
+
+  test('answers 300 MB: what fits is kept, and the connection is closed long before the end', async () => {
+    let written = 0;
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    const { port, connections } = await answering((_request, response) => {
+      response.writeHead(200, { 'content-length': 300 * 1024 * 1024 });
+      const write = () => {
+        while (written < 300 * 1024 * 1024 && !response.destroyed) {
+          written += chunk.length;
+          if (!response.write(chunk)) return;
+        }
+      };
+      response.on('drain', write);
+      write();
+    });
+    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`);
+    expect(answer.status).toBe(200);
+    expect(answer.body.toString()).toBe('x'.repeat(1024));
+    const [socket] = connections;
+    if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve));
+    expect(written).toBeLessThan(150 * 1024 * 1024);
+  });
+
+  test('an answer of exactly the limit is whole and keeps its connection', async () => {
+    const { port, connections } = await answering((_request, response) => response.end('x'.repeat(1024)));
+    const client = clientWith({ maxConnectionsPerOrigin: 1 });
+    for (let sent = 0; sent < 2; sent += 1) {
+      expect((await post(client, `http://127.0.0.1:${port}/`)).body).toHaveLength(1024);
+    }
+    expect(connections).toHaveLength(1);
+  });
+
+  test.each<[string, (socket: Socket) => unknown, string, string]>([
+    ['resets', (socket) => socket.resetAndDestroy(), 'ECONNRESET', 'connection reset'],
+    [
+      'closes without an answer',
+      (socket) => socket.end(),
+      'ECONNRESET',
+      'connection closed before the answer was complete',
+    ],
+    [
+      'closes amid the answer',
+      (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc'),
+      'ECONNRESET',
+      'connection closed before the answer was complete',
+    ],
+    ['answers garbage', (socket) => socket.write('\x00\xffgarbage\r\n\r\n'), 'EPROTO', 'answer is not valid HTTP'],
+    [
+      'answers another protocol',
+      (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'),
+      'EPROTO',
+      'answer is not valid HTTP',
+    ],
+    [
+      'never ends its headers',
+      (socket) => pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
+      'EPROTO',
+      'answer is not valid HTTP',
+    ],
+    [
+      'never ends its header list',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\n') && pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
+      'EPROTO',
+      'answer has too many headers',
+    ],
+    [
+      'never ends its trailers',
+      (socket) =>
+        socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n') &&
+        pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
+      'EPROTO',
+      'answer has too many headers',
+    ],
+  ])('%s', async (_what, speak, code, message) => {
+    const { port } = await raw(speak);
+    await expect(post(clientWith(), `http://127.0.0.1:${port}/`)).rejects.toMatchObject({
+      name: 'OutboundError',
+      code,
+      message,
+    });
+  });
+
+  test('refuses the connection', async () => {
+    const server = createTcpServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    const sent = post(clientWith(), `http://127.0.0.1:${port}/`);
+    await expect(sent).rejects.toMatchObject({ code: 'ECONNREFUSED', message: 'connection refused' });
+  });
+
+  test('a caller may cancel an attempt, before it and during it', async () => {
+    const { port, connections } = await answering(() => stop.abort());
+    const stop = new AbortController();
+    const client = clientWith();
+    const url = `http://127.0.0.1:${port}/`;
+    await expect(post(client, url, { signal: stop.signal })).rejects.toMatchObject({
+      code: 'ECANCELED',
+      message: 'cancelled',
+    });
+    await expect(post(client, url, { signal: stop.signal })).rejects.toMatchObject({ code: 'ECANCELED' });
+    expect(connections).toHaveLength(1);
+  });
+});
+
+describe('TLS', () => {
+  const receiver = async (certificate: { cert: string; key: string }) =>
+    (await listen(createHttpsServer(certificate, (_request, response) => response.end('ok')))).port;
+  const lookup = async () => ['127.0.0.1'];
+
+  test('a certificate of a trusted authority is accepted for its host', async () => {
+    const certificate = selfSigned('receiver.example');
+    const port = await receiver(certificate);
+    const client = clientWith({ lookup, tls: { ca: certificate.cert } });
+    expect((await post(client, `https://receiver.example.:${port}/`)).status).toBe(200);
+    await expect(post(client, `https://other.example:${port}/`)).rejects.toMatchObject({
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+      message: 'TLS certificate not valid: issued for another host name',
+    });
+  });
+
+  test('an expired certificate is not accepted', async () => {
+    const certificate = selfSigned('receiver.example', new Date('2021-01-01T00:00:00Z'));
+    const port = await receiver(certificate);
+    const client = clientWith({ lookup, tls: { ca: certificate.cert } });
+    const sent = post(client, `https://receiver.example:${port}/`);
+    await expect(sent).rejects.toMatchObject({
+      code: 'CERT_HAS_EXPIRED',
+      message: 'TLS certificate not valid: expired',
+    });
+  });
+
+  test('a certificate that nobody vouches for is not accepted, on opened ranges neither', async () => {
+    const port = await receiver(selfSigned('receiver.example'));
+    const sent = post(clientWith({ lookup }), `https://receiver.example:${port}/`);
+    await expect(sent).rejects.toMatchObject({ message: 'TLS certificate not valid: self-signed' });
+  });
+
+  test('a receiver that speaks no TLS', async () => {
+    const { port } = await answering((_request, response) => response.end('ok'));
+    const sent = post(clientWith(), `https://127.0.0.1:${port}/`);
+    await expect(sent).rejects.toMatchObject({ name: 'OutboundError', message: 'TLS handshake failed' });
+  });
+});

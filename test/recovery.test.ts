@@ -1,0 +1,93 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, type Product, startProduct, withDb } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+import { deliveryRecord } from './support/records.js';
+
+// Breaks things, so it has servers and processes of its own.
+describe('crashes lose nothing', () => {
+  const org = 'recovery';
+  let product: Product;
+  let api: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    product = await startProduct();
+    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    receiver = await startReceiver();
+    await api.createDatabase('crash');
+    await api.post('/webhooks/indexing', { url: receiver.url });
+  });
+
+  afterAll(async () => {
+    await receiver?.close();
+    await product?.stop();
+    rmSync(product.dataDir, { recursive: true, force: true });
+  });
+
+  const texts = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, n) => ({
+      id: `${prefix}-${n}`,
+      text: `Note ${n} of ${prefix}. ${'The keeper lit the lamp in the evening. '.repeat(60)}`,
+    }));
+  const announced = (prefix: string) =>
+    new Set(receiver.received.map(({ json }) => String(json.id)).filter((id) => id.startsWith(prefix)));
+
+  test('kill -9 of the worker in the middle of ten items: all ten end, each announced', async () => {
+    await api.ingest({ database: 'crash', memories: JSON.stringify(texts('killed', 10)) });
+    await eventually('work under way', async () => {
+      const { statuses } = (
+        await api.get(
+          `/context/status?database=crash&ids=${texts('killed', 10)
+            .map(({ id }) => id)
+            .join(',')}`,
+        )
+      ).body.data;
+      return statuses.some((status: { indexing_status: string }) => status.indexing_status === 'processing');
+    });
+    process.kill(product.worker.pid(), 'SIGKILL');
+    for (const { id } of texts('killed', 10))
+      expect(await api.ended('crash', id)).toMatchObject({ indexing_status: 'completed' });
+    await eventually('ten announcements', () => announced('killed').size === 10);
+  });
+
+  test('kill -9 of the API right after its answer loses none of a large request', async () => {
+    const answer = await api.ingest({ database: 'crash', memories: JSON.stringify(texts('api-killed', 40)) });
+    expect(answer.body.data.success_count).toBe(40);
+    process.kill(product.api.pid(), 'SIGKILL');
+    await eventually('forty announcements', () => announced('api-killed').size === 40);
+  });
+
+  test('items and deliveries written by a process that died before it started their workflow are found by the sweep', async () => {
+    const now = new Date();
+    await eventually('the API is back', async () => (await fetch(`${product.apiUrl}/healthz`)).ok);
+    await withDb(product.mongodbUri, async (db) => {
+      const database = await db.collection('databases').findOne({ org });
+      await db.collection<{ _id: string }>('items').insertOne({
+        _id: 'itm_orphan',
+        org,
+        tenant: String(database!._id),
+        database: 'crash',
+        collection: 'default',
+        id: 'orphan',
+        type: 'memory',
+        version: 1,
+        title: null,
+        source: { kind: 'text', text: 'Nobody started me.' },
+        metadata: {},
+        additional_metadata: {},
+        batch: 'bat_orphan',
+        indexing_status: 'queued',
+        error_code: null,
+        error_message: null,
+        created_at: now,
+        updated_at: now,
+      } as { _id: string });
+      await db.collection<{ _id: string }>('deliveries').insertOne(deliveryRecord({ _id: 'dlv_orphan', org, now }));
+    });
+    await receiver.waitFor('the delivery', ({ json }) => json.delivery_id === 'dlv_orphan');
+    expect(await api.ended('crash', 'orphan')).toMatchObject({ indexing_status: 'completed' });
+  });
+});

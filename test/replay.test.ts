@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+
+installTemporalLogger(pino({ level: 'silent' }));
+
+const FOLDER = 'test/histories';
+const recorded = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+
+describe('executions that run during a deployment go on', () => {
+  test('every workflow has a recorded history', () => {
+    const types = new Set(
+      recorded.map((name) => historyOf(name).events[0].workflowExecutionStartedEventAttributes.workflowType.name),
+    );
+    expect([...types].sort()).toEqual([
+      'deliverWebhook',
+      'indexItem',
+      'provisionDatabase',
+      'startIngestedItems',
+      'sweep',
+    ]);
+  });
+
+  test.each(recorded)('%s replays on this code', async (name) => {
+    await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, historyOf(name));
+  });
+
+  test('a history that this code would not have made is noticed', async () => {
+    const history = historyOf('index-item-completed.json');
+    for (const event of history.events) {
+      const scheduled = event.activityTaskScheduledEventAttributes;
+      if (scheduled?.activityType.name === 'extractItem') scheduled.activityType.name = 'someOtherStep';
+    }
+    await expect(Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history)).rejects.toThrow();
+  });
+
+  test('histories hold ids and states, nothing of the content or of a secret', () => {
+    for (const name of recorded) {
+      expect(readFileSync(`${FOLDER}/${name}`, 'utf8')).not.toMatch(/The note|pbk_|whsec_/);
+    }
+  });
+});
+
+// The shape is Temporal's own JSON form of a history.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+function historyOf(name: string): any {
+  return JSON.parse(readFileSync(`${FOLDER}/${name}`, 'utf8'));
+}

@@ -1,0 +1,81 @@
+import { eventually } from './eventually.js';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: {
+    success: boolean;
+    // Answers are checked field by field in the tests; typing them here would only repeat the schemas.
+    // biome-ignore lint/suspicious/noExplicitAny: see above
+    data: any;
+    error: { code: string; message: string } | null;
+    meta: { request_id: string; latency_ms: number };
+  };
+}
+
+export type Client = ReturnType<typeof createClient>;
+
+/** Speaks to the API as any HTTP client would. */
+export function createClient(apiUrl: string, key: string) {
+  const base = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
+
+  async function request(
+    method: string,
+    path: string,
+    options: { json?: unknown; body?: string | FormData; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const response = await fetch(apiUrl + path, {
+      method,
+      headers: {
+        ...base,
+        ...(options.json === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...options.headers,
+      },
+      body: options.json === undefined ? options.body : JSON.stringify(options.json),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+  }
+
+  const client = {
+    request,
+    get: (path: string) => request('GET', path),
+    post: (path: string, json?: unknown) => request('POST', path, { json }),
+    del: (path: string) => request('DELETE', path),
+
+    async createDatabase(name: string): Promise<void> {
+      const created = await client.post('/databases', { database: name });
+      if (created.status !== 202) throw new Error(`POST /databases: ${JSON.stringify(created.body)}`);
+      await eventually(`database ${name} ready`, async () => {
+        return (await client.get(`/databases/status?database=${name}`)).body.data?.infra.ready_for_ingestion;
+      });
+    },
+
+    ingest(
+      fields: Record<string, string>,
+      files: { name: string; content: Uint8Array | string }[] = [],
+    ): Promise<Answer> {
+      const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.set(name, value);
+      for (const file of files)
+        form.append('documents', new Blob([file.content as Uint8Array<ArrayBuffer> | string]), file.name);
+      return request('POST', '/context/ingest', { body: form });
+    },
+
+    async status(
+      database: string,
+      id: string,
+    ): Promise<{ indexing_status: string; error_code: string | null; error_message: string | null }> {
+      const answer = await client.get(`/context/status?database=${database}&id=${encodeURIComponent(id)}`);
+      return answer.body.data?.statuses[0];
+    },
+
+    ended(database: string, id: string) {
+      return eventually(`item ${id} ended`, async () => {
+        const status = await client.status(database, id);
+        return ['completed', 'errored'].includes(status?.indexing_status) ? status : undefined;
+      });
+    },
+  };
+  return client;
+}

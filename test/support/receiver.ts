@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eventually } from './eventually.js';
+
+export interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  json: Record<string, unknown>;
+}
+
+export interface Receiver {
+  url: string;
+  received: Received[];
+  /** Decides the answer to each request; 204 unless told otherwise. */
+  answer: (request: Received, count: number) => { status: number; headers?: Record<string, string>; body?: string };
+  waitFor(what: string, wanted: (request: Received) => boolean): Promise<Received>;
+  close(): Promise<void>;
+}
+
+/** A real receiver of webhooks, over HTTP on loopback. */
+export async function startReceiver(): Promise<Receiver> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece);
+    const body = Buffer.concat(pieces);
+    const one: Received = { path: request.url ?? '', headers: request.headers, body, json: parse(body) };
+    received.push(one);
+    const { status, headers, body: text } = receiver.answer(one, received.length);
+    response.writeHead(status, headers).end(text);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    answer: () => ({ status: 204 }),
+    waitFor: (what, wanted) => eventually(what, () => received.find(wanted)),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return receiver;
+}
+
+function parse(body: Buffer): Record<string, unknown> {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Records sample histories of every workflow into `test/histories/`, from real runs on servers of its own:
+ * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { createClient } from './client.js';
+import { eventually } from './eventually.js';
+import { makeKey, startProduct } from './product.js';
+import { startReceiver } from './receiver.js';
+
+const FOLDER = 'test/histories';
+
+const product = await startProduct();
+const receiver = await startReceiver();
+const temporal = await connectTemporal(product.temporalAddress, 'default');
+const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'histories')).key);
+
+async function record(name: string, workflowId: string): Promise<void> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
+  writeFileSync(
+    `${FOLDER}/${name}.json`,
+    `${JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1)}\n`,
+  );
+  console.log(`${name}  ${workflowId}`);
+}
+
+/** The newest workflow of a type, as the visibility store knows it. */
+async function newest(query: string): Promise<string> {
+  return eventually(query, async () => {
+    for await (const execution of temporal.workflow.list({ query })) return execution.workflowId;
+    return undefined;
+  });
+}
+
+async function deliveryOf(id: string) {
+  return eventually(`delivery of ${id}`, async () => {
+    const { deliveries } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data;
+    return deliveries.find((delivery: { doc_id: string }) => delivery.doc_id === id);
+  });
+}
+
+try {
+  mkdirSync(FOLDER, { recursive: true });
+  await api.createDatabase('library');
+  await record('provision-database', await newest('WorkflowType="provisionDatabase"'));
+
+  await api.post('/webhooks/indexing', { url: receiver.url });
+  receiver.answer = ({ json }) => ({ status: json.id === 'well' ? 204 : json.id === 'gone' ? 410 : 500 });
+  await api.ingest({
+    database: 'library',
+    memories: JSON.stringify(['well', 'retried', 'gone'].map((id) => ({ id, text: `The note ${id}.` }))),
+  });
+  await api.ingest({ database: 'library', document_metadata: '[{"id":"broken"}]' }, [
+    { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' },
+  ]);
+  for (const id of ['well', 'retried', 'gone', 'broken']) await api.ended('library', id);
+  await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="well"'));
+  await record('index-item-errored', await newest('WorkflowType="indexItem" AND PostbackSource="broken"'));
+  await record('start-ingested-items', await newest('WorkflowType="startIngestedItems"'));
+  await record('deliver-webhook-delivered', `delivery/${(await deliveryOf('well')).delivery_id}`);
+  await record('deliver-webhook-permanently-failed', `delivery/${(await deliveryOf('gone')).delivery_id}`);
+
+  const { delivery_id } = await deliveryOf('retried');
+  await eventually('two failed attempts', async () => {
+    const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
+    return data.status === 'failed' && data.attempts === 2;
+  });
+  receiver.answer = () => ({ status: 204 });
+  await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+  await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
+  await record('sweep', await newest('WorkflowType="sweep" AND ExecutionStatus="Completed"'));
+} finally {
+  await temporal.connection.close();
+  await receiver.close();
+  await product.stop();
+  rmSync(product.dataDir, { recursive: true, force: true });
+}
