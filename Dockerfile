@@ -1,0 +1,38 @@
+# One image for the API and all workers; the command chooses (docker-compose.yml).
+
+FROM node:22-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY . .
+RUN npx tsc -p tsconfig.json
+
+# Optional packages carry the native binaries and stay; install scripts never run (.npmrc).
+FROM node:22-slim AS packages
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev
+
+FROM node:22-slim AS product
+ENV NODE_ENV=production
+WORKDIR /opt/postback
+COPY --from=packages /build/node_modules ./node_modules
+COPY --from=build /build/dist ./dist
+COPY bin ./bin
+COPY package.json LICENSE ./
+# Workflows are bundled once here and not at each start of a worker, which may not write to this folder.
+RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"
+
+# The embedding model lies in the image: nothing is fetched at run time.
+FROM product AS model
+RUN node bin/postback.mjs model fetch --to /opt/postback/model
+
+FROM product
+COPY --from=model /opt/postback/model ./model
+# A named volume takes its owner from the image when it is first used.
+RUN mkdir -p /var/lib/postback && chown node:node /var/lib/postback
+ENV POSTBACK_DATA_DIR=/var/lib/postback \
+    POSTBACK_EMBEDDING_MODEL_DIR=/opt/postback/model
+USER node
+EXPOSE 8080
+CMD ["node", "bin/postback.mjs", "api"]

@@ -1,0 +1,47 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startInstance } from '../cli/instance.js';
+import { createApiKeys } from '../storage/api-keys.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+
+export type BenchInstance = Awaited<ReturnType<typeof startBenchInstance>>;
+
+/** A whole product in a temporary folder: real servers, real processes. */
+export async function startBenchInstance() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postback-bench-'));
+  const env = {
+    ...process.env,
+    POSTBACK_DATA_DIR: dataDir,
+    POSTBACK_API_PORT: '0',
+    OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+  };
+  const instance = await startInstance(env, (line) => console.error(`  ${line}`));
+  const { stack, api, worker } = instance;
+  const mongo: Mongo = await connectMongo(stack.mongodbUri, 'postback-bench');
+  const { key } = await createApiKeys(mongo).create({ org: 'bench', kind: 'api', label: 'bench' });
+  return {
+    apiUrl: instance.apiUrl,
+    key,
+    env: instance.env,
+    mongo,
+    temporalAddress: stack.temporalAddress,
+    /** Most memory held so far, MiB. */
+    peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
+    async stop(): Promise<void> {
+      await mongo.client.close();
+      await instance.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** `VmHWM` of a process, where the system tells it; else NaN. */
+function peakMiB(pid: number): number {
+  try {
+    const line = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return line ? Math.round(Number(line[1]) / 1024) : Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { QUERY_MODES } from '../domain/search.js';
+import { call, provision } from './api-client.js';
+import { startBenchInstance } from './instance.js';
+import { mean, normalisedGain } from './retrieval-metrics.js';
+
+interface Document {
+  id: string;
+  title?: string;
+  text: string;
+}
+
+interface Query {
+  id: string;
+  query: string;
+  relevant: string[];
+}
+
+const INGEST_BATCH = 200;
+
+/** A test collection through the product's own API: nDCG@10 of text, vector and hybrid search. */
+export async function retrieval(folder: string): Promise<void> {
+  const documents = jsonLines<Document>(join(folder, 'documents.jsonl')).filter(
+    (document) => document.text.trim() !== '',
+  );
+  const queries = jsonLines<Query>(join(folder, 'queries.jsonl'));
+  const instance = await startBenchInstance();
+  try {
+    await provision(instance, 'collection');
+    const started = performance.now();
+    for (let n = 0; n < documents.length; n += INGEST_BATCH) {
+      const form = new FormData();
+      form.set('database', 'collection');
+      form.set(
+        'app_knowledge',
+        JSON.stringify(
+          documents.slice(n, n + INGEST_BATCH).map(({ id, title, text }) => ({ id: String(id), title, text })),
+        ),
+      );
+      await call(instance, 'POST', '/context/ingest', form);
+    }
+    await untilIndexed(instance.mongo, documents.length);
+    const seconds = (performance.now() - started) / 1000;
+    console.log(
+      `\n${documents.length} documents indexed in ${seconds.toFixed(0)} s (${(documents.length / seconds).toFixed(1)} /s)`,
+    );
+    for (const mode of QUERY_MODES) {
+      const scores: number[] = [];
+      const times: number[] = [];
+      for (const { query, relevant } of queries) {
+        const asked = performance.now();
+        const { chunks } = await call(instance, 'POST', '/query', {
+          database: 'collection',
+          query,
+          query_by: mode,
+          max_results: 30,
+          graph_context: false,
+        });
+        times.push(performance.now() - asked);
+        const ranked = [...new Set((chunks as { source_id: string }[]).map((chunk) => chunk.source_id))];
+        scores.push(normalisedGain(ranked, new Set(relevant.map(String))));
+      }
+      times.sort((a, b) => a - b);
+      const at = (share: number) => times[Math.floor(times.length * share)]!.toFixed(0);
+      console.log(`${mode.padEnd(7)} nDCG@10 ${mean(scores).toFixed(3)}   p50 ${at(0.5)} ms, p95 ${at(0.95)} ms`);
+    }
+    const { api, worker } = instance.peakMemory();
+    console.log(`memory at its peak: API ${api} MiB, worker ${worker} MiB`);
+  } finally {
+    await instance.stop();
+  }
+}
+
+async function untilIndexed(
+  mongo: { items: { countDocuments(filter: object): Promise<number> } },
+  count: number,
+): Promise<void> {
+  while ((await mongo.items.countDocuments({ indexing_status: { $in: ['completed', 'errored'] } })) < count)
+    await wait(500);
+}
+
+function jsonLines<T>(path: string): T[] {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => JSON.parse(line) as T);
+}
