@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { DEFAULT_DELIVERY_POLICY } from './domain/delivery-policy.js';
+import { TASK_QUEUES } from './domain/task-queues.js';
+
+/** Every setting, by the name of its environment variable. This file is the only reader of the environment. */
+const positive = z.coerce.number().int().positive();
+const MiB = 1024 * 1024;
+
+const settings = z.object({
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
+  /** Holds the search index, and on the embedded stack everything else. */
+  POSTBACK_DATA_DIR: z.string().default('.postback'),
+  /** 32 bytes, base64: seals secrets at rest. */
+  POSTBACK_SEALING_KEY: z.string().optional(),
+  POSTBACK_API_HOST: z.string().default('127.0.0.1'),
+  POSTBACK_API_PORT: z.coerce.number().int().min(0).max(65535).default(8080),
+  POSTBACK_WORKER_HEALTH_PORT: z.coerce.number().int().min(0).max(65535).optional(),
+  POSTBACK_QUEUES: z
+    .string()
+    .default(TASK_QUEUES.join(','))
+    .transform((list) => list.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.enum(TASK_QUEUES)).min(1)),
+  /** Ranges that webhooks may go to although they are not public, and by plain http. For development. */
+  OUTBOUND_ALLOW_CIDRS: z.string().default(''),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+
+  /** `off` goes without; a URL of an OpenAI-compatible endpoint is used instead of the embedded model. */
+  POSTBACK_EMBEDDINGS: z.enum(['on', 'off']).default('on'),
+  /** Why there is none, when whoever started this process found out: shown in `/readyz`. */
+  POSTBACK_EMBEDDINGS_OFF_REASON: z.string().optional(),
+  POSTBACK_EMBEDDING_MODEL_DIR: z.string().optional(),
+  POSTBACK_EMBEDDINGS_URL: z.url().optional(),
+  POSTBACK_EMBEDDINGS_KEY: z.string().optional(),
+  POSTBACK_EMBEDDINGS_MODEL: z.string().default('text-embedding-3-small'),
+  POSTBACK_EMBEDDINGS_DIMENSIONS: positive.default(384),
+  POSTBACK_EMBEDDING_THREADS: positive.default(2),
+
+  POSTBACK_MAX_FILES: positive.default(100),
+  POSTBACK_MAX_ITEMS: positive.default(5_000),
+  POSTBACK_MAX_FILE_BYTES: positive.default(100 * MiB),
+  POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
+  POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
+
+  /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
+  POSTBACK_DELIVERY_SCHEDULE_MS: z
+    .string()
+    .default(DEFAULT_DELIVERY_POLICY.scheduleMs.join(','))
+    .transform((list) => list.split(',').map(Number))
+    .pipe(z.array(z.number().nonnegative())),
+  POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(DEFAULT_DELIVERY_POLICY.timeoutMs),
+
+  POSTBACK_SWEEP_SECONDS: positive.default(30),
+  /** Work that has been quiet for so long is looked after by the sweep. */
+  POSTBACK_SWEEP_QUIET_SECONDS: positive.default(60),
+});
+
+export type Config = z.output<typeof settings>;
+
+/** @throws Error that names the variable, when one cannot be read */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const result = settings.safeParse(present);
+  if (!result.success) {
+    throw new Error(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
+  }
+  return { ...result.data, POSTBACK_DATA_DIR: resolve(result.data.POSTBACK_DATA_DIR) };
+}

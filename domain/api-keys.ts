@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+
+/** Kinds of key; each opens one service (or a part of it) for one organisation. */
+export const KEY_KINDS = ['api', 'crew_org', 'crew_user', 'payment_secret', 'payment_publishable'] as const;
+export type KeyKind = (typeof KEY_KINDS)[number];
+
+/** Prefixes tell a person (and a secret scanner) what they are looking at. */
+const PREFIX: Record<KeyKind, string> = {
+  api: 'pbk_api_',
+  crew_org: 'pbk_crew_',
+  crew_user: 'pbk_crewuser_',
+  payment_secret: 'pbk_sk_',
+  payment_publishable: 'pbk_pk_',
+};
+
+/** @returns a new key with 256 random bits; only its SHA-256 is ever stored */
+export function newApiKey(kind: KeyKind): string {
+  return PREFIX[kind] + randomBytes(32).toString('base64url');
+}
+
+/** Who a request comes from, once its key has been found. */
+export interface Principal {
+  key_id: string;
+  org: string;
+  kind: KeyKind;
+}

@@ -1,0 +1,63 @@
+/** When a delivery is tried again and when it is given up. Pure; the clock and the chance are passed in. */
+
+export interface DeliveryPolicy {
+  /** Milliseconds to wait after the 1st, 2nd, … failed attempt; one more failure than entries is final. */
+  scheduleMs: readonly number[];
+  /** Milliseconds a receiver has for its answer. */
+  timeoutMs: number;
+  /** A receiver's `Retry-After` is obeyed up to this many milliseconds. */
+  maxRetryAfterMs: number;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** At once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h: about a day and a quarter in all. */
+export const DEFAULT_DELIVERY_POLICY: DeliveryPolicy = {
+  scheduleMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR],
+  timeoutMs: 15 * SECOND,
+  maxRetryAfterMs: 24 * HOUR,
+};
+
+/** What came of one request to a receiver: an answer, or the reason there was none. */
+export type AttemptResult = { status: number; retryAfter?: string | undefined } | { error: string };
+
+export type AttemptVerdict =
+  | { state: 'delivered' }
+  | { state: 'failed'; delayMs: number; reason: string }
+  | { state: 'permanently_failed'; reason: string };
+
+/**
+ * Judges one attempt.
+ * @param failuresBefore failed attempts of this run so far, this one not counted
+ * @param random 0 to 1, spreads the wait by ±10 % so that receivers are not hit in step
+ */
+export function judgeAttempt(
+  policy: DeliveryPolicy,
+  result: AttemptResult,
+  failuresBefore: number,
+  now: Date,
+  random: number,
+): AttemptVerdict {
+  if ('status' in result && result.status >= 200 && result.status < 300) return { state: 'delivered' };
+  const reason = 'status' in result ? `The receiver answered ${result.status}.` : result.error;
+  if ('status' in result && result.status === 410) {
+    return { state: 'permanently_failed', reason: 'The receiver answered 410: it does not want this any more.' };
+  }
+  const scheduled = policy.scheduleMs[failuresBefore];
+  if (scheduled === undefined) return { state: 'permanently_failed', reason };
+  const asked = 'status' in result && (result.status === 429 || result.status === 503) ? result.retryAfter : undefined;
+  const askedMs = asked === undefined ? null : parseRetryAfter(asked, now);
+  const delayMs =
+    askedMs === null ? Math.round(scheduled * (0.9 + 0.2 * random)) : Math.min(askedMs, policy.maxRetryAfterMs);
+  return { state: 'failed', delayMs, reason };
+}
+
+/** @returns milliseconds from now, or null when the header is neither seconds nor a date (RFC 9110, 10.2.3) */
+export function parseRetryAfter(value: string, now: Date): number | null {
+  const trimmed = value.trim();
+  if (/^\d{1,10}$/.test(trimmed)) return Number(trimmed) * SECOND;
+  const date = Date.parse(trimmed);
+  return Number.isNaN(date) ? null : Math.max(0, date - now.getTime());
+}

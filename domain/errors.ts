@@ -1,0 +1,47 @@
+/**
+ * One family of errors for everything a client can do wrong or has to wait for.
+ * Each service turns them into its own shape in one place (`api/errors.ts` for the content service).
+ */
+
+/** Error codes of the content service and the HTTP status each is answered with (specification, "Errors"). */
+export const ERROR_STATUS = {
+  INVALID_PARAMETERS: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  DATABASE_NOT_FOUND: 404,
+  SOURCE_NOT_FOUND: 404,
+  FILE_NOT_FOUND: 404,
+  WEBHOOK_NOT_FOUND: 404,
+  DELIVERY_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  DATABASE_ALREADY_EXISTS: 409,
+  SOURCE_ALREADY_EXISTS: 409,
+  SOURCE_PROCESSING: 409,
+  DELIVERY_NOT_RETRYABLE: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  VALIDATION_ERROR: 422,
+  TENANT_INFRA_NOT_READY: 422,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+} as const;
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** An error whose message may be shown to the client. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+
+  /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly retryAfterSeconds?: number,
+  ) {
+    super(message);
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code];
+  }
+}

@@ -1,0 +1,82 @@
+/** The shapes between the search index, the embedders and whoever asks a question. */
+
+/** Turns text into vectors. One implementation a file, under `providers/embeddings/`. */
+export interface Embedder {
+  /** Model name as an operator would recognise it. */
+  readonly model: string;
+  readonly dimensions: number;
+  /** @returns one unit-length vector a text, in the order given; rejects when the model is out of reach */
+  embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
+  /** Queries may need another prefix than documents (bge's do). */
+  embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
+  close(): Promise<void>;
+}
+
+export const ITEM_TYPES = ['knowledge', 'memory'] as const;
+export type ItemType = (typeof ITEM_TYPES)[number];
+
+/** An item as the index knows it: the client's ids are unique within a collection. */
+export interface SourceRef {
+  collection: string;
+  source_id: string;
+}
+
+/** A row of the search index. The text shown to a client is read from MongoDB by `chunk_id`. */
+export interface IndexRow {
+  chunk_id: string;
+  /** The client's id of the item. */
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  /** What full-text search sees: title, headings and text. */
+  text: string;
+  /** Absent when the database was indexed without an embedding model. */
+  vector: Float32Array | null;
+}
+
+export const QUERY_MODES = ['hybrid', 'text', 'vector'] as const;
+export type QueryMode = (typeof QUERY_MODES)[number];
+export const TEXT_OPERATORS = ['or', 'and', 'phrase'] as const;
+export type TextOperator = (typeof TEXT_OPERATORS)[number];
+
+export interface SearchRequest {
+  mode: QueryMode;
+  /** The question's words, for full text. */
+  query: string;
+  operator: TextOperator;
+  /** The question's vector; null makes `hybrid` full text only. */
+  vector: Float32Array | null;
+  collections?: readonly string[];
+  type?: ItemType;
+  /** Restrict to these items. */
+  source_ids?: readonly string[];
+  limit: number;
+}
+
+/** Best first; `score` is only comparable within one answer. */
+export interface SearchHit {
+  chunk_id: string;
+  source_id: string;
+  score: number;
+}
+
+/** Derived data: everything in it can be written again from MongoDB. `table` is a database's internal id (`tnt_…`). */
+export interface SearchIndex {
+  /** Makes an empty table, unless there is one. */
+  create(table: string): Promise<void>;
+  /** Empties a table for a rebuild, vectors of another size included; makes it where it is missing. */
+  clear(table: string): Promise<void>;
+  exists(table: string): Promise<boolean>;
+  /**
+   * Adds rows, after taking out every row of the sources in `remove`. A source that is new needs no `remove`: appending
+   * is much cheaper, so name only what may have rows already (another version, or a write that is tried again).
+   * Concurrent calls for one table ride in one commit. Resolves when searches of every process see the rows.
+   */
+  write(table: string, rows: readonly IndexRow[], remove?: readonly SourceRef[]): Promise<void>;
+  /** Rejects when the table does not exist. */
+  search(table: string, request: SearchRequest): Promise<SearchHit[]>;
+  /** Folds new rows into the full-text index, indexes vectors once a table has grown, and drops old versions. */
+  compact(table: string): Promise<void>;
+  drop(table: string): Promise<void>;
+  close(): Promise<void>;
+}

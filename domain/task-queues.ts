@@ -1,0 +1,10 @@
+/** Task queues: one worker each, scaled on its own. */
+export const TASK_QUEUES = ['content', 'deliveries'] as const;
+export type TaskQueue = (typeof TASK_QUEUES)[number];
+
+/** Search attributes by which an operator finds work in the Temporal UI; registered before anything starts. */
+export const SEARCH_ATTRIBUTES = {
+  PostbackOrganisation: 'Keyword',
+  PostbackDatabase: 'Keyword',
+  PostbackSource: 'Keyword',
+} as const;

@@ -1,0 +1,65 @@
+import { Binary } from 'mongodb';
+import type { ItemRef } from '../domain/work.js';
+import type { Mongo } from './mongo.js';
+import type { ChunkRecord } from './records.js';
+
+export type Chunks = ReturnType<typeof createChunks>;
+
+/** Chunks with their vectors: what the search index is built from, and can be built from again. */
+export function createChunks({ chunks }: Mongo) {
+  return {
+    /** Writes the chunks of one item version; repeating it changes nothing. */
+    async put(records: readonly ChunkRecord[]): Promise<void> {
+      if (records.length === 0) return;
+      await chunks.bulkWrite(
+        records.map((record) => ({
+          updateOne: { filter: { _id: record._id }, update: { $setOnInsert: record }, upsert: true },
+        })),
+        { ordered: false },
+      );
+    },
+
+    of(ref: ItemRef): Promise<ChunkRecord[]> {
+      return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).toArray();
+    },
+
+    async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
+      if (vectors.size === 0) return;
+      await chunks.bulkWrite(
+        [...vectors].map(([_id, vector]) => ({
+          updateOne: { filter: { _id }, update: { $set: { vector: packVector(vector) } } },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** Chunks by id, as a map: what an answer shows is read from here, never from the index. */
+    async byIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
+      const found = await chunks
+        .find({ _id: { $in: [...ids] } })
+        .project<ChunkRecord>({ vector: 0 })
+        .toArray();
+      return new Map(found.map((chunk) => [chunk._id, chunk]));
+    },
+
+    /** Every chunk of a database, in no order, for a rebuild. */
+    ofDatabase(tenant: string) {
+      return chunks.find({ tenant });
+    },
+
+    async removeOlder(ref: ItemRef): Promise<void> {
+      await chunks.deleteMany({ item: ref.item, version: { $lt: ref.version } });
+    },
+  };
+}
+
+/** A vector as 4 bytes a number; BSON's own array of doubles takes about 11. */
+export function packVector(vector: Float32Array): Binary {
+  return new Binary(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
+}
+
+export function unpackVector(binary: Binary): Float32Array {
+  // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
+  const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
+  return new Float32Array(bytes.buffer);
+}

@@ -1,0 +1,62 @@
+import { ServiceError } from '../domain/errors.js';
+import { newTenantId } from '../domain/ids.js';
+import { isDuplicateKey, type Mongo } from './mongo.js';
+import type { DatabaseRecord, MetadataField } from './records.js';
+
+export type Databases = ReturnType<typeof createDatabases>;
+
+/** Databases of an organisation: named by the client, known inside by a fixed internal id. */
+export function createDatabases({ databases }: Mongo) {
+  return {
+    /** @throws ServiceError DATABASE_ALREADY_EXISTS */
+    async create(org: string, name: string, metadataSchema: MetadataField[]): Promise<DatabaseRecord> {
+      const now = new Date();
+      const record: DatabaseRecord = {
+        _id: newTenantId(),
+        org,
+        name,
+        status: 'provisioning',
+        metadata_schema: metadataSchema,
+        graph_ready: false,
+        created_at: now,
+        updated_at: now,
+      };
+      try {
+        await databases.insertOne(record);
+      } catch (error) {
+        if (isDuplicateKey(error)) {
+          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" exists already.`);
+        }
+        throw error;
+      }
+      return record;
+    },
+
+    /** @throws ServiceError DATABASE_NOT_FOUND, for another organisation's as well */
+    async get(org: string, name: string): Promise<DatabaseRecord> {
+      const record = await databases.findOne({ org, name });
+      if (!record) throw new ServiceError('DATABASE_NOT_FOUND', `There is no database named "${name}".`);
+      return record;
+    },
+
+    async markGraphReady(tenant: string): Promise<void> {
+      await databases.updateOne({ _id: tenant }, { $set: { graph_ready: true, updated_at: new Date() } });
+    },
+
+    async markReady(tenant: string): Promise<void> {
+      await databases.updateOne({ _id: tenant }, { $set: { status: 'ready', updated_at: new Date() } });
+    },
+
+    all(): Promise<DatabaseRecord[]> {
+      return databases.find().toArray();
+    },
+
+    /** Databases whose provisioning may have been lost before it was started. */
+    stale(before: Date): Promise<DatabaseRecord[]> {
+      return databases
+        .find({ status: 'provisioning', updated_at: { $lt: before } })
+        .limit(100)
+        .toArray();
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import type { ClientSession, Filter } from 'mongodb';
+import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
+import type { Mongo } from './mongo.js';
+import type { AttemptEntry, DeliveryRecord } from './records.js';
+
+export type Deliveries = ReturnType<typeof createDeliveries>;
+
+/** Entries of the attempt log that are kept; manual retries can go on for long. */
+const MAX_LOGGED_ATTEMPTS = 50;
+
+/** The end of one attempt, as it is written down. */
+export interface RecordedAttempt {
+  status: Extract<DeliveryState, 'delivered' | 'failed' | 'permanently_failed'>;
+  entry: AttemptEntry;
+  url: string | null;
+  next_attempt_at: Date | null;
+  error_code: string | null;
+  error_message: string | null;
+}
+
+/** Delivery records and the moves between their states. Every move is one conditional update. */
+export function createDeliveries({ deliveries }: Mongo) {
+  return {
+    /** Part of the transaction that ends an item. */
+    async add(record: DeliveryRecord, session: ClientSession): Promise<void> {
+      await deliveries.insertOne(record, { session });
+    },
+
+    get(deliveryId: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ _id: deliveryId });
+    },
+
+    ofItem(item: string, version: number): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ item, version });
+    },
+
+    /**
+     * pending | failed -> sweeping, when due; also takes over a claim that has run out.
+     * @returns null when it is not due, not waiting, or claimed by another
+     */
+    claim(deliveryId: string, now: Date, claimedUntil: Date): Promise<DeliveryRecord | null> {
+      return deliveries.findOneAndUpdate(
+        {
+          _id: deliveryId,
+          $or: [
+            { status: { $in: ['pending', 'failed'] }, next_attempt_at: { $lte: now } },
+            { status: 'sweeping', claimed_until: { $lte: now } },
+          ],
+        },
+        { $set: { status: 'sweeping', claimed_until: claimedUntil, updated_at: now }, $inc: { attempts: 1 } },
+        { returnDocument: 'after', projection: { attempt_log: 0 } },
+      );
+    },
+
+    /** sweeping -> delivered | failed | permanently_failed, by the claimant only. */
+    async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<void> {
+      await deliveries.updateOne(
+        { _id: claimed._id, status: 'sweeping', attempts: claimed.attempts },
+        {
+          $set: {
+            status: attempt.status,
+            next_attempt_at: attempt.next_attempt_at,
+            claimed_until: null,
+            url: attempt.url,
+            error_code: attempt.error_code,
+            error_message: attempt.error_message,
+            updated_at: now,
+          },
+          $inc: { failures: attempt.status === 'delivered' ? 0 : 1 },
+          $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+        },
+      );
+    },
+
+    /**
+     * failed | permanently_failed -> pending and due at once; a delivery that was given up starts its schedule anew.
+     * @returns the state it was in, or null when it is in another state (then nothing has changed)
+     */
+    async requeue(org: string, deliveryId: string): Promise<DeliveryState | null> {
+      const now = new Date();
+      const before = await deliveries.findOneAndUpdate(
+        { _id: deliveryId, org, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
+        [
+          {
+            $set: {
+              failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
+              status: 'pending',
+              next_attempt_at: now,
+              updated_at: now,
+            },
+          },
+        ],
+        { projection: { status: 1 } },
+      );
+      return before?.status ?? null;
+    },
+
+    find(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ _id: deliveryId, org });
+    },
+
+    /** Newest first, keyset paging: ids sort by time. @param before the last id of the page before */
+    list(org: string, query: { status?: DeliveryState; before?: string; limit: number }): Promise<DeliveryRecord[]> {
+      const filter: Filter<DeliveryRecord> = { org };
+      if (query.status !== undefined) filter.status = query.status;
+      if (query.before !== undefined) filter._id = { $lt: query.before };
+      return deliveries
+        .find(filter)
+        .sort({ _id: -1 })
+        .limit(query.limit)
+        .project<DeliveryRecord>({ payload: 0, attempt_log: 0 })
+        .toArray();
+    },
+
+    /** Unfinished deliveries that should have moved before `before`: their workflow may be missing. */
+    async stale(before: Date, limit: number): Promise<DeliveryRecord[]> {
+      return deliveries
+        .find({
+          status: { $in: ['pending', 'sweeping', 'failed'] },
+          updated_at: { $lt: before },
+          next_attempt_at: { $lt: before },
+        })
+        .sort({ updated_at: 1 })
+        .limit(limit)
+        .project<DeliveryRecord>({ payload: 0, attempt_log: 0 })
+        .toArray();
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Graph } from '../domain/graph.js';
+import type { ItemRef } from '../domain/work.js';
+import type { Mongo } from './mongo.js';
+import type { EntityRecord, ItemRecord, RelationRecord } from './records.js';
+
+export type GraphStore = ReturnType<typeof createGraphStore>;
+
+/** The knowledge graph: entities and relations of each item, with the sentences they were read in. */
+export function createGraphStore({ entities, relations }: Mongo) {
+  return {
+    /** Replaces what earlier runs and earlier versions of the item have left. */
+    async put(item: ItemRecord, graph: Graph): Promise<void> {
+      const owner = { item: item._id, version: item.version, tenant: item.tenant, source_id: item.id };
+      await Promise.all([entities.deleteMany({ item: item._id }), relations.deleteMany({ item: item._id })]);
+      const nodes: EntityRecord[] = graph.entities.map((entity, n) => ({
+        _id: `${item._id}/${item.version}/${n}`,
+        ...owner,
+        ...entity,
+        key: entityKey(entity.name),
+      }));
+      const edges: RelationRecord[] = graph.relations.map((relation, n) => ({
+        _id: `${item._id}/${item.version}/${n}`,
+        ...owner,
+        ...relation,
+      }));
+      if (nodes.length > 0) await entities.insertMany(nodes, { ordered: false });
+      if (edges.length > 0) await relations.insertMany(edges, { ordered: false });
+    },
+
+    /**
+     * The graph around hits: entities mentioned in these chunks, and the relations whose evidence stands in them.
+     * @param refs the items the chunks belong to
+     */
+    async around(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
+      if (refs.length === 0) return { entities: [], relations: [] };
+      const here = new Set(chunkIds);
+      const owners = { $or: refs.map((ref) => ({ item: ref.item, version: ref.version })) };
+      const [nodes, edges] = await Promise.all([
+        entities
+          .find({ ...owners, 'mentions.chunk_id': { $in: [...here] } })
+          .limit(limit * 4)
+          .toArray(),
+        relations
+          .find({ ...owners, 'evidence.chunk_id': { $in: [...here] } })
+          .limit(limit * 4)
+          .toArray(),
+      ]);
+      return {
+        entities: mergeEntities(nodes, here).slice(0, limit),
+        relations: edges.slice(0, limit).map((edge) => ({
+          source: edge.source,
+          target: edge.target,
+          relation: edge.relation,
+          source_id: edge.source_id,
+          evidence: edge.evidence.filter((one) => here.has(one.chunk_id)),
+        })),
+      };
+    },
+  };
+}
+
+/** The same entity in several items is one entity in an answer; the most mentioned come first. */
+function mergeEntities(nodes: readonly EntityRecord[], here: ReadonlySet<string>) {
+  const merged = new Map<string, { name: string; type: string; source_ids: string[]; chunk_ids: string[] }>();
+  for (const node of nodes) {
+    const entity = merged.get(node.key) ?? { name: node.name, type: node.type, source_ids: [], chunk_ids: [] };
+    merged.set(node.key, entity);
+    if (!entity.source_ids.includes(node.source_id)) entity.source_ids.push(node.source_id);
+    for (const { chunk_id } of node.mentions) {
+      if (here.has(chunk_id) && !entity.chunk_ids.includes(chunk_id)) entity.chunk_ids.push(chunk_id);
+    }
+  }
+  return [...merged.values()].sort((a, b) => b.chunk_ids.length - a.chunk_ids.length);
+}
+
+function entityKey(name: string): string {
+  return name.normalize('NFKC').toLowerCase();
+}

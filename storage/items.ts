@@ -1,0 +1,140 @@
+import type { ClientSession } from 'mongodb';
+import { ServiceError } from '../domain/errors.js';
+import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../domain/states.js';
+import type { ItemOutcome, ItemRef } from '../domain/work.js';
+import { isDuplicateKey, type Mongo } from './mongo.js';
+import type { ItemRecord } from './records.js';
+
+export type Items = ReturnType<typeof createItems>;
+
+const UNDER_WAY: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
+
+/** Items and their indexing status. */
+export function createItems({ client, items }: Mongo) {
+  return {
+    /** Which of these ids are taken in the database. */
+    async existing(tenant: string, ids: readonly string[]): Promise<ItemRecord[]> {
+      return items.find({ tenant, id: { $in: [...ids] } }).toArray();
+    },
+
+    /**
+     * Writes all items of a request or none. Replacements are told from new ones by their version.
+     * @throws ServiceError SOURCE_ALREADY_EXISTS when another request was quicker with an id
+     */
+    async queue(records: readonly ItemRecord[]): Promise<void> {
+      const added = records.filter((record) => record.version === 1);
+      const replaced = records.filter((record) => record.version > 1);
+      try {
+        await client.withSession((session) =>
+          session.withTransaction(async () => {
+            if (added.length > 0) await items.insertMany(added, { session });
+            for (const record of replaced) await replace(record, session);
+          }),
+        );
+      } catch (error) {
+        if (isDuplicateKey(error)) {
+          throw new ServiceError('SOURCE_ALREADY_EXISTS', 'An item with one of these ids was added at the same time.');
+        }
+        throw error;
+      }
+    },
+
+    /** @returns null when the item is gone or this version has been replaced */
+    get(ref: ItemRef): Promise<ItemRecord | null> {
+      return items.findOne({ _id: ref.item, version: ref.version });
+    },
+
+    /** @returns false when this version is no longer the item's, or has ended */
+    async setStatus(ref: ItemRef, status: IndexingStatus): Promise<boolean> {
+      const result = await items.updateOne(
+        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        { $set: { indexing_status: status, error_code: null, error_message: null, updated_at: new Date() } },
+      );
+      return result.matchedCount === 1;
+    },
+
+    /** An error that is being retried: visible while it lasts, gone with the next status. */
+    async setTransientError(ref: ItemRef, code: string, message: string): Promise<void> {
+      await items.updateOne(
+        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        { $set: { error_code: code, error_message: message, updated_at: new Date() } },
+      );
+    },
+
+    async setTitle(ref: ItemRef, title: string): Promise<void> {
+      await items.updateOne({ _id: ref.item, version: ref.version, title: null }, { $set: { title } });
+    },
+
+    /** Part of the transaction that also writes the delivery. @returns the item as it ended, or null as in `get` */
+    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, session: ClientSession): Promise<ItemRecord | null> {
+      return items.findOneAndUpdate(
+        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        {
+          $set: {
+            indexing_status: outcome.status,
+            error_code: outcome.error_code ?? null,
+            error_message: outcome.error_message ?? null,
+            updated_at: now,
+          },
+        },
+        { session, returnDocument: 'after' },
+      );
+    },
+
+    /** Items of a request that wait for their workflow, `after` a key for paging. */
+    queuedOf(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
+      return items
+        .find({ org, batch, _id: { $gt: after }, indexing_status: 'queued' })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .toArray();
+    },
+
+    /** Items under way that nothing has been heard of since `before`. */
+    stale(before: Date, limit: number): Promise<ItemRecord[]> {
+      return items
+        .find({ indexing_status: { $in: UNDER_WAY }, updated_at: { $lt: before } })
+        .sort({ updated_at: 1 })
+        .limit(limit)
+        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .toArray();
+    },
+
+    /** Whether a request's files have become items. */
+    async anyOfBatch(batch: string): Promise<boolean> {
+      return (await items.findOne({ batch }, { projection: { _id: 1 } })) !== null;
+    },
+
+    statuses(tenant: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
+      return items
+        .find({ tenant, id: { $in: [...ids] }, ...(collection === undefined ? {} : { collection }) })
+        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .toArray();
+    },
+
+    /** The completed ones among these keys, for a rebuild of the search index. */
+    completedOf(tenant: string) {
+      return items.find({ tenant, indexing_status: 'completed' }).project<ItemRecord>({ source: 0 });
+    },
+
+    byKeys(keys: readonly string[]): Promise<ItemRecord[]> {
+      return items
+        .find({ _id: { $in: [...keys] } })
+        .project<ItemRecord>({ source: 0 })
+        .toArray();
+    },
+  };
+
+  async function replace(record: ItemRecord, session: ClientSession): Promise<void> {
+    const { _id, ...fields } = record;
+    const result = await items.replaceOne({ _id, version: record.version - 1 }, fields, { session });
+    if (result.matchedCount !== 1) {
+      throw new ServiceError('SOURCE_ALREADY_EXISTS', `The item "${record.id}" was replaced at the same time.`);
+    }
+  }
+}
+
+export function isEnded(item: ItemRecord): boolean {
+  return (TERMINAL_INDEXING_STATUSES as readonly string[]).includes(item.indexing_status);
+}

@@ -1,0 +1,89 @@
+import { type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
+import type {
+  ApiKeyRecord,
+  ChunkRecord,
+  DatabaseRecord,
+  DeliveryRecord,
+  EntityRecord,
+  ItemRecord,
+  RegistrationRecord,
+  RelationRecord,
+} from './records.js';
+
+export interface Mongo {
+  client: MongoClient;
+  db: Db;
+  keys: Collection<ApiKeyRecord>;
+  databases: Collection<DatabaseRecord>;
+  items: Collection<ItemRecord>;
+  chunks: Collection<ChunkRecord>;
+  entities: Collection<EntityRecord>;
+  relations: Collection<RelationRecord>;
+  registrations: Collection<RegistrationRecord>;
+  deliveries: Collection<DeliveryRecord>;
+}
+
+/** Every query the product makes has its index here; the first line of each says which. */
+const INDEXES: Record<string, IndexDescription[]> = {
+  keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
+  databases: [{ key: { org: 1, name: 1 }, unique: true }],
+  items: [
+    { key: { tenant: 1, id: 1 }, unique: true },
+    { key: { batch: 1, _id: 1 } },
+    // The sweep: only items under way are in this index.
+    {
+      key: { updated_at: 1 },
+      name: 'under_way',
+      partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
+    },
+  ],
+  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
+  entities: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1, key: 1 } }],
+  relations: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1, source: 1 } }, { key: { tenant: 1, target: 1 } }],
+  deliveries: [
+    { key: { org: 1, _id: -1 } },
+    { key: { org: 1, status: 1, _id: -1 } },
+    // A repeated transaction of the same item version finds the delivery it already wrote.
+    { key: { item: 1, version: 1 }, unique: true },
+    {
+      key: { updated_at: 1 },
+      name: 'unfinished',
+      partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
+    },
+  ],
+  'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
+};
+
+/**
+ * Connects and makes sure of the indexes.
+ * @param uri must name a replica set: the service relies on transactions
+ */
+export async function connectMongo(uri: string, appName: string): Promise<Mongo> {
+  const client = new MongoClient(uri, {
+    appName,
+    serverSelectionTimeoutMS: 5_000,
+    maxPoolSize: 40,
+    ignoreUndefined: true,
+    writeConcern: { w: 'majority', journal: true },
+  });
+  await client.connect();
+  const db = client.db();
+  await Promise.all(Object.entries(INDEXES).map(([name, indexes]) => db.collection(name).createIndexes(indexes)));
+  return {
+    client,
+    db,
+    keys: db.collection('keys'),
+    databases: db.collection('databases'),
+    items: db.collection('items'),
+    chunks: db.collection('chunks'),
+    entities: db.collection('entities'),
+    relations: db.collection('relations'),
+    registrations: db.collection('registrations'),
+    deliveries: db.collection('deliveries'),
+  };
+}
+
+/** MongoDB's code for a broken unique index. */
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === 11000;
+}

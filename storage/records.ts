@@ -1,0 +1,159 @@
+/** The documents as MongoDB holds them. Field names are the specification's where it has one. */
+import type { Binary } from 'mongodb';
+import type { KeyKind } from '../domain/api-keys.js';
+import type { FileKind } from '../domain/extraction.js';
+import type { ItemType } from '../domain/search.js';
+import type { DeliveryState, IndexingStatus } from '../domain/states.js';
+import type { EventType, IndexingEvent } from '../domain/webhooks.js';
+
+export interface ApiKeyRecord {
+  _id: string;
+  org: string;
+  kind: KeyKind;
+  label: string;
+  /** SHA-256 of the key, hex. The key itself is never stored. */
+  hash: string;
+  /** First characters of the key, for people who compare lists. */
+  hint: string;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+}
+
+export interface MetadataField {
+  name: string;
+  data_type: string;
+  max_length?: number | undefined;
+  enable_match?: boolean | undefined;
+}
+
+export interface DatabaseRecord {
+  /** Internal id (`tnt_…`). */
+  _id: string;
+  org: string;
+  name: string;
+  status: 'provisioning' | 'ready';
+  metadata_schema: MetadataField[];
+  /** Set by the provisioning workflow, part by part. */
+  graph_ready: boolean;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export type ItemSource =
+  | { kind: 'file'; file_id: string; filename: string; file_kind: FileKind; mime_type: string; size: number }
+  | { kind: 'text'; text: string };
+
+export interface ItemRecord {
+  _id: string;
+  org: string;
+  /** The database's internal id. */
+  tenant: string;
+  database: string;
+  collection: string;
+  /** The client's id, unique in the database. */
+  id: string;
+  type: ItemType;
+  /** Grows with each replacement; a workflow works on exactly one. */
+  version: number;
+  title: string | null;
+  source: ItemSource;
+  metadata: Record<string, unknown>;
+  additional_metadata: Record<string, unknown>;
+  /** The ingest request it came with. */
+  batch: string;
+  indexing_status: IndexingStatus;
+  error_code: string | null;
+  error_message: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface ChunkRecord {
+  _id: string;
+  item: string;
+  version: number;
+  tenant: string;
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  title: string | null;
+  ordinal: number;
+  text: string;
+  headings: string[];
+  page: number | null;
+  sheet: string | null;
+  /** 32-bit floats, little endian; null until embedded, or for good where no model is at hand. */
+  vector: Binary | null;
+}
+
+export interface EntityRecord {
+  _id: string;
+  item: string;
+  version: number;
+  tenant: string;
+  source_id: string;
+  name: string;
+  /** Folded for look-ups across items. */
+  key: string;
+  type: string;
+  mentions: { chunk_id: string; sentence: string }[];
+}
+
+export interface RelationRecord {
+  _id: string;
+  item: string;
+  version: number;
+  tenant: string;
+  source_id: string;
+  source: string;
+  target: string;
+  relation: string;
+  evidence: { chunk_id: string; sentence: string }[];
+}
+
+export interface RegistrationRecord {
+  /** The organisation: there is one registration each. */
+  _id: string;
+  url: string;
+  event_types: EventType[];
+  sealed_secret: Binary | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface AttemptEntry {
+  at: Date;
+  status_code: number | null;
+  duration_ms: number;
+  error: string | null;
+  /** First KiB of the receiver's answer, as text. */
+  answer: string | null;
+}
+
+export interface DeliveryRecord {
+  _id: string;
+  org: string;
+  /** The item version it announces; one delivery each. */
+  item: string;
+  version: number;
+  doc_id: string;
+  event_type: EventType;
+  indexing_status: IndexingStatus;
+  payload: IndexingEvent;
+  status: DeliveryState;
+  attempts: number;
+  /** Failed attempts since the schedule was started (anew): its place in the schedule. */
+  failures: number;
+  error_code: string | null;
+  error_message: string | null;
+  /** The address of the last attempt. */
+  url: string | null;
+  attempt_log: AttemptEntry[];
+  /** When the next attempt is due; null once there is none. */
+  next_attempt_at: Date | null;
+  /** While `sweeping`: until when the claim holds if the claimant is never heard of again. */
+  claimed_until: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}

@@ -1,0 +1,57 @@
+import { Binary } from 'mongodb';
+import type { Sealer } from '../domain/sealing.js';
+import type { EventType } from '../domain/webhooks.js';
+import type { Mongo } from './mongo.js';
+import type { RegistrationRecord } from './records.js';
+
+export type Registrations = ReturnType<typeof createRegistrations>;
+
+/** The one webhook registration of an organisation. Its secret is sealed, and opened only to sign. */
+export function createRegistrations({ registrations }: Mongo, sealer: Sealer) {
+  const context = (org: string) => `webhook-signing-secret/${org}`;
+  const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
+  return {
+    get(org: string): Promise<RegistrationRecord | null> {
+      return registrations.findOne({ _id: org });
+    },
+
+    /**
+     * Replaces URL and event types.
+     * @param secret a new one; undefined keeps the stored one (specification, rule 2)
+     */
+    async replace(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
+      const now = new Date();
+      const record = await registrations.findOneAndUpdate(
+        { _id: org },
+        {
+          $set: {
+            url,
+            event_types: eventTypes,
+            updated_at: now,
+            ...(secret === undefined ? {} : { sealed_secret: seal(org, secret) }),
+          },
+          $setOnInsert: { created_at: now, ...(secret === undefined ? { sealed_secret: null } : {}) },
+        },
+        { upsert: true, returnDocument: 'after' },
+      );
+      return record!;
+    },
+
+    /** Removes the registration and its secret. @returns false when there was none */
+    async remove(org: string): Promise<boolean> {
+      return (await registrations.deleteOne({ _id: org })).deletedCount === 1;
+    },
+
+    /** @param secret null removes the stored one. @returns false when nothing is registered */
+    async setSecret(org: string, secret: string | null): Promise<boolean> {
+      const sealed_secret = secret === null ? null : seal(org, secret);
+      const result = await registrations.updateOne({ _id: org }, { $set: { sealed_secret, updated_at: new Date() } });
+      return result.matchedCount === 1;
+    },
+
+    /** @returns the plain secret, null when deliveries go unsigned */
+    secretOf(record: RegistrationRecord): string | null {
+      return record.sealed_secret === null ? null : sealer.open(record.sealed_secret.value(), context(record._id));
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
+import type { IndexRow, SearchIndex, SourceRef } from '../domain/search.js';
+import { type Change, createChangeQueue } from './search-index/changes.js';
+import { isMissing, retryConflicts } from './search-index/conflicts.js';
+import { predicatesOf } from './search-index/filters.js';
+import { ensureTextIndex, optimizeTable } from './search-index/maintenance.js';
+import { searchTable } from './search-index/query.js';
+import {
+  columnsOf,
+  dimensionsDiffer,
+  dimensionsIn,
+  dimensionsOf,
+  firstRow,
+  vectorField,
+} from './search-index/schema.js';
+
+export interface LanceIndexOptions {
+  /** A folder, or `s3://bucket/prefix` with the usual AWS variables in the environment. */
+  uri: string;
+  log?: { warn(details: object, message: string): void };
+}
+
+/** LanceDB's caches, in bytes; its own defaults are 6 GB and 1 GB. */
+const INDEX_CACHE = 64n << 20n;
+const METADATA_CACHE = 16n << 20n;
+/** Tables held open. The least recently used is let go; memory comes back when nothing uses it any more. */
+const OPEN_TABLES = 100;
+/**
+ * What may pile up before a table is compacted unasked. A query opens every fragment, one a commit, and reads every row
+ * that is not indexed yet, about 30 a millisecond. Larger tables wait longer, because compacting rewrites them.
+ */
+const UNFOLDED = { commits: 100, rows: 1_000, shareOfCommits: 1 / 1_000, shareOfRows: 1 / 50 };
+
+interface OpenTable {
+  table: Table;
+  changes: ReturnType<typeof createChangeQueue>;
+  /** What this process has added since the last compaction. */
+  commits: number;
+  rows: number;
+  compaction?: Promise<void> | undefined;
+  /** The version a compaction left behind: unchanged since means nothing to do. */
+  compacted?: number;
+}
+
+/**
+ * Full text and vectors in LanceDB, one table a database. Any number of processes may read and write one folder: reads
+ * see the newest version, appends commute, conflicting removals are tried again.
+ */
+export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
+  const opened = new Map<string, Promise<OpenTable>>();
+  let connection: Promise<Connection> | undefined;
+
+  function connected(): Promise<Connection> {
+    connection ??= connect(uri, { readConsistencyInterval: 0, session: new Session(INDEX_CACHE, METADATA_CACHE) });
+    return connection;
+  }
+
+  function open(name: string): Promise<OpenTable> {
+    const found = opened.get(name) ?? openTable(name);
+    opened.delete(name);
+    opened.set(name, found);
+    if (opened.size > OPEN_TABLES) opened.delete(opened.keys().next().value!);
+    found.catch(() => opened.delete(name));
+    return found;
+  }
+
+  async function openTable(name: string): Promise<OpenTable> {
+    const table = await (await connected()).openTable(name);
+    const one: OpenTable = { table, commits: 0, rows: 0, changes: createChangeQueue((change) => commit(one, change)) };
+    return one;
+  }
+
+  async function commit(one: OpenTable, { rows, remove }: Change): Promise<void> {
+    for (const predicate of predicatesOf(remove)) await retryConflicts(() => one.table.delete(predicate));
+    if (rows.length > 0) {
+      const dimensions = await fitDimensions(one.table, dimensionsIn(rows));
+      await retryConflicts(() => one.table.add(columnsOf(rows, dimensions)));
+    }
+    one.commits += 1;
+    one.rows += rows.length;
+    if (!one.compaction && (one.commits >= UNFOLDED.commits || one.rows >= UNFOLDED.rows)) void compactWhenDue(one);
+  }
+
+  async function compactWhenDue(one: OpenTable): Promise<void> {
+    try {
+      const total = await one.table.countRows();
+      const commits = UNFOLDED.commits + total * UNFOLDED.shareOfCommits;
+      const rows = UNFOLDED.rows + total * UNFOLDED.shareOfRows;
+      if (one.commits < commits && one.rows < rows) return;
+      await compactOnce(one);
+    } catch (error) {
+      // Searching goes on without it, only slower; the next commits or the schedule try again.
+      log?.warn({ table: one.table.name, reason: (error as Error).message }, 'search index not compacted');
+    }
+  }
+
+  function compactOnce(one: OpenTable): Promise<void> {
+    one.compaction ??= (async () => {
+      const { commits, rows } = one;
+      if ((await one.table.version()) === one.compacted) return;
+      await optimizeTable(one.table);
+      one.compacted = await one.table.version();
+      one.commits -= commits;
+      one.rows -= rows;
+    })().finally(() => {
+      one.compaction = undefined;
+    });
+    return one.compaction;
+  }
+
+  /** Another process may have dropped or compacted what this one still had open: a fresh look, once. */
+  async function fresh<T>(name: string, read: (one: OpenTable) => Promise<T>): Promise<T> {
+    try {
+      return await read(await open(name));
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      opened.delete(name);
+      return read(await open(name));
+    }
+  }
+
+  return {
+    async create(name) {
+      await retryConflicts(async () => {
+        await (await connected()).createTable(name, firstRow(), { mode: 'create', existOk: true });
+      });
+      await ensureTextIndex((await open(name)).table);
+    },
+    async clear(name) {
+      // A new version and not a new table: processes that have it open go on without noticing.
+      await retryConflicts(async () => {
+        await (await connected()).createTable(name, firstRow(), { mode: 'overwrite' });
+      });
+      await ensureTextIndex((await open(name)).table);
+    },
+    async exists(name) {
+      return fresh(name, ({ table }) => table.version()).then(
+        () => true,
+        (error) => (isMissing(error) ? false : Promise.reject(error)),
+      );
+    },
+    async write(name, rows: readonly IndexRow[], remove: readonly SourceRef[] = []) {
+      if (rows.length === 0 && remove.length === 0) return;
+      dimensionsIn(rows);
+      await (await open(name)).changes.push({ rows, remove });
+    },
+    search: (name, request) => fresh(name, ({ table }) => searchTable(table, request)),
+    compact: (name) => fresh(name, compactOnce),
+    async drop(name) {
+      opened.delete(name);
+      await (await connected())
+        .dropTable(name)
+        .catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+    },
+    async close() {
+      for (const one of await Promise.allSettled(opened.values())) {
+        if (one.status === 'rejected') continue;
+        await one.value.changes.idle();
+        await one.value.compaction?.catch(() => undefined);
+        one.value.table.close();
+      }
+      opened.clear();
+      (await connection)?.close();
+      connection = undefined;
+    },
+  };
+}
+
+/** Gives the table its vector column with the first vector. @returns its dimensions */
+async function fitDimensions(table: Table, dimensions: number | null): Promise<number | null> {
+  return retryConflicts(async () => {
+    const has = dimensionsOf(await table.schema());
+    if (has !== null && dimensions !== null && has !== dimensions) throw dimensionsDiffer(has, dimensions);
+    if (has !== null || dimensions === null) return has;
+    // Rows without a vector stay as they are: the column is null for them. Another process may be faster by a moment.
+    await table.addColumns(vectorField(dimensions)).catch(async (error) => {
+      if (dimensionsOf(await table.schema()) !== dimensions) throw error;
+    });
+    return dimensions;
+  });
+}

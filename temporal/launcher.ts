@@ -1,0 +1,144 @@
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  ScheduleOverlapPolicy,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
+import { workflowIds } from '../domain/ids.js';
+import type { DatabaseRef, IngestRef, ItemRef } from '../domain/work.js';
+
+const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
+const DATABASE = defineSearchAttributeKey('PostbackDatabase', 'KEYWORD');
+const SOURCE = defineSearchAttributeKey('PostbackSource', 'KEYWORD');
+
+/** What the launcher has to know of an item; an `ItemRecord` has it all. */
+export interface LaunchableItem {
+  _id: string;
+  org: string;
+  database: string;
+  tenant: string;
+  id: string;
+  version: number;
+}
+
+export interface LaunchableDelivery {
+  _id: string;
+  org: string;
+  doc_id: string;
+  event_type: string;
+}
+
+export type Launcher = ReturnType<typeof createLauncher>;
+
+/**
+ * Starts and signals every workflow: the one place that says under which id, on which queue and with which
+ * search attributes. Starting is idempotent, the id is the record's; a start that comes twice does nothing.
+ */
+export function createLauncher(client: Client) {
+  async function start(
+    workflow: string,
+    options: Omit<WorkflowStartOptions, 'args'> & { args: unknown[] },
+  ): Promise<void> {
+    try {
+      // A run that an operator terminated, or that failed, may be started again; one that ended well may not.
+      await client.workflow.start(workflow, { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', ...options });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+
+  function deliveryOptions(delivery: LaunchableDelivery) {
+    return {
+      workflowId: workflowIds.delivery(delivery._id),
+      // A new run over an ended delivery finds nothing to do; over one that was put back, it is just what is needed.
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+      taskQueue: 'deliveries',
+      args: [delivery._id] as [string],
+      staticSummary: `${delivery.event_type} of ${delivery.doc_id}`,
+      typedSearchAttributes: attributes({ org: delivery.org, source: delivery.doc_id }),
+    };
+  }
+
+  return {
+    async startItem(item: LaunchableItem): Promise<void> {
+      const ref: ItemRef = { item: item._id, version: item.version };
+      await start('indexItem', {
+        workflowId: workflowIds.item(item.org, item.tenant, item.id, item.version),
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: `Index ${item.id} into ${item.database}`,
+        typedSearchAttributes: attributes({ org: item.org, database: item.database, source: item.id }),
+      });
+    },
+
+    startDelivery: (delivery: LaunchableDelivery): Promise<void> => start('deliverWebhook', deliveryOptions(delivery)),
+
+    /** Wakes the delivery's workflow, or starts a new run of it when the last one has ended. */
+    async retryDelivery(delivery: LaunchableDelivery): Promise<void> {
+      await client.workflow.signalWithStart('deliverWebhook', {
+        ...deliveryOptions(delivery),
+        signal: 'retryNow',
+        signalArgs: [],
+      });
+    },
+
+    async startIngest(ref: IngestRef, items: number, database: string): Promise<void> {
+      await start('startIngestedItems', {
+        workflowId: workflowIds.ingest(ref.org, ref.batch),
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: `Start ${items} ${items === 1 ? 'item' : 'items'} for ${database}`,
+        typedSearchAttributes: attributes({ org: ref.org, database }),
+      });
+    },
+
+    async startProvisioning(ref: DatabaseRef, database: string): Promise<void> {
+      await start('provisionDatabase', {
+        workflowId: workflowIds.database(ref.org, ref.tenant),
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: `Provision ${database}`,
+        typedSearchAttributes: attributes({ org: ref.org, database }),
+      });
+    },
+
+    /** The schedule that finds work whose workflow is missing. @param everySeconds how often */
+    async ensureSweepSchedule(everySeconds: number): Promise<void> {
+      const spec = { intervals: [{ every: everySeconds * 1000 }] };
+      const scheduleId = 'sweep';
+      try {
+        await client.schedule.create({
+          scheduleId,
+          spec,
+          policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' },
+          action: { type: 'startWorkflow', workflowType: 'sweep', workflowId: 'sweep', taskQueue: 'content', args: [] },
+        });
+      } catch (error) {
+        if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+        await client.schedule.getHandle(scheduleId).update((previous) => ({ ...previous, spec }));
+      }
+    },
+
+    /** Whether Temporal answers at all. */
+    async reachable(): Promise<boolean> {
+      try {
+        await client.connection.withDeadline(Date.now() + 2_000, () =>
+          client.workflowService.describeNamespace({ namespace: client.options.namespace }),
+        );
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+function attributes(values: { org: string; database?: string; source?: string }): SearchAttributePair[] {
+  return [
+    { key: ORGANISATION, value: values.org },
+    ...(values.database === undefined ? [] : [{ key: DATABASE, value: values.database }]),
+    ...(values.source === undefined ? [] : [{ key: SOURCE, value: values.source }]),
+  ];
+}
