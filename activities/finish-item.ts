@@ -75,6 +75,7 @@ function deliveryOf(item: ItemRecord, outcome: ItemOutcome, now: Date): Delivery
     attempt_log: [],
     next_attempt_at: now,
     claimed_until: null,
+    check_at: now,
     created_at: now,
     updated_at: now,
   };

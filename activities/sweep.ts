@@ -5,6 +5,7 @@ import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { Items } from '../storage/items.js';
 import type { Launcher } from '../temporal/launcher.js';
+import { withHeartbeat } from './heartbeat.js';
 
 export interface SweepDependencies {
   items: Items;
@@ -21,6 +22,8 @@ export interface SweepDependencies {
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
 const BATCH = 1_000;
+/** Most of what is quiet only waits its turn; asking Temporal about it again and again would slow that down. */
+const LOOK_AGAIN_MS = 10 * 60 * 1000;
 /** An upload that takes longer than this is not under way any more. */
 const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 
@@ -36,34 +39,39 @@ export function createSweepActivities({
   quietMs,
 }: SweepDependencies) {
   return {
-    async restartLostWork(): Promise<{ items: number; deliveries: number; databases: number }> {
-      const before = new Date(Date.now() - quietMs);
-      const [lostItems, lostDeliveries, lostDatabases] = await Promise.all([
-        items.stale(before, BATCH),
-        deliveries.stale(before, BATCH),
-        databases.stale(before),
-      ]);
-      for (const item of lostItems) await launcher.startItem(item);
-      for (const delivery of lostDeliveries) await launcher.startDelivery(delivery);
-      for (const database of lostDatabases) {
-        await launcher.startProvisioning({ org: database.org, tenant: database._id }, database.name);
-      }
-      const found = { items: lostItems.length, deliveries: lostDeliveries.length, databases: lostDatabases.length };
-      if (found.items + found.deliveries + found.databases > 0) log.info(found, 'sweep looked after quiet work');
-      return found;
-    },
-
-    async dropAbandonedFiles(): Promise<void> {
-      for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
-        if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
-        else await files.remove(file.file_id);
-      }
-    },
-
-    async compactSearchIndex(): Promise<void> {
-      for (const database of await databases.all()) {
-        if (database.status === 'ready') await index.compact(database._id);
-      }
-    },
+    restartLostWork: () => withHeartbeat(restartLostWork),
+    dropAbandonedFiles: () => withHeartbeat(dropAbandonedFiles),
+    compactSearchIndex: () => withHeartbeat(compactSearchIndex),
   };
+
+  async function restartLostWork(): Promise<{ items: number; deliveries: number; databases: number }> {
+    const before = new Date(Date.now() - quietMs);
+    const next = new Date(Date.now() + LOOK_AGAIN_MS);
+    const [lostItems, lostDeliveries, lostDatabases] = await Promise.all([
+      items.takeUnchecked(before, next, BATCH),
+      deliveries.takeUnchecked(before, next, BATCH),
+      databases.stale(before),
+    ]);
+    for (const item of lostItems) await launcher.startItem(item);
+    for (const delivery of lostDeliveries) await launcher.startDelivery(delivery);
+    for (const database of lostDatabases) {
+      await launcher.startProvisioning({ org: database.org, tenant: database._id }, database.name);
+    }
+    const found = { items: lostItems.length, deliveries: lostDeliveries.length, databases: lostDatabases.length };
+    if (found.items + found.deliveries + found.databases > 0) log.info(found, 'sweep looked after quiet work');
+    return found;
+  }
+
+  async function dropAbandonedFiles(): Promise<void> {
+    for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
+      if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
+      else await files.remove(file.file_id);
+    }
+  }
+
+  async function compactSearchIndex(): Promise<void> {
+    for (const database of await databases.all()) {
+      if (database.status === 'ready') await index.compact(database._id);
+    }
+  }
 }

@@ -171,6 +171,7 @@ function deliveryRecord(n: number): DeliveryRecord {
     attempt_log: [],
     next_attempt_at: now,
     claimed_until: null,
+    check_at: now,
     created_at: now,
     updated_at: now,
   };

@@ -11,6 +11,13 @@ const MAIN = fileURLToPath(new URL('./main.js', import.meta.url));
 const RESTART_MS = 1_000;
 /** For requests and activities under way; then the process is killed. */
 const STOP_MS = 20_000;
+/**
+ * Each thread of a process may fill two such spaces before it collects; at the default of 16 MiB the worker's threads
+ * together hold 150 MB more, for nothing that could be measured in speed.
+ */
+const V8_FLAGS = ['--max-semi-space-size=4'];
+/** Gives freed memory back to the system sooner; for the API only, as it slows the embedding of documents down. */
+const API_ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '131072' };
 /** pino's number for `warn`. */
 const WARN = 40;
 
@@ -46,7 +53,12 @@ export function startChild(
   });
 
   function launch(): ChildProcess {
-    const child = fork(MAIN, [name], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    const child = fork(MAIN, [name], {
+      env: name === 'api' ? { ...API_ALLOCATOR, ...env } : env,
+      detached: true,
+      execArgv: V8_FLAGS,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
     forward(child, name, log, say);
     child.on('message', (message: { ready?: boolean }) => message.ready && markReady());
     child.once('exit', async (code, signal) => {

@@ -15,6 +15,8 @@ export interface DemoInstance {
   file: DevelopmentFile;
   /** Of an organisation of the demo's own, so that no registration of yours is replaced. */
   key: string;
+  /** It was started for the demo and ends with it. */
+  own: boolean;
   /** Revokes the key, and ends the instance if the demo has started it. */
   stop(): Promise<void>;
 }
@@ -41,7 +43,7 @@ export async function demoInstance(config: Config): Promise<DemoInstance | null>
     return null;
   }
   console.log(`Using the instance at ${running.api_url}`);
-  return withKey(running, async () => undefined);
+  return withKey(running, false, async () => undefined);
 }
 
 async function answering(file: DevelopmentFile | null): Promise<DevelopmentFile | null> {
@@ -78,16 +80,17 @@ async function startOwn(): Promise<DemoInstance> {
   await Promise.race([ready, ended.then(() => Promise.reject(new Error('the instance for the demo did not start')))]);
   const file = readDevelopmentFile(dataDir);
   if (!file) throw new Error('the instance for the demo left no address');
-  return withKey(file, stop);
+  return withKey(file, true, stop);
 }
 
-async function withKey(file: DevelopmentFile, stop: () => Promise<void>): Promise<DemoInstance> {
+async function withKey(file: DevelopmentFile, own: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
   const mongo = await connectMongo(file.mongodb_uri, 'postback-demo');
   const keys = createApiKeys(mongo);
   const { key, record } = await keys.create({ org: 'demo', kind: 'api', label: 'npm run demo' });
   return {
     file,
     key,
+    own,
     async stop() {
       await keys.revoke(record._id);
       await mongo.client.close();

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../config.js';
@@ -75,10 +76,17 @@ export async function demo(): Promise<void> {
       screen.link('deliveries', query('WorkflowType="deliverWebhook"'));
     }
     await api.call('DELETE', '/webhooks/indexing');
+    if (instance.own && process.stdin.isTTY) await enterPressed();
   } finally {
     await receiver.close();
     await instance.stop();
   }
+}
+
+/** The demo's own instance stays until its links have been looked at. */
+async function enterPressed(): Promise<void> {
+  const prompt = createInterface({ input: process.stdin, output: process.stdout });
+  await prompt.question('\n  The links work until you press Enter. ').finally(() => prompt.close());
 }
 
 /** Shows every status of every item as it changes, until all have ended. */

@@ -20,8 +20,8 @@ export async function rebuildIndex(only?: string): Promise<void> {
   try {
     for (const database of await parts.databases.all()) {
       if (only !== undefined && database._id !== only) continue;
-      await parts.index.drop(database._id);
       await parts.index.create(database._id);
+      await parts.index.clear(database._id);
       let rows: IndexRow[] = [];
       let written = 0;
       const flush = async () => {

@@ -17,6 +17,9 @@ export interface Entity {
   mentions: Evidence[];
 }
 
+/** The relation of two names of which a sentence says nothing more than both. */
+export const CO_OCCURS = 'co-occurs with';
+
 export interface Relation {
   /** Names of two entities of the same graph. */
   source: string;

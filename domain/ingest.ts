@@ -41,7 +41,7 @@ export const appKnowledgeSchema = z.array(
       metadata,
       additional_metadata: metadata,
     })
-    .refine((item) => (item.text ?? item.content ?? '').trim() !== '', 'needs text or content'),
+    .refine((item) => [item.text, item.content].some((text) => text?.trim()), 'needs text or content'),
 );
 
 const userAssistantPairs = z.array(z.object({ user: text, assistant: text })).min(1);

@@ -86,6 +86,7 @@ export function createDeliveries({ deliveries }: Mongo) {
               failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
               status: 'pending',
               next_attempt_at: now,
+              check_at: now,
               updated_at: now,
             },
           },
@@ -112,18 +113,20 @@ export function createDeliveries({ deliveries }: Mongo) {
         .toArray();
     },
 
-    /** Unfinished deliveries that should have moved before `before`: their workflow may be missing. */
-    async stale(before: Date, limit: number): Promise<DeliveryRecord[]> {
-      return deliveries
+    /** Unfinished deliveries that should have moved and are due for a look; not due again before `next`. */
+    async takeUnchecked(before: Date, next: Date, limit: number): Promise<DeliveryRecord[]> {
+      const found = await deliveries
         .find({
           status: { $in: ['pending', 'sweeping', 'failed'] },
-          updated_at: { $lt: before },
+          check_at: { $lt: before },
           next_attempt_at: { $lt: before },
         })
-        .sort({ updated_at: 1 })
+        .sort({ check_at: 1 })
         .limit(limit)
         .project<DeliveryRecord>({ payload: 0, attempt_log: 0 })
         .toArray();
+      await deliveries.updateMany({ _id: { $in: found.map((one) => one._id) } }, { $set: { check_at: next } });
+      return found;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Graph } from '../domain/graph.js';
+import { CO_OCCURS, type Graph } from '../domain/graph.js';
 import type { ItemRef } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
 import type { EntityRecord, ItemRecord, RelationRecord } from './records.js';
@@ -47,13 +47,16 @@ export function createGraphStore({ entities, relations }: Mongo) {
       ]);
       return {
         entities: mergeEntities(nodes, here).slice(0, limit),
-        relations: edges.slice(0, limit).map((edge) => ({
-          source: edge.source,
-          target: edge.target,
-          relation: edge.relation,
-          source_id: edge.source_id,
-          evidence: edge.evidence.filter((one) => here.has(one.chunk_id)),
-        })),
+        relations: edges
+          .sort(statedFirst)
+          .slice(0, limit)
+          .map((edge) => ({
+            source: edge.source,
+            target: edge.target,
+            relation: edge.relation,
+            source_id: edge.source_id,
+            evidence: edge.evidence.filter((one) => here.has(one.chunk_id)),
+          })),
       };
     },
   };
@@ -75,4 +78,9 @@ function mergeEntities(nodes: readonly EntityRecord[], here: ReadonlySet<string>
 
 function entityKey(name: string): string {
   return name.normalize('NFKC').toLowerCase();
+}
+
+/** A stated relation says more than two names in one sentence. */
+function statedFirst(a: RelationRecord, b: RelationRecord): number {
+  return Number(a.relation === CO_OCCURS) - Number(b.relation === CO_OCCURS);
 }

@@ -91,14 +91,16 @@ export function createItems({ client, items }: Mongo) {
         .toArray();
     },
 
-    /** Items under way that nothing has been heard of since `before`. */
-    stale(before: Date, limit: number): Promise<ItemRecord[]> {
-      return items
-        .find({ indexing_status: { $in: UNDER_WAY }, updated_at: { $lt: before } })
-        .sort({ updated_at: 1 })
+    /** Items under way that are due for a look, oldest first; they are not due again before `next`. */
+    async takeUnchecked(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
+      const found = await items
+        .find({ indexing_status: { $in: UNDER_WAY }, check_at: { $lt: before } })
+        .sort({ check_at: 1 })
         .limit(limit)
         .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
         .toArray();
+      await items.updateMany({ _id: { $in: found.map((item) => item._id) } }, { $set: { check_at: next } });
+      return found;
     },
 
     /** Whether a request's files have become items. */

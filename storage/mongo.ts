@@ -32,7 +32,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { batch: 1, _id: 1 } },
     // The sweep: only items under way are in this index.
     {
-      key: { updated_at: 1 },
+      key: { check_at: 1 },
       name: 'under_way',
       partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
     },
@@ -46,7 +46,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     // A repeated transaction of the same item version finds the delivery it already wrote.
     { key: { item: 1, version: 1 }, unique: true },
     {
-      key: { updated_at: 1 },
+      key: { check_at: 1 },
       name: 'unfinished',
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },

@@ -65,6 +65,8 @@ export interface ItemRecord {
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
+  /** From when on the sweep may wonder whether its workflow exists. */
+  check_at: Date;
   created_at: Date;
   updated_at: Date;
 }
@@ -154,6 +156,8 @@ export interface DeliveryRecord {
   next_attempt_at: Date | null;
   /** While `sweeping`: until when the claim holds if the claimant is never heard of again. */
   claimed_until: Date | null;
+  /** From when on the sweep may wonder whether its workflow exists. */
+  check_at: Date;
   created_at: Date;
   updated_at: Date;
 }

@@ -71,6 +71,8 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
   }
 
   async function commit(one: OpenTable, { rows, remove }: Change): Promise<void> {
+    // A removal would undo the compaction under way, again and again where many items are replaced.
+    if (remove.length > 0) await one.compaction?.catch(() => undefined);
     for (const predicate of predicatesOf(remove)) await retryConflicts(() => one.table.delete(predicate));
     if (rows.length > 0) {
       const dimensions = await fitDimensions(one.table, dimensionsIn(rows));
@@ -121,10 +123,12 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
 
   return {
     async create(name) {
-      await retryConflicts(async () => {
+      const one = await open(name).catch(async (error) => {
+        if (!isMissing(error)) throw error;
         await (await connected()).createTable(name, firstRow(), { mode: 'create', existOk: true });
+        return open(name);
       });
-      await ensureTextIndex((await open(name)).table);
+      await ensureTextIndex(one.table);
     },
     async clear(name) {
       // A new version and not a new table: processes that have it open go on without noticing.

@@ -207,8 +207,11 @@ describe('bad input', () => {
     const sampler = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage().rss);
     }, 5);
-    await refused('bomb.docx', file, 'E2003');
-    clearInterval(sampler);
+    try {
+      await refused('bomb.docx', file, 'E2003');
+    } finally {
+      clearInterval(sampler);
+    }
     expect(peak - before).toBeLessThan(150 * 1024 * 1024);
   });
   test('a bomb that lies about its size is refused too', async () =>
@@ -251,7 +254,7 @@ describe('limits', () => {
   test('a parser over its memory limit is E2003, and the next file is read', async () => {
     const small = createExtractor({ threads: 1, memoryMb: 24 });
     const table = `name,value,remark\n${'some words,12345,and some more words\n'.repeat(400_000)}`;
-    await expect(content('large.csv', table, small)).rejects.toMatchObject({ code: 'E2003' });
+    await expect(content('large.csv', table, small)).rejects.toThrow(/over a processing limit.*memory/);
     expect(words(await content('small.txt', 'It goes on.', small))).toBe('It goes on.');
     await small.close();
   });

@@ -82,6 +82,7 @@ describe('crashes lose nothing', () => {
         indexing_status: 'queued',
         error_code: null,
         error_message: null,
+        check_at: now,
         created_at: now,
         updated_at: now,
       } as { _id: string });

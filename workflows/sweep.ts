@@ -2,7 +2,9 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { SweepActivities } from '../activities/sweep.js';
 
 const { restartLostWork, dropAbandonedFiles, compactSearchIndex } = proxyActivities<SweepActivities>({
-  startToCloseTimeout: '5 minutes',
+  startToCloseTimeout: '10 minutes',
+  // The schedule starts no sweep while one runs: a killed worker must not hold the next one up for long.
+  heartbeatTimeout: '15 seconds',
   retry: { maximumAttempts: 3 },
 });
 

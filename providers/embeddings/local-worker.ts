@@ -4,8 +4,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { batchByLength } from './batching.js';
-import type { EmbedRequest, WorkerMessage, WorkerSettings } from './protocol.js';
-import { LOCAL_DIMENSIONS } from './protocol.js';
+import type { EmbedRequest, StopRequest, WorkerMessage, WorkerSettings } from './protocol.js';
+import { LOCAL_DIMENSIONS, RUNNING, STOPPING } from './protocol.js';
 
 /** The thread that holds the model: tokenises, batches, runs; a question goes before the next batch of documents. */
 
@@ -22,6 +22,7 @@ interface Encoded {
 
 const port = parentPort!;
 const settings = workerData as WorkerSettings;
+const state = new Int32Array(settings.state);
 const questions: Encoded[] = [];
 const documents: Encoded[][] = [];
 let running = false;
@@ -32,7 +33,15 @@ loaded.then(
   (error: Error) => post({ broken: error.message }),
 );
 
-port.on('message', ({ texts, urgent }: EmbedRequest) => {
+port.on('message', (request: EmbedRequest | StopRequest) => {
+  if ('stop' in request) {
+    questions.length = 0;
+    documents.length = 0;
+    // Nothing else keeps the thread alive, once the load or the batch under way is done.
+    port.close();
+    return;
+  }
+  const { texts, urgent } = request;
   loaded.then(
     ({ tokenizer }) => {
       const encoded = texts.map(({ number, text }) => ({ number, ids: encode(tokenizer, text) }));
@@ -46,14 +55,15 @@ port.on('message', ({ texts, urgent }: EmbedRequest) => {
 
 async function load({ modelPath, tokenizerPath, threads }: WorkerSettings) {
   const tokenizer = new Tokenizer(JSON.parse(await readFile(tokenizerPath, 'utf8')), {});
-  const session = await InferenceSession.create(modelPath, {
-    // Without them the process stays at a third of the memory, for a few percent of the speed.
-    enableCpuMemArena: false,
-    enableMemPattern: false,
-    ...(threads === undefined ? {} : { intraOpNumThreads: threads }),
-    logSeverityLevel: 3,
-    ...(process.env.SPIN ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
-  });
+  const session = await natively(() =>
+    InferenceSession.create(modelPath, {
+      // Without them the process stays at a third of the memory, for a few percent of the speed.
+      enableCpuMemArena: false,
+      enableMemPattern: false,
+      ...(threads === undefined ? {} : { intraOpNumThreads: threads }),
+      logSeverityLevel: 3,
+    }),
+  );
   return { tokenizer, session };
 }
 
@@ -113,7 +123,7 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
     attention_mask: new Tensor('int64', mask, shape),
     token_type_ids: new Tensor('int64', new BigInt64Array(ids.length), shape),
   };
-  const output = (await session.run(feeds))[session.outputNames[0]!]!;
+  const output = (await natively(() => session.run(feeds)))[session.outputNames[0]!]!;
   const states = output.data as Float32Array;
   const vectors = new Float32Array(batch.length * LOCAL_DIMENSIONS);
   for (let row = 0; row < batch.length; row += 1) {
@@ -124,6 +134,18 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   }
   output.dispose();
   return vectors;
+}
+
+/** Marks the time in native code, and does not enter it any more once the process is ending. */
+async function natively<T>(run: () => Promise<T>): Promise<T> {
+  Atomics.store(state, RUNNING, 1);
+  try {
+    if (Atomics.load(state, STOPPING) === 1) throw new Error('the process is ending');
+    return await run();
+  } finally {
+    Atomics.store(state, RUNNING, 0);
+    Atomics.notify(state, RUNNING);
+  }
 }
 
 function post(message: WorkerMessage): void {

@@ -5,6 +5,9 @@ import {
   type EmbedRequest,
   LOCAL_DIMENSIONS,
   LOCAL_MODEL,
+  RUNNING,
+  STOPPING,
+  type StopRequest,
   type WorkerMessage,
   type WorkerSettings,
 } from './protocol.js';
@@ -20,6 +23,8 @@ const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: '
 const WINDOW = 32;
 /** The tokenizer's vocabulary and a window of texts take about 40 MB of a heap; the model is outside of it. */
 const MAX_HEAP_MB = 160;
+/** Far more than loading the model or a batch takes. */
+const LONGEST_RUN_MS = 5_000;
 
 interface Piece {
   number: number;
@@ -38,7 +43,7 @@ export function createLocalEmbedder(options: {
   tokenizerPath: string;
   threads?: number | undefined;
 }): LocalEmbedder {
-  const settings: WorkerSettings = { ...options, threads: options.threads };
+  const settings = { ...options, threads: options.threads };
   let thread: Thread | undefined;
   let closed = false;
 
@@ -73,14 +78,18 @@ export function createLocalEmbedder(options: {
 type Thread = ReturnType<typeof startThread>;
 
 /** @param onEnd called once, when the thread can take no more texts */
-function startThread(settings: WorkerSettings, onEnd: (ended: Thread) => void) {
+function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thread) => void) {
+  const state = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(new URL('./local-worker.js', import.meta.url), {
-    workerData: settings,
+    workerData: { ...settings, state: state.buffer } satisfies WorkerSettings,
+    // The process's own flags are not the thread's: some of them forbid a file as its start.
+    execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
   });
   const waiting: Piece[] = [];
   const underWay = new Map<number, Piece>();
   let documentsUnderWay = 0;
+  let ended = false;
   let lastNumber = 0;
   let settleReady!: { resolve(): void; reject(error: Error): void };
   const ready = new Promise<void>((resolve, reject) => {
@@ -89,6 +98,8 @@ function startThread(settings: WorkerSettings, onEnd: (ended: Thread) => void) {
   ready.catch(() => undefined);
 
   worker.on('message', (message: WorkerMessage) => {
+    // What still comes from a thread that is ending has been rejected already.
+    if (ended) return;
     if ('ready' in message) settleReady.resolve();
     else if ('broken' in message) end(`The embedding model cannot be loaded: ${message.broken}`);
     else {
@@ -106,16 +117,31 @@ function startThread(settings: WorkerSettings, onEnd: (ended: Thread) => void) {
     }
   });
   worker.on('error', (error) => end(`The embedding thread failed: ${error.message}`));
-  worker.on('exit', () => end('The embedding thread ended.'));
+  const exited = new Promise<void>((resolve) => {
+    worker.on('exit', () => {
+      end('The embedding thread ended.');
+      process.off('exit', letFinish);
+      resolve();
+    });
+  });
+
+  /** A process that exits while the model runs would be aborted by it, so the batch under way is waited for. */
+  function letFinish(): void {
+    Atomics.store(state, STOPPING, 1);
+    Atomics.wait(state, RUNNING, 1, LONGEST_RUN_MS);
+  }
+  process.on('exit', letFinish);
 
   function end(reason: string): void {
+    if (ended) return;
+    ended = true;
     const error = new EmbeddingError(reason, true);
     settleReady.reject(error);
     for (const piece of [...underWay.values(), ...waiting]) piece.reject(error);
     underWay.clear();
     waiting.length = 0;
     onEnd(self);
-    void worker.terminate();
+    worker.postMessage({ stop: true } satisfies StopRequest);
   }
 
   function send(): void {
@@ -162,7 +188,9 @@ function startThread(settings: WorkerSettings, onEnd: (ended: Thread) => void) {
     },
     async stop(): Promise<void> {
       end('The embedding model has been closed.');
-      await worker.terminate();
+      // An idle thread is not waited for by the process; this one is.
+      worker.ref();
+      await exited;
     },
   };
   return self;

@@ -5,7 +5,14 @@ export interface WorkerSettings {
   tokenizerPath: string;
   /** Threads of one matrix multiplication; undefined lets the runtime take every core. */
   threads: number | undefined;
+  /** Two 32-bit numbers in shared memory, see `RUNNING` and `STOPPING`. */
+  state: SharedArrayBuffer;
 }
+
+/** Index in the shared state: 1 while native code runs in the thread. */
+export const RUNNING = 0;
+/** Index in the shared state: 1 when native code must not be entered any more. */
+export const STOPPING = 1;
 
 /** A text with the number its answer will carry. */
 export interface NumberedText {
@@ -18,6 +25,9 @@ export interface EmbedRequest {
   /** Questions: taken before any document that waits. */
   urgent: boolean;
 }
+
+/** Asks the thread to end by itself: stopped from outside while the model runs, it would take the process with it. */
+export type StopRequest = { stop: true };
 
 /** One vector a number, one after the other; or why there is none. */
 export type EmbedAnswer = { numbers: number[]; vectors: ArrayBuffer } | { numbers: number[]; failed: string };

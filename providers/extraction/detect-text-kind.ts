@@ -36,7 +36,7 @@ export function detectTextKind(text: string, byteLength: number, filename = ''):
   const named = BY_EXTENSION[extname(filename).toLowerCase()];
   const whole = byteLength < HEAD_BYTES;
   if (looksHtml(text) || (named === 'html' && /<[a-z][^>]{0,500}>/i.test(text))) return 'html';
-  if (looksJson(text, whole, named === 'json')) return 'json';
+  if (looksJson(text, whole, named)) return 'json';
   const delimiter = findDelimiter(text, whole, named === 'csv');
   if (named === 'csv' && delimiter) return 'csv';
   if (named === 'markdown' || named === 'text') return named;
@@ -95,14 +95,17 @@ function looksHtml(text: string): boolean {
   );
 }
 
-function looksJson(text: string, whole: boolean, named: boolean): boolean {
-  if (!/^[[{]/.test(text)) return named && whole && parses(text);
+function looksJson(text: string, whole: boolean, named: TextKind | undefined): boolean {
+  if (!/^[[{]/.test(text)) return named === 'json' && whole && parses(text);
   if (whole && parses(text)) return true;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   // JSON lines: one object a line; the last may be cut.
   if (lines.length > 1 && lines.slice(0, whole ? undefined : -1).every((line) => /^\s*\{/.test(line) && parses(line)))
     return true;
-  return !whole && /^(\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[[{"\d-])/.test(text);
+  // Only the beginning is at hand: a name that says otherwise is believed.
+  return (
+    !whole && (named === undefined || named === 'json') && /^(\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[[{"\d-])/.test(text)
+  );
 }
 
 function parses(text: string): boolean {

@@ -7,7 +7,7 @@ export { detectFileKind } from './detect-kind.js';
 export type { ExtractionLimits } from './limits.js';
 
 export interface ExtractorOptions {
-  /** Parsers at work at the same time. Pictures have one thread of their own beside these: each costs 250 MB while it lasts. */
+  /** Documents parsed at the same time; each thread costs about 130 MB. Pictures have one thread of their own beside these. */
   threads?: number;
   /** Heap of one thread in MiB. */
   memoryMb?: number;
@@ -35,7 +35,7 @@ export interface Extractor {
 
 /** Parsers in worker threads, each with a time and a memory limit (E2003 beyond them). */
 export function createExtractor(options: ExtractorOptions = {}): Extractor {
-  const { threads = 2, memoryMb = 256, timeoutMs = 120_000, limits } = options;
+  const { threads = 1, memoryMb = 256, timeoutMs = 120_000, limits } = options;
   const worker = new URL('./worker.js', import.meta.url);
   const documents = createThreadPool<ExtractionTask, ExtractionOutcome>({ worker, threads, memoryMb, timeoutMs });
   const pictures = createThreadPool<ExtractionTask, ExtractionOutcome>({ worker, threads: 1, memoryMb, timeoutMs });

@@ -1,7 +1,6 @@
+import { CO_OCCURS } from '../../domain/graph.js';
 import type { Mention } from './find-mentions.js';
 import type { Token } from './read-sentences.js';
-
-export const CO_OCCURS = 'co-occurs with';
 
 /** Two mentions of a sentence, by their place in its list, and the words that relate them. */
 export interface FoundRelation {

@@ -21,9 +21,12 @@ export async function ensureTextIndex(table: Table): Promise<void> {
 /** Folds small fragments together and new rows into the indexes, indexes vectors of a grown table, drops old versions. */
 export async function optimizeTable(table: Table): Promise<void> {
   await retryConflicts(() => table.optimize({ cleanupOlderThan: new Date(Date.now() - KEEP_VERSIONS_MS) }));
-  if (dimensionsOf(await table.schema()) === null || (await hasIndexOn(table, 'vector'))) return;
+  const dimensions = dimensionsOf(await table.schema());
+  if (dimensions === null || (await hasIndexOn(table, 'vector'))) return;
   if ((await table.countRows('vector IS NOT NULL')) < VECTOR_INDEX_FROM) return;
-  await retryConflicts(() => table.createIndex('vector', { config: Index.ivfRq({ distanceType: 'cosine' }) }));
+  // RabitQ packs a bit a dimension into whole bytes; few models have a number of dimensions it cannot take.
+  const kind = dimensions % 8 === 0 ? Index.ivfRq : Index.ivfFlat;
+  await retryConflicts(() => table.createIndex('vector', { config: kind({ distanceType: 'cosine' }) }));
 }
 
 async function hasIndexOn(table: Table, column: string): Promise<boolean> {

@@ -2,15 +2,18 @@ import { MatchQuery, Operator, type Table, tokenize } from '@lancedb/lancedb';
 import { fuseRankings } from '../../domain/rank-fusion.js';
 import type { SearchHit, SearchRequest } from '../../domain/search.js';
 import { filterOf } from './filters.js';
-import { dimensionsDiffer, dimensionsOf, WORDS } from './schema.js';
+import { dimensionsDiffer, dimensionsOf, spaced, WORDS } from './schema.js';
 
-/** Least length of the two rankings that are fused: a chunk that is tenth in both should beat one that is first in one. */
-const FUSION_DEPTH = 100;
+/**
+ * Least length of a ranking by vectors, and of both that are fused: a chunk that is tenth in both should beat one that is
+ * first in one, and the vector index must be asked for more than it should give, because it ranks by compressed vectors.
+ */
+const DEPTH = 100;
 /** Candidates with all the words among which a phrase is looked for; the second time only where the first gave too few. */
 const PHRASE_DEPTHS = [200, 2_000];
 /** A question's words beyond this do not make its answer better. */
 const MAX_QUERY_CHARACTERS = 4_000;
-/** Partitions of the vector index that are looked through, and how many times the limit is compared exactly. */
+/** Partitions of the vector index that are looked through at the least, and how many times the depth is compared exactly. */
 const PROBES = 20;
 const REFINE = 3;
 
@@ -33,7 +36,7 @@ export async function searchTable(table: Table, request: SearchRequest): Promise
       return byVector(table, request, limit);
     case 'hybrid': {
       if (!request.vector) return byWords(table, request, limit);
-      const depth = Math.max(limit, FUSION_DEPTH);
+      const depth = Math.max(limit, DEPTH);
       const [words, vectors] = await Promise.all([byWords(table, request, depth), byVector(table, request, depth)]);
       const hits = new Map([...words, ...vectors].map((hit) => [hit.chunk_id, hit]));
       return fuseRankings([words, vectors].map((ranking) => ranking.map(({ chunk_id }) => chunk_id)))
@@ -45,7 +48,7 @@ export async function searchTable(table: Table, request: SearchRequest): Promise
 
 async function byWords(table: Table, request: SearchRequest, limit: number): Promise<SearchHit[]> {
   // The words go in as a query object, never as query syntax: there is nothing a client's text could break out of.
-  const words = request.query.slice(0, MAX_QUERY_CHARACTERS);
+  const words = spaced(request.query.slice(0, MAX_QUERY_CHARACTERS));
   if (request.operator === 'phrase') return byPhrase(table, request, words, limit);
   const operator = request.operator === 'and' ? Operator.And : Operator.Or;
   return (await matches(table, request, words, operator, limit, false)).map(wordHit);
@@ -110,14 +113,18 @@ async function byVector(table: Table, request: SearchRequest, limit: number): Pr
     .nearestTo(vector)
     .column('vector')
     .distanceType('cosine')
-    .nprobes(PROBES)
+    .minimumNprobes(PROBES)
+    // As many more as a narrow filter needs until there are enough.
+    .maximumNprobes(0)
     .refineFactor(REFINE);
   const filter = filterOf(request);
   const rows = (await (filter ? query.where(filter) : query)
     .select(['chunk_id', 'source_id', '_distance'])
-    .limit(limit)
+    .limit(Math.max(limit, DEPTH))
     .toArray()) as Row[];
-  return rows.map(({ chunk_id, source_id, _distance }) => ({ chunk_id, source_id, score: 1 - _distance! }));
+  return rows
+    .slice(0, limit)
+    .map(({ chunk_id, source_id, _distance }) => ({ chunk_id, source_id, score: 1 - _distance! }));
 }
 
 function wordHit({ chunk_id, source_id, _score }: Row): SearchHit {

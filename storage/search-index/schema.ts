@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { type FtsOptions, Index } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
+import { UNSPACED } from '../../domain/chunking.js';
 import type { IndexRow } from '../../domain/search.js';
 
 // Required, not imported: LanceDB requires it too, and knows only objects of that copy's classes as its own.
@@ -17,6 +18,11 @@ export const WORDS = {
   removeStopWords: true,
   asciiFolding: true,
 } as const satisfies Partial<FtsOptions>;
+
+/** Puts spaces around the characters of scripts that have none: the tokenizer would take a whole sentence for one word. */
+export function spaced(text: string): string {
+  return text.replace(UNSPACED, ' $& ');
+}
 
 /** Without positions: phrases are checked on the text itself, which also finds rows that are not indexed yet. */
 export const textIndex = () => Index.fts({ ...WORDS, withPosition: false });
@@ -60,7 +66,7 @@ export function columnsOf(rows: readonly IndexRow[], dimensions: number | null):
   const columns: Record<string, Arrow.Vector> = {};
   for (const name of TEXT_COLUMNS) {
     columns[name] = arrow.vectorFromArray(
-      rows.map((row) => row[name]),
+      rows.map((row) => (name === 'text' ? spaced(row.text) : row[name])),
       new Utf8(),
     );
   }

@@ -30,6 +30,7 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
     attempt_log: [],
     next_attempt_at: now,
     claimed_until: null,
+    check_at: now,
     created_at: now,
     updated_at: now,
   };

@@ -1,0 +1,140 @@
+import { ServiceError } from '../domain/errors.js';
+import type { ExtractionError } from '../domain/extraction.js';
+import { newItemId } from '../domain/ids.js';
+import {
+  appKnowledgeSchema,
+  conversationText,
+  type DocumentMetadata,
+  documentMetadataSchema,
+  memoriesSchema,
+} from '../domain/ingest.js';
+import type { ItemRecord } from '../storage/records.js';
+import type { UploadedFile } from './multipart.js';
+import type { FileReceipt } from './receive-file.js';
+import { read } from './validation.js';
+
+/** An item of the request: queued, or refused before anything is queued. */
+export interface Draft {
+  id: string;
+  filename?: string;
+  refusal?: ExtractionError;
+  content?: Pick<ItemRecord, 'type' | 'title' | 'source' | 'metadata' | 'additional_metadata'>;
+}
+
+/**
+ * Reads the items of an ingest request out of its files and stringified fields, in the order sent.
+ * @throws ServiceError VALIDATION_ERROR that names what cannot be read as stated; then nothing of the request counts
+ */
+export function draftItems(
+  type: ItemRecord['type'],
+  fields: ReadonlyMap<string, string>,
+  files: readonly UploadedFile<FileReceipt>[],
+): Draft[] {
+  const stray = files.find((file) => file.field !== 'documents');
+  if (stray)
+    throw new ServiceError(
+      'VALIDATION_ERROR',
+      `${stray.field}: files are sent as "documents", other fields as JSON text`,
+    );
+  const metadata = fields.has('document_metadata')
+    ? readField(documentMetadataSchema, fields, 'document_metadata')
+    : null;
+  if (metadata && metadata.length !== files.length) {
+    throw new ServiceError(
+      'VALIDATION_ERROR',
+      `document_metadata: has ${metadata.length} entries for ${files.length} documents`,
+    );
+  }
+  const knowledge = fields.has('app_knowledge') ? readField(appKnowledgeSchema, fields, 'app_knowledge') : [];
+  const memories = fields.has('memories') ? readField(memoriesSchema, fields, 'memories') : [];
+  return [
+    ...files.map((file, n) => draftFile(type, file, metadata?.[n])),
+    ...knowledge.map(({ id, title, text, content, url, source, metadata: typed, additional_metadata }) => ({
+      id: id ?? newItemId(),
+      content: {
+        type: 'knowledge' as const,
+        title: title ?? null,
+        source: { kind: 'text' as const, text: text?.trim() ? text : content! },
+        metadata: typed,
+        additional_metadata: {
+          ...additional_metadata,
+          ...(url === undefined ? {} : { url }),
+          ...(source === undefined ? {} : { source }),
+        },
+      },
+    })),
+    ...memories.map((memory) => ({
+      id: memory.id ?? newItemId(),
+      content: {
+        type: 'memory' as const,
+        title: memory.title ?? null,
+        source: {
+          kind: 'text' as const,
+          text: memory.text?.trim() ? memory.text : conversationText(memory.user_assistant_pairs!),
+        },
+        metadata: memory.metadata,
+        additional_metadata: memory.additional_metadata,
+      },
+    })),
+  ];
+}
+
+function draftFile(
+  type: ItemRecord['type'],
+  file: UploadedFile<FileReceipt>,
+  metadata: DocumentMetadata | undefined,
+): Draft {
+  const { file_id, size, detected, refusal } = file.stored;
+  const draft: Draft = { id: metadata?.id ?? newItemId(), filename: file.filename };
+  if (refusal || !detected) return { ...draft, refusal };
+  return {
+    ...draft,
+    content: {
+      type,
+      title: null,
+      source: {
+        kind: 'file',
+        file_id,
+        filename: file.filename,
+        file_kind: detected.kind,
+        mime_type: detected.mime_type,
+        size,
+      },
+      metadata: metadata?.metadata ?? {},
+      additional_metadata: metadata?.additional_metadata ?? {},
+    },
+  };
+}
+
+/** `document_metadata`, `app_knowledge` and `memories` are JSON arrays, sent as text. */
+function parseField(fields: ReadonlyMap<string, string>, name: string): unknown {
+  try {
+    return JSON.parse(fields.get(name)!);
+  } catch {
+    throw new ServiceError('VALIDATION_ERROR', `${name}: must be an array as JSON text`);
+  }
+}
+
+function readField<Schema extends Parameters<typeof read>[0]>(
+  schema: Schema,
+  fields: ReadonlyMap<string, string>,
+  name: string,
+) {
+  try {
+    return read(schema, parseField(fields, name));
+  } catch (error) {
+    // Inside a stringified field nothing is a missing parameter of the request: all of it is 422, and named in full.
+    if (!(error instanceof ServiceError) || error.message.startsWith(`${name}:`)) throw error;
+    const inside = /^\d+[.:]/.test(error.message) ? '.' : ': ';
+    throw new ServiceError('VALIDATION_ERROR', `${name}${inside}${error.message}`);
+  }
+}
+
+/** @throws ServiceError VALIDATION_ERROR */
+export function refuseRepeatedIds(drafts: readonly Draft[]): void {
+  const seen = new Set<string>();
+  for (const { id } of drafts) {
+    if (seen.has(id)) throw new ServiceError('VALIDATION_ERROR', `The id "${id}" is given twice in this request.`);
+    seen.add(id);
+  }
+}
