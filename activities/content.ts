@@ -11,7 +11,7 @@ import { chunkId } from '../domain/ids.js';
 import type { Embedder, SearchIndex } from '../domain/search.js';
 import type { IngestRef, ItemOutcome, ItemRef } from '../domain/work.js';
 import type { Extractor } from '../providers/extraction/index.js';
-import { type Chunks, unpackVector } from '../storage/chunks.js';
+import { type Chunks, indexRow, unpackVector } from '../storage/chunks.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { GraphStore } from '../storage/graph.js';
@@ -97,13 +97,19 @@ export function createContentActivities(deps: ContentDependencies) {
             vectors,
             signal,
           );
-        const replaces = item.version > 1 || Context.current().info.attempt > 1;
-        await index.write(
-          item.tenant,
-          found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null)),
-          replaces ? [{ collection: item.collection, source_id: item.id }] : [],
-        );
-        if (item.version > 1) await chunks.removeOlder(ref);
+        await current(ref); // Embedding takes long; a newer version may have come meanwhile.
+        const own = found.map((chunk) => chunk._id);
+        const older = item.version > 1 ? await chunks.idsBefore(ref) : [];
+        // Rows are named one by one, so that no version can take away what a newer one has written.
+        const written = Context.current().info.attempt > 1 ? own : [];
+        const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null));
+        await index.write(item.tenant, rows, [...older, ...written]);
+        if (older.length > 0) await chunks.remove(older);
+        if ((await items.get(ref)) === null) {
+          await index.write(item.tenant, [], own);
+          await chunks.remove(own);
+          throw superseded();
+        }
       }),
 
     /** processing -> graph_creation: entities and relations with their evidence. */
@@ -187,16 +193,4 @@ export function createContentActivities(deps: ContentDependencies) {
       for (const [id, vector] of fresh) vectors.set(id, vector);
     }
   }
-}
-
-/** A chunk as the search index holds it. */
-export function indexRow(chunk: ChunkRecord, vector: Float32Array | null) {
-  return {
-    chunk_id: chunk._id,
-    source_id: chunk.source_id,
-    collection: chunk.collection,
-    type: chunk.type,
-    text: searchableText(chunk.title, chunk),
-    vector,
-  };
 }

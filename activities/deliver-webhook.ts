@@ -1,11 +1,14 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { type AttemptResult, type DeliveryPolicy, judgeAttempt } from '../domain/delivery-policy.js';
 import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
-import { webhookHeaders } from '../domain/webhooks.js';
+import { type IndexingEvent, webhookHeaders } from '../domain/webhooks.js';
+import type { DeliveryRef } from '../domain/work.js';
 import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord, RegistrationRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
+import { createReceiverLoad } from './receiver-load.js';
 
 /** What the workflow is told: `failed` means that another attempt is due. */
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
@@ -29,21 +32,46 @@ const CLAIM_MARGIN_MS = 10_000;
 /** What is kept of a receiver's answer. */
 const MAX_ANSWER_BYTES = 1024;
 
+/** A first attempt holds its workflow task for so long at the most; then it goes on beside it. */
+const AT_ONCE_MS = 2_000;
+/** The wait for room at a busy receiver: doubled each time, up to a minute. */
+const BUSY_MS = 2_000;
+const MAX_BUSY_MS = 60_000;
+
+interface Standing {
+  progress: DeliveryProgress;
+  /** Milliseconds until another attempt may be made. */
+  dueInMs: number;
+}
+
 /** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
 export function createDeliveryActivities(deps: DeliveryDependencies) {
   const { deliveries, registrations, outbound, policy } = deps;
+  // An organisation has one receiver, so the organisation names it.
+  const load = createReceiverLoad(AT_ONCE_MS);
+  const underWay = new Map<string, Promise<Standing>>();
 
   return {
-    /** The first attempt; a failed one is no error here, the workflow goes on with `attemptDelivery`. */
-    attemptDeliveryAtOnce: async (deliveryId: string): Promise<DeliveryProgress> =>
-      (await attemptWhenDue(deliveryId)).progress,
+    /**
+     * The first attempt. One that fails, lasts too long or finds no room at the receiver is no error here: the workflow
+     * goes on with `attemptDelivery`, which waits for it or repeats it.
+     */
+    async attemptDeliveryAtOnce({ delivery, org }: DeliveryRef): Promise<DeliveryProgress> {
+      if (!load.isQuick(org)) return 'failed';
+      const timeUp = new AbortController();
+      const tooLong = wait(AT_ONCE_MS, 'failed' as const, { signal: timeUp.signal }).catch(() => 'failed' as const);
+      const attempt = begin(delivery, org).then(({ progress }) => progress);
+      attempt.catch(() => undefined);
+      return Promise.race([attempt, tooLong]).finally(() => timeUp.abort());
+    },
 
     /**
      * Attempts when the delivery is due, and fails with the time of the next attempt as its retry delay until the
      * delivery has ended.
      */
-    async attemptDelivery(deliveryId: string): Promise<DeliveryProgress> {
-      const { progress, dueInMs } = await attemptWhenDue(deliveryId);
+    async attemptDelivery({ delivery, org }: DeliveryRef): Promise<DeliveryProgress> {
+      const { progress, dueInMs } = await (underWay.get(delivery) ??
+        (load.hasRoom(org) ? begin(delivery, org) : busy()));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
@@ -53,7 +81,18 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     },
   };
 
-  async function attemptWhenDue(deliveryId: string): Promise<{ progress: DeliveryProgress; dueInMs: number }> {
+  function begin(deliveryId: string, org: string): Promise<Standing> {
+    const attempt = load.track(org, () => attemptWhenDue(deliveryId)).finally(() => underWay.delete(deliveryId));
+    underWay.set(deliveryId, attempt);
+    return attempt;
+  }
+
+  function busy(): Standing {
+    const doubled = BUSY_MS * 2 ** Math.min(Context.current().info.attempt - 1, 10);
+    return { progress: 'failed', dueInMs: Math.round(Math.min(doubled, MAX_BUSY_MS) * (0.75 + 0.5 * deps.random())) };
+  }
+
+  async function attemptWhenDue(deliveryId: string): Promise<Standing> {
     const now = await deps.now();
     const claimed = await deliveries.claim(
       deliveryId,
@@ -87,11 +126,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     }
     const body = Buffer.from(JSON.stringify(claimed.payload));
     const started = performance.now();
-    const answer = await send(
-      registration.url,
-      webhookHeaders(claimed.payload, body, registrations.secretOf(registration)),
-      body,
-    );
+    const answer = await send(registration, claimed.payload, body);
     const entry = {
       at,
       status_code: 'status' in answer ? answer.status : null,
@@ -116,15 +151,15 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   }
 
   async function send(
-    url: string,
-    headers: Record<string, string>,
+    registration: RegistrationRecord,
+    payload: IndexingEvent,
     body: Buffer,
   ): Promise<OutboundAnswer | { error: string; code: string }> {
     try {
       return await outbound.send({
         method: 'POST',
-        url,
-        headers,
+        url: registration.url,
+        headers: webhookHeaders(payload, body, registrations.secretOf(registration)),
         body,
         timeoutMs: policy.timeoutMs,
         maxAnswerBytes: MAX_ANSWER_BYTES,
@@ -137,7 +172,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 }
 
 /** What an attempt that could not be claimed reports: another holds it, it is not due, or it has ended. */
-function whereItStands(record: DeliveryRecord | null, now: Date): { progress: DeliveryProgress; dueInMs: number } {
+function whereItStands(record: DeliveryRecord | null, now: Date): Standing {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
   const due = record.status === 'sweeping' ? record.claimed_until : record.next_attempt_at;

@@ -37,11 +37,10 @@ export async function asItemFailure(
       message: `An internal error: ${error.name}`,
       type: 'INTERNAL_ERROR',
       nonRetryable: attempt >= MAX_ATTEMPTS_AT_A_DEFECT,
-      cause: error,
     });
   }
   await onTransient('E6001', ITEM_ERRORS.E6001);
-  return ApplicationFailure.create({ message: ITEM_ERRORS.E6001, type: 'E6001', cause: error as Error });
+  return ApplicationFailure.create({ message: ITEM_ERRORS.E6001, type: 'E6001' });
 }
 
 function isDefect(error: unknown): error is Error {

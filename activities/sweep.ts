@@ -52,14 +52,23 @@ export function createSweepActivities({
       deliveries.takeUnchecked(before, next, BATCH),
       databases.stale(before),
     ]);
-    for (const item of lostItems) await launcher.startItem(item);
-    for (const delivery of lostDeliveries) await launcher.startDelivery(delivery);
-    for (const database of lostDatabases) {
-      await launcher.startProvisioning({ org: database.org, tenant: database._id }, database.name);
+    for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
+    for (const delivery of lostDeliveries) {
+      // A pending one may be a manual retry whose signal was lost: its workflow lives, and waits for hours.
+      const { startDelivery, retryDelivery } = launcher;
+      await attempt(delivery._id, delivery.status === 'pending' ? retryDelivery(delivery) : startDelivery(delivery));
+    }
+    for (const { _id, org, name } of lostDatabases) {
+      await attempt(_id, launcher.startProvisioning({ org, tenant: _id }, name));
     }
     const found = { items: lostItems.length, deliveries: lostDeliveries.length, databases: lostDatabases.length };
     if (found.items + found.deliveries + found.databases > 0) log.info(found, 'sweep looked after quiet work');
     return found;
+  }
+
+  /** One record that cannot be started must not keep the others waiting. */
+  async function attempt(id: string, start: Promise<void>): Promise<void> {
+    await start.catch((error) => log.error({ err: error, id }, 'the sweep could not start this'));
   }
 
   async function dropAbandonedFiles(): Promise<void> {

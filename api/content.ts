@@ -45,6 +45,8 @@ const querySchema = z.object({
   max_results: z.int().min(1).max(50).default(10),
   ids: z.array(itemIdSchema).min(1).max(1_000).optional(),
   graph_context: z.boolean().default(true),
+  // Refused as long as it is not there: an answer that silently ignored a filter would be worse than none.
+  metadata_filters: z.never('filters by metadata are not available yet').optional(),
 });
 
 /** Reading what was ingested: its status, and answers from it. */

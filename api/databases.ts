@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { createDatabaseSchema, nameSchema } from '../domain/databases.js';
 import type { SearchIndex } from '../domain/search.js';
@@ -14,6 +15,7 @@ export function databaseRoutes(deps: {
   databases: Databases;
   index: SearchIndex;
   launcher: Launcher;
+  log: Logger;
 }): Router<RequestState> {
   const router = new Router<RequestState>();
 
@@ -21,7 +23,10 @@ export function databaseRoutes(deps: {
     const request = read(createDatabaseSchema, ctx.request.body ?? {});
     const { org } = ctx.state.principal;
     const database = await deps.databases.create(org, request.database, request.database_metadata_schema);
-    await deps.launcher.startProvisioning({ org, tenant: database._id }, database.name);
+    // The database is recorded: when Temporal is away at this moment, the sweep starts the workflow.
+    await deps.launcher.startProvisioning({ org, tenant: database._id }, database.name).catch((error) => {
+      deps.log.warn({ err: error, database: database._id }, 'provisioning not started; the sweep will start it');
+    });
     answer(ctx, 202, { database: database.name, status: database.status });
   });
 

@@ -1,6 +1,6 @@
 import { ServiceError as TemporalServiceError } from '@temporalio/client';
 import type { Middleware } from 'koa';
-import { MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
 import { EmbeddingError } from '../domain/embedding-error.js';
 import { ServiceError } from '../domain/errors.js';
@@ -27,11 +27,16 @@ export function errorAnswers(log: Logger): Middleware<RequestState> {
 
 function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError)
-    return unavailable('The database');
+  if (error instanceof MongoError && isPassing(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
   return new ServiceError('INTERNAL_ERROR', 'An internal error occurred. Quote meta.request_id when reporting it.');
+}
+
+/** Out of reach, or between two primaries. */
+function isPassing(error: MongoError): boolean {
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  return error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('TransientTransactionError');
 }
 
 function unavailable(what: string): ServiceError {

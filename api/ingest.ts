@@ -32,7 +32,8 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     const batch = newBatchId();
     const { org } = ctx.state.principal;
     const receipts: FileReceipt[] = [];
-    let queued = false;
+    /** What of the uploads belongs to no item; when it is unknown (a commit without an answer) the sweep finds out. */
+    let orphans = () => receipts;
     try {
       const { fields, files } = await readMultipart(ctx.req, deps.limits, async (stream, filename) => {
         const receipt = await receiveFile(deps, stream, filename, { org, batch });
@@ -54,14 +55,18 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
       }
       refuseRepeatedIds(drafts);
-      const records = await asRecords(
+      const { records, replacedFiles } = await asRecords(
         drafts,
         { org, tenant: database._id, database: database.name, collection: request.collection, batch },
         request.upsert,
       );
-      await deps.items.queue(records);
-      queued = true;
-      await deps.files.claim(batch);
+      orphans = () => [];
+      await deps.items.queue(records).catch((error) => {
+        if (error instanceof ServiceError) orphans = () => receipts;
+        throw error;
+      });
+      orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
+      await tidy(batch, replacedFiles);
       await launch(org, batch, records.length, database.name);
       answer(ctx, 202, {
         results: drafts.map(result),
@@ -69,11 +74,20 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         failed_count: drafts.length - records.length,
       });
     } finally {
-      const orphans = receipts.filter((receipt) => !queued || receipt.refusal !== undefined);
-      await Promise.all(orphans.map((receipt) => deps.files.remove(receipt.file_id)));
+      await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));
     }
   });
   return router;
+
+  /** The request is accepted whatever comes of this: the sweep claims what is not claimed here. */
+  async function tidy(batch: string, replacedFiles: readonly string[]): Promise<void> {
+    try {
+      await deps.files.claim(batch);
+      await Promise.all(replacedFiles.map((file) => deps.files.remove(file)));
+    } catch (error) {
+      deps.log.warn({ err: error, batch }, 'files of an ingest not tidied up');
+    }
+  }
 
   /** The items are safe already: when Temporal is away the sweep starts them as soon as it is back. */
   async function launch(org: string, batch: string, count: number, database: string): Promise<void> {
@@ -89,7 +103,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     drafts: readonly Draft[],
     owner: Pick<ItemRecord, 'org' | 'tenant' | 'database' | 'collection' | 'batch'>,
     upsert: boolean,
-  ): Promise<ItemRecord[]> {
+  ): Promise<{ records: ItemRecord[]; replacedFiles: string[] }> {
     const wanted = drafts.flatMap((draft) => (draft.content ? [{ id: draft.id, content: draft.content }] : []));
     const existing = new Map(
       (
@@ -107,7 +121,8 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
       );
     }
     const now = new Date();
-    return wanted.map(({ id, content }) => {
+    const replacedFiles = [...existing.values()].flatMap((item) => item.source.file_id ?? []);
+    const records = wanted.map(({ id, content }): ItemRecord => {
       const before = existing.get(id);
       return {
         _id: before?._id ?? newItemId(),
@@ -123,6 +138,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         updated_at: now,
       };
     });
+    return { records, replacedFiles };
   }
 }
 

@@ -45,6 +45,8 @@ export async function readMultipart<T>(
     else fields.set(name, value);
   });
   form.on('file', (field, stream, filename) => {
+    // A part that is cut off is an error of its stream too; whoever reads it notices, and nobody else need to.
+    stream.on('error', () => undefined);
     // Read on after a problem, but keep nothing: the client is told once it has sent everything.
     if (problems.length > 0) {
       stream.resume();

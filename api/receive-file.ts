@@ -43,7 +43,13 @@ export async function receiveFile(
       done(null, piece);
     },
   });
-  await pipeline(stream, watch, files.write(file_id, owner));
+  const upload = files.write(file_id, owner);
+  try {
+    await pipeline(stream, watch, upload);
+  } catch (error) {
+    await files.removePieces(upload);
+    throw error;
+  }
   try {
     const detected = await detectKind(Buffer.concat(head), { filename, openStream: () => files.read(file_id) });
     return { file_id, size, detected };

@@ -11,6 +11,8 @@ import { compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
 
+/** How long a request may take to arrive; Node's own five minutes cut large uploads off. */
+const UPLOAD_MS = 60 * 60 * 1000;
 /** How long requests under way may take to end after the signal to stop. */
 const DRAIN_MS = 10_000;
 
@@ -46,6 +48,7 @@ export async function runApi(): Promise<void> {
     },
   });
   const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
+  server.requestTimeout = UPLOAD_MS;
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');

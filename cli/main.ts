@@ -84,5 +84,6 @@ try {
   await program.parseAsync();
 } catch (error) {
   console.error(`postback: ${(error as Error).message}`);
-  process.exitCode = 1;
+  // Whatever a failed start has opened must not keep the process: its supervisor waits for the exit.
+  process.exit(1);
 }

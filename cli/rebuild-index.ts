@@ -1,6 +1,5 @@
-import { indexRow } from '../activities/content.js';
 import type { IndexRow } from '../domain/search.js';
-import { unpackVector } from '../storage/chunks.js';
+import { indexRow, unpackVector } from '../storage/chunks.js';
 import { compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { runningSettings } from './running-instance.js';
@@ -29,7 +28,9 @@ export async function rebuildIndex(only?: string): Promise<void> {
         written += rows.length;
         rows = [];
       };
+      const versions = await parts.items.indexedVersions(database._id);
       for await (const chunk of parts.chunks.ofDatabase(database._id)) {
+        if (versions.get(chunk.item) !== chunk.version) continue;
         rows.push(indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null));
         if (rows.length === BATCH) await flush();
       }

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readConfig } from '../config.js';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { AlreadyRunningError, acquireInstanceLock } from '../stack/index.js';
@@ -20,6 +20,8 @@ const LABEL = 'npm start';
 export async function start(): Promise<void> {
   const stopped = untilStopped();
   const config = readConfig(process.env);
+  // Data, logs and the sealing key are this user's alone.
+  mkdirSync(config.POSTBACK_DATA_DIR, { recursive: true, mode: 0o700 });
   const lock = lockOrExplain(config.POSTBACK_DATA_DIR);
   if (!lock) return;
   const file = developmentFile(config.POSTBACK_DATA_DIR);

@@ -2,15 +2,24 @@ import { z } from 'zod';
 import { nameSchema } from './databases.js';
 import { ITEM_TYPES } from './search.js';
 
+/** Bytes of an item's id: it becomes a part of a workflow id, a search attribute and a summary, which have limits. */
+const MAX_ID_BYTES = 200;
+
 /** Client ids of items: anything printable. */
 export const itemIdSchema = z
   .string()
   .min(1)
-  .max(256)
+  .refine((id) => Buffer.byteLength(id) <= MAX_ID_BYTES, `may have ${MAX_ID_BYTES} bytes at the most`)
   .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters');
 
-const metadata = z.record(z.string(), z.unknown()).default({});
-const text = z.string().max(2 * 1024 * 1024, 'may have 2 MiB at the most');
+const MAX_TEXT = 2 * 1024 * 1024;
+const MAX_METADATA = 64 * 1024;
+
+const metadata = z
+  .record(z.string(), z.unknown())
+  .refine((value) => JSON.stringify(value).length <= MAX_METADATA, 'may have 64 KiB as JSON at the most')
+  .default({});
+const text = z.string().max(MAX_TEXT, 'may have 2 MiB at the most');
 
 /** The plain fields of the ingest form. */
 export const ingestFieldsSchema = z.object({
@@ -44,7 +53,10 @@ export const appKnowledgeSchema = z.array(
     .refine((item) => [item.text, item.content].some((text) => text?.trim()), 'needs text or content'),
 );
 
-const userAssistantPairs = z.array(z.object({ user: text, assistant: text })).min(1);
+const userAssistantPairs = z
+  .array(z.object({ user: text, assistant: text }))
+  .min(1)
+  .refine((pairs) => conversationText(pairs).length <= MAX_TEXT, 'may have 2 MiB at the most');
 
 export const memoriesSchema = z.array(
   z
@@ -62,6 +74,6 @@ export const memoriesSchema = z.array(
 );
 
 /** A conversation as the text that is indexed. */
-export function conversationText(pairs: z.infer<typeof userAssistantPairs>): string {
+export function conversationText(pairs: readonly { user: string; assistant: string }[]): string {
   return pairs.map((pair) => `User: ${pair.user}\nAssistant: ${pair.assistant}`).join('\n\n');
 }

@@ -15,12 +15,6 @@ export interface Embedder {
 export const ITEM_TYPES = ['knowledge', 'memory'] as const;
 export type ItemType = (typeof ITEM_TYPES)[number];
 
-/** An item as the index knows it: the client's ids are unique within a collection. */
-export interface SourceRef {
-  collection: string;
-  source_id: string;
-}
-
 /** A row of the search index. The text shown to a client is read from MongoDB by `chunk_id`. */
 export interface IndexRow {
   chunk_id: string;
@@ -68,11 +62,11 @@ export interface SearchIndex {
   clear(table: string): Promise<void>;
   exists(table: string): Promise<boolean>;
   /**
-   * Adds rows, after taking out every row of the sources in `remove`. A source that is new needs no `remove`: appending
-   * is much cheaper, so name only what may have rows already (another version, or a write that is tried again).
+   * Adds rows, after taking out those with the chunk ids in `remove`. Appending is much cheaper, so name only what may
+   * be there already (an earlier version's rows, or those of a write that is tried again).
    * Concurrent calls for one table ride in one commit. Resolves when searches of every process see the rows.
    */
-  write(table: string, rows: readonly IndexRow[], remove?: readonly SourceRef[]): Promise<void>;
+  write(table: string, rows: readonly IndexRow[], remove?: readonly string[]): Promise<void>;
   /** Rejects when the table does not exist. */
   search(table: string, request: SearchRequest): Promise<SearchHit[]>;
   /** Folds new rows into the full-text index, indexes vectors once a table has grown, and drops old versions. */

@@ -20,6 +20,12 @@ export interface IngestRef {
   batch: string;
 }
 
+export interface DeliveryRef {
+  /** `dlv_…` */
+  delivery: string;
+  org: string;
+}
+
 export interface DatabaseRef {
   org: string;
   tenant: string;

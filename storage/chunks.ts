@@ -1,4 +1,6 @@
 import { Binary } from 'mongodb';
+import { searchableText } from '../domain/chunking.js';
+import type { IndexRow } from '../domain/search.js';
 import type { ItemRef } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
 import type { ChunkRecord } from './records.js';
@@ -47,8 +49,14 @@ export function createChunks({ chunks }: Mongo) {
       return chunks.find({ tenant });
     },
 
-    async removeOlder(ref: ItemRef): Promise<void> {
-      await chunks.deleteMany({ item: ref.item, version: { $lt: ref.version } });
+    /** What earlier versions of the item have left. */
+    async idsBefore(ref: ItemRef): Promise<string[]> {
+      const older = chunks.find({ item: ref.item, version: { $lt: ref.version } }, { projection: { _id: 1 } });
+      return (await older.toArray()).map((chunk) => chunk._id);
+    },
+
+    async remove(ids: readonly string[]): Promise<void> {
+      await chunks.deleteMany({ _id: { $in: [...ids] } });
     },
   };
 }
@@ -62,4 +70,16 @@ export function unpackVector(binary: Binary): Float32Array {
   // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
   const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
   return new Float32Array(bytes.buffer);
+}
+
+/** A chunk as the search index holds it. */
+export function indexRow(chunk: ChunkRecord, vector: Float32Array | null): IndexRow {
+  return {
+    chunk_id: chunk._id,
+    source_id: chunk.source_id,
+    collection: chunk.collection,
+    type: chunk.type,
+    text: searchableText(chunk.title, chunk),
+    vector,
+  };
 }

@@ -60,6 +60,7 @@ export function createDeliveries({ deliveries }: Mongo) {
           $set: {
             status: attempt.status,
             next_attempt_at: attempt.next_attempt_at,
+            check_at: attempt.next_attempt_at ?? now,
             claimed_until: null,
             url: attempt.url,
             error_code: attempt.error_code,

@@ -25,6 +25,11 @@ export function createFiles({ db }: Mongo) {
       return bucket.openUploadStream(fileId, { metadata });
     },
 
+    /** What an interrupted upload has left behind. */
+    async removePieces(upload: GridFSBucketWriteStream): Promise<void> {
+      await db.collection('files.chunks').deleteMany({ files_id: upload.id });
+    },
+
     read(fileId: string): Readable {
       return bucket.openDownloadStreamByName(fileId);
     },

@@ -11,7 +11,8 @@ export function createGraphStore({ entities, relations }: Mongo) {
     /** Replaces what earlier runs and earlier versions of the item have left. */
     async put(item: ItemRecord, graph: Graph): Promise<void> {
       const owner = { item: item._id, version: item.version, tenant: item.tenant, source_id: item.id };
-      await Promise.all([entities.deleteMany({ item: item._id }), relations.deleteMany({ item: item._id })]);
+      const replaced = { item: item._id, version: { $lte: item.version } };
+      await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
       const nodes: EntityRecord[] = graph.entities.map((entity, n) => ({
         _id: `${item._id}/${item.version}/${n}`,
         ...owner,

@@ -1,11 +1,20 @@
 import type { ClientSession } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
-import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../domain/states.js';
+import type { IndexingStatus } from '../domain/states.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
 import { isDuplicateKey, type Mongo } from './mongo.js';
 import type { ItemRecord } from './records.js';
 
 export type Items = ReturnType<typeof createItems>;
+
+/** What an ingest has to know of the items it replaces. */
+export interface ExistingItem {
+  _id: string;
+  id: string;
+  version: number;
+  created_at: Date;
+  source: { file_id?: string };
+}
 
 const UNDER_WAY: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 
@@ -13,8 +22,11 @@ const UNDER_WAY: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 export function createItems({ client, items }: Mongo) {
   return {
     /** Which of these ids are taken in the database. */
-    async existing(tenant: string, ids: readonly string[]): Promise<ItemRecord[]> {
-      return items.find({ tenant, id: { $in: [...ids] } }).toArray();
+    async existing(tenant: string, ids: readonly string[]): Promise<ExistingItem[]> {
+      return items
+        .find({ tenant, id: { $in: [...ids] } })
+        .project<ExistingItem>({ id: 1, version: 1, created_at: 1, 'source.file_id': 1 })
+        .toArray();
     },
 
     /**
@@ -115,9 +127,10 @@ export function createItems({ client, items }: Mongo) {
         .toArray();
     },
 
-    /** The completed ones among these keys, for a rebuild of the search index. */
-    completedOf(tenant: string) {
-      return items.find({ tenant, indexing_status: 'completed' }).project<ItemRecord>({ source: 0 });
+    /** Version by key of the items that an index of this database must hold: all but those that have failed. */
+    async indexedVersions(tenant: string): Promise<Map<string, number>> {
+      const found = items.find({ tenant, indexing_status: { $ne: 'errored' } }, { projection: { version: 1 } });
+      return new Map((await found.toArray()).map((item) => [item._id, item.version]));
     },
 
     byKeys(keys: readonly string[]): Promise<ItemRecord[]> {
@@ -135,8 +148,4 @@ export function createItems({ client, items }: Mongo) {
       throw new ServiceError('SOURCE_ALREADY_EXISTS', `The item "${record.id}" was replaced at the same time.`);
     }
   }
-}
-
-export function isEnded(item: ItemRecord): boolean {
-  return (TERMINAL_INDEXING_STATUSES as readonly string[]).includes(item.indexing_status);
 }

@@ -26,20 +26,20 @@ export interface Mongo {
 /** Every query the product makes has its index here; the first line of each says which. */
 const INDEXES: Record<string, IndexDescription[]> = {
   keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
-  databases: [{ key: { org: 1, name: 1 }, unique: true }],
+  databases: [{ key: { org: 1, name: 1 }, unique: true }, { key: { status: 1, updated_at: 1 } }],
   items: [
     { key: { tenant: 1, id: 1 }, unique: true },
     { key: { batch: 1, _id: 1 } },
     // The sweep: only items under way are in this index.
     {
       key: { check_at: 1 },
-      name: 'under_way',
+      name: 'to_check',
       partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
     },
   ],
   chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
-  entities: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1, key: 1 } }],
-  relations: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1, source: 1 } }, { key: { tenant: 1, target: 1 } }],
+  entities: [{ key: { item: 1, version: 1 } }],
+  relations: [{ key: { item: 1, version: 1 } }],
   deliveries: [
     { key: { org: 1, _id: -1 } },
     { key: { org: 1, status: 1, _id: -1 } },
@@ -47,7 +47,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { item: 1, version: 1 }, unique: true },
     {
       key: { check_at: 1 },
-      name: 'unfinished',
+      name: 'to_check',
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
   ],

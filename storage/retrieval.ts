@@ -1,3 +1,4 @@
+import { ServiceError } from '../domain/errors.js';
 import type { Embedder, ItemType, QueryMode, SearchIndex, TextOperator } from '../domain/search.js';
 import type { Chunks } from './chunks.js';
 import type { GraphStore } from './graph.js';
@@ -30,6 +31,9 @@ export function createRetrieval(deps: {
 }) {
   return {
     async ask(database: DatabaseRecord, question: Question) {
+      if (question.mode === 'vector' && !deps.embedder) {
+        throw new ServiceError('SERVICE_UNAVAILABLE', 'There is no embedding model: query_by can only be "text".');
+      }
       const vector = deps.embedder && question.mode !== 'text' ? await deps.embedder.embedQuery(question.query) : null;
       const hits = await deps.index.search(database._id, {
         mode: question.mode,
@@ -45,10 +49,13 @@ export function createRetrieval(deps: {
       const chunks = await deps.chunks.byIds(hits.map((hit) => hit.chunk_id));
       const owners = await deps.items.byKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
       const current = new Map(owners.map((item) => [item._id, item]));
+      const shown = new Set<string>();
       const answers = hits.flatMap((hit) => {
         const chunk = chunks.get(hit.chunk_id);
         const item = chunk && current.get(chunk.item);
-        if (!chunk || !item || item.version !== chunk.version) return [];
+        const stale = !item || item.version !== chunk?.version || item.indexing_status === 'errored';
+        if (!chunk || stale || shown.has(chunk._id)) return [];
+        shown.add(chunk._id);
         return [{ chunk, item, score: hit.score }];
       });
       const best = answers.slice(0, question.max_results);

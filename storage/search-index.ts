@@ -1,5 +1,5 @@
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
-import type { IndexRow, SearchIndex, SourceRef } from '../domain/search.js';
+import type { IndexRow, SearchIndex } from '../domain/search.js';
 import { type Change, createChangeQueue } from './search-index/changes.js';
 import { isMissing, retryConflicts } from './search-index/conflicts.js';
 import { predicatesOf } from './search-index/filters.js';
@@ -143,7 +143,7 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
         (error) => (isMissing(error) ? false : Promise.reject(error)),
       );
     },
-    async write(name, rows: readonly IndexRow[], remove: readonly SourceRef[] = []) {
+    async write(name, rows: readonly IndexRow[], remove: readonly string[] = []) {
       if (rows.length === 0 && remove.length === 0) return;
       dimensionsIn(rows);
       await (await open(name)).changes.push({ rows, remove });

@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { workflowIds } from '../domain/ids.js';
-import type { DatabaseRef, IngestRef, ItemRef } from '../domain/work.js';
+import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef } from '../domain/work.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
 const DATABASE = defineSearchAttributeKey('PostbackDatabase', 'KEYWORD');
@@ -55,7 +55,7 @@ export function createLauncher(client: Client) {
       // A new run over an ended delivery finds nothing to do; over one that was put back, it is just what is needed.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
       taskQueue: 'deliveries',
-      args: [delivery._id] as [string],
+      args: [{ delivery: delivery._id, org: delivery.org }] as [DeliveryRef],
       staticSummary: `${delivery.event_type} of ${delivery.doc_id}`,
       typedSearchAttributes: attributes({ org: delivery.org, source: delivery.doc_id }),
     };

@@ -79,11 +79,11 @@ describe('the delivery schedule', () => {
     return record;
   }
 
-  const deliver = (id: string): Promise<string> =>
+  const deliver = (id: string, owner = org): Promise<string> =>
     env.client.workflow.execute('deliverWebhook', {
       taskQueue: 'deliveries',
       workflowId: `delivery/${id}`,
-      args: [id],
+      args: [{ delivery: id, org: owner }],
     });
 
   /** Seconds between the attempts of a delivery. */
@@ -160,7 +160,7 @@ describe('the delivery schedule', () => {
       now: new Date(await env.currentTimeMs()),
     });
     await mongo.deliveries.insertOne(record);
-    expect(await deliver(record._id)).toBe('permanently_failed');
+    expect(await deliver(record._id, record.org)).toBe('permanently_failed');
     expect((await deliveries.get(record._id))!).toMatchObject({
       error_code: 'WEBHOOK_NOT_FOUND',
       status: 'permanently_failed',

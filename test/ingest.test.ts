@@ -29,6 +29,7 @@ describe('ingesting', () => {
     withDb(mongodbUri, async (db) => ({
       items: await db.collection('items').countDocuments({ org }),
       files: await db.collection('files.files').countDocuments({ 'metadata.org': org }),
+      pieces: await db.collection('files.chunks').countDocuments(),
     }));
 
   /** Whatever is refused as a whole leaves nothing behind: no item, no file. */
@@ -165,6 +166,15 @@ describe('ingesting', () => {
     expect(code(await api.post('/context/ingest', { database: 'inbox' }))).toEqual([400, 'INVALID_PARAMETERS']);
   });
 
+  test('a file cut off after another fault in the request is 400 too, and harms no other request', async () => {
+    const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
+    const field = '--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
+    const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
+    const send = () => api.request('POST', '/context/ingest', { body: field + field + cut, headers: boundary });
+    expect((await refused(send)).status).toBe(422);
+    expect((await fetch(`${apiUrl}/healthz`)).status).toBe(200);
+  });
+
   test('a client that hangs up in the middle of a file leaves nothing behind', async () => {
     const before = await counts();
     const { hostname, port } = new URL(apiUrl);
@@ -202,6 +212,8 @@ describe('ingesting', () => {
       [{ memories: '[{"title":"no text"}]' }, /memories\.0/],
       [{ memories: '[{"text":17}]' }, /memories\.0\.text/],
       [{ memories: '[{"id":"","text":"x"}]' }, /memories\.0\.id/],
+      [{ memories: JSON.stringify([{ id: '漢'.repeat(100), text: 'x' }]) }, /memories\.0\.id/],
+      [{ memories: JSON.stringify([{ text: 'x', metadata: { y: 'z'.repeat(70_000) } }]) }, /memories\.0\.metadata/],
       [{ app_knowledge: '[{"title":"nothing"}]' }, /app_knowledge\.0/],
       [{ document_metadata: '[{"id":"a"}]', memories: '[{"text":"x"}]' }, /document_metadata/],
       [{ memories: '[{"text":"x"}]', type: 'neither' }, /type/],
@@ -256,6 +268,31 @@ describe('ingesting', () => {
       return chunks.length === 1 && chunks[0].text.includes('violet') ? chunks : undefined;
     });
     expect(asked[0].text).not.toContain('green');
+  });
+
+  test('replaced twice in a row, the last version is the one that is found, and nothing of the others is left', async () => {
+    const versions = [
+      'The first version speaks of apples.',
+      `The second version speaks of pears. ${'It is long, so that it takes its time. '.repeat(2_000)}`,
+      'The third version speaks of plums.',
+    ];
+    for (const text of versions) {
+      const sent = await api.ingest({
+        database: 'inbox',
+        upsert: 'true',
+        memories: JSON.stringify([{ id: 'racer', text }]),
+      });
+      expect(sent.status).toBe(202);
+    }
+    await api.ended('inbox', 'racer');
+    await eventually('only the last version', async () => {
+      const { chunks } = (await api.post('/query', { database: 'inbox', query: 'version speaks', ids: ['racer'] })).body
+        .data;
+      const left = await withDb(mongodbUri, (db) =>
+        db.collection('chunks').distinct('version', { source_id: 'racer' }),
+      );
+      return chunks.length === 1 && chunks[0].text.includes('plums') && left.length === 1;
+    });
   });
 
   test('a database that is not ready is 422', async () => {

@@ -158,18 +158,16 @@ test('many unindexed rows come best first', async () => {
   expect(await found(question('plate', { limit: 3 }))).toEqual(['n299:0', 'n298:0', 'n297:0']);
 });
 
-test('replacing a source takes all of its old rows out, and no others', async () => {
+test('replacing takes out the rows that are named, and no others', async () => {
   await index.write(table, [row('a:0', 'plate one'), row('a:1', 'plate two'), row('b:0', 'plate')]);
-  await index.write(table, [row('a:0', 'plate in another collection', { collection: 'other' })]);
-  await index.write(table, [row('a:9', 'plate three')], [{ collection: 'papers', source_id: 'a' }]);
-  expect((await found(question('plate'))).sort()).toEqual(['a:0', 'a:9', 'b:0']);
-  await index.write(table, [], [{ collection: 'papers', source_id: 'a' }]);
-  expect((await found(question('plate'))).sort()).toEqual(['a:0', 'b:0']);
+  await index.write(table, [row('a:9', 'plate three')], ['a:0', 'a:1', "it's not there"]);
+  expect((await found(question('plate'))).sort()).toEqual(['a:9', 'b:0']);
+  await index.write(table, [], ['a:9']);
+  expect(await found(question('plate'))).toEqual(['b:0']);
 });
 
-test('versions of one source written at the same moment leave only the last', async () => {
-  const version = (n: number) =>
-    index.write(table, [row(`a:v${n}`, 'plate')], [{ collection: 'papers', source_id: 'a' }]);
+test('versions that replace each other at the same moment leave only the last', async () => {
+  const version = (n: number) => index.write(table, [row(`a:v${n}`, 'plate')], n === 0 ? [] : [`a:v${n - 1}`]);
   await Promise.all(Array.from({ length: 20 }, (_, n) => version(n)));
   expect(await found(question('plate'))).toEqual(['a:v19']);
 });
@@ -181,7 +179,7 @@ test('writers and readers of several processes share a table, and nothing is los
       writer.write(
         table,
         [row(`w${at}-${n}:0`, `plate ${at} ${n}`, { vector: n % 2 ? vector(1, n) : null })],
-        [{ collection: 'papers', source_id: `w${at}-${n}` }],
+        [`w${at}-${n}:0`],
       ),
     ),
   );

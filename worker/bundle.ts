@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
 
@@ -34,7 +35,8 @@ function keep(path: string, code: string): void {
 }
 
 function fingerprint(): string {
-  const hash = createHash('sha256');
+  const { version } = createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string };
+  const hash = createHash('sha256').update(version);
   for (const folder of ['workflows', 'domain']) {
     for (const name of readdirSync(`${ROOT}/${folder}`)
       .filter((file) => file.endsWith('.js'))

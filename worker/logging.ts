@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 export function installTemporalLogger(log: Logger): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   const at = (level: keyof typeof levels) => (message: string, meta?: object) =>
-    log[levels[level]](meta ?? {}, message);
+    log[levels[level]](named(meta), message);
   Runtime.install({
     logger: {
       trace: at('TRACE'),
@@ -19,4 +19,10 @@ export function installTemporalLogger(log: Logger): void {
     telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
     shutdownSignals: [],
   });
+}
+
+/** The SDK calls an error `error`; ours is `err`. */
+function named(meta: object = {}): object {
+  const { error, ...rest } = meta as { error?: unknown };
+  return error === undefined ? rest : { ...rest, err: error };
 }

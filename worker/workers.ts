@@ -6,7 +6,8 @@ export const DELIVERY_TUNING: Partial<WorkerOptions> = {
   // Deliveries wait for other people's servers.
   maxConcurrentActivityTaskExecutions: 100,
   maxConcurrentLocalActivityExecutions: 100,
-  maxConcurrentWorkflowTaskExecutions: 40,
+  // A first attempt holds one for as long as it lasts.
+  maxConcurrentWorkflowTaskExecutions: 100,
   maxCachedWorkflows: 200,
   workflowThreadPoolSize: 1,
 };

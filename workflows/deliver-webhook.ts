@@ -1,12 +1,12 @@
 import {
   CancellationScope,
   defineSignal,
-  isCancellation,
   proxyActivities,
   proxyLocalActivities,
   setHandler,
 } from '@temporalio/workflow';
 import type { DeliveryActivities, DeliveryProgress } from '../activities/deliver-webhook.js';
+import type { DeliveryRef } from '../domain/work.js';
 
 /** A person asked for a retry: the record is due at once, so a wait is cut short. */
 export const retryNow = defineSignal('retryNow');
@@ -25,7 +25,7 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
 });
 
 /** One delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. */
-export async function deliverWebhook(deliveryId: string): Promise<DeliveryProgress> {
+export async function deliverWebhook(delivery: DeliveryRef): Promise<DeliveryProgress> {
   let retryAsked = false;
   let waiting: CancellationScope | undefined;
   setHandler(retryNow, () => {
@@ -33,14 +33,15 @@ export async function deliverWebhook(deliveryId: string): Promise<DeliveryProgre
     waiting?.cancel();
   });
 
-  let progress = await attemptDeliveryAtOnce(deliveryId).catch(() => 'failed' as const);
+  let progress = await attemptDeliveryAtOnce(delivery).catch(() => 'failed' as const);
   while (progress === 'failed' || (progress === 'permanently_failed' && retryAsked)) {
     retryAsked = false;
     waiting = new CancellationScope();
     try {
-      progress = await waiting.run(() => attemptDelivery(deliveryId));
+      progress = await waiting.run(() => attemptDelivery(delivery));
     } catch (error) {
-      if (!(retryAsked && isCancellation(error))) throw error;
+      // Cancelled while it waited, or ended by the cancellation in the middle of an attempt: either way a new turn.
+      if (!retryAsked) throw error;
     }
   }
   return progress;

@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { IndexRow, SourceRef } from '../../domain/search.js';
+import type { IndexRow } from '../../domain/search.js';
 
-/** Rows to add after the rows of some sources have been taken out. */
+/** Rows to add after others have been taken out. */
 export interface Change {
   rows: readonly IndexRow[];
-  remove: readonly SourceRef[];
+  /** Chunk ids. */
+  remove: readonly string[];
 }
 
 /** Rows of one commit: about 20 MB with their vectors. */
@@ -75,18 +76,14 @@ export function createChangeQueue(commit: (change: Change) => Promise<void>) {
 /** One change with the effect of all, one after the other: a removal also takes the rows that came before it. */
 function merge(changes: readonly Change[]): Change {
   let rows: IndexRow[] = [];
-  const remove = new Map<string, SourceRef>();
+  const remove = new Set<string>();
   for (const change of changes) {
     if (change.remove.length > 0) {
-      const gone = new Set(change.remove.map(keyOf));
-      if (rows.length > 0) rows = rows.filter((row) => !gone.has(keyOf(row)));
-      for (const source of change.remove) remove.set(keyOf(source), source);
+      const gone = new Set(change.remove);
+      if (rows.length > 0) rows = rows.filter((row) => !gone.has(row.chunk_id));
+      for (const id of gone) remove.add(id);
     }
     for (const row of change.rows) rows.push(row);
   }
-  return { rows, remove: [...remove.values()] };
-}
-
-function keyOf({ collection, source_id }: SourceRef): string {
-  return JSON.stringify([collection, source_id]);
+  return { rows, remove: [...remove] };
 }

@@ -1,7 +1,7 @@
-import type { SearchRequest, SourceRef } from '../../domain/search.js';
+import type { SearchRequest } from '../../domain/search.js';
 
-/** Sources named in one delete; a longer predicate costs more to parse than a second delete. */
-const SOURCES_A_PREDICATE = 500;
+/** Rows named in one delete; a longer predicate costs more to parse than a second delete. */
+const ROWS_A_PREDICATE = 500;
 
 /** An SQL string literal. DataFusion knows no backslash escapes: doubling the quote is all there is. */
 export function literal(value: string): string {
@@ -17,18 +17,10 @@ export function filterOf({ collections, type, source_ids }: SearchRequest): stri
   return parts.length === 0 ? null : parts.join(' AND ');
 }
 
-/** Predicates that together name every row of these sources. */
-export function* predicatesOf(sources: readonly SourceRef[]): Generator<string> {
-  for (let start = 0; start < sources.length; start += SOURCES_A_PREDICATE) {
-    const byCollection = new Map<string, string[]>();
-    for (const { collection, source_id } of sources.slice(start, start + SOURCES_A_PREDICATE)) {
-      const ids = byCollection.get(collection);
-      if (ids) ids.push(source_id);
-      else byCollection.set(collection, [source_id]);
-    }
-    yield [...byCollection]
-      .map(([collection, ids]) => `(collection = ${literal(collection)} AND ${oneOf('source_id', ids)})`)
-      .join(' OR ');
+/** Predicates that together name these rows. @param chunkIds of the rows */
+export function* predicatesOf(chunkIds: readonly string[]): Generator<string> {
+  for (let start = 0; start < chunkIds.length; start += ROWS_A_PREDICATE) {
+    yield oneOf('chunk_id', chunkIds.slice(start, start + ROWS_A_PREDICATE));
   }
 }
 

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { newDeliveryId } from '../domain/ids.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { connectTemporal } from '../temporal/connection.js';
+import { createLauncher } from '../temporal/launcher.js';
+import { createClient } from './support/client.js';
+import { makeKey, sharedProduct } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+import { deliveryRecord } from './support/records.js';
+
+describe('a receiver that hangs', () => {
+  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const HANGING = 150;
+  let mongo: Mongo;
+  let temporal: TemporalClient;
+  let hanging: Server;
+  let asked = 0;
+  let healthy: Receiver;
+
+  beforeAll(async () => {
+    mongo = await connectMongo(mongodbUri, 'postback-test');
+    temporal = await connectTemporal(temporalAddress, 'default');
+    hanging = createServer(() => {
+      asked += 1;
+    }).listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    healthy = await startReceiver();
+    const urls = { slow: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`, quick: healthy.url };
+    for (const [org, url] of Object.entries(urls)) {
+      await createClient(apiUrl, (await makeKey(mongodbUri, org)).key).post('/webhooks/indexing', { url });
+    }
+  });
+
+  afterAll(async () => {
+    hanging.closeAllConnections();
+    hanging.close();
+    await healthy.close();
+    await temporal.connection.close();
+    await mongo.client.close();
+  });
+
+  test('harms only itself: another receiver gets its delivery before one of the hanging attempts has ended', async () => {
+    const launcher = createLauncher(temporal);
+    const now = new Date();
+    const stuck = Array.from({ length: HANGING }, () => deliveryRecord({ _id: newDeliveryId(), org: 'slow', now }));
+    const other = deliveryRecord({ _id: newDeliveryId(), org: 'quick', now });
+    await mongo.deliveries.insertMany([...stuck, other]);
+    await Promise.all(stuck.map((delivery) => launcher.startDelivery(delivery)));
+    await launcher.startDelivery(other);
+    await healthy.waitFor('the healthy delivery', ({ json }) => json.delivery_id === other._id);
+    const ended = await mongo.deliveries.countDocuments({ org: 'slow', 'attempt_log.0': { $exists: true } });
+    expect(ended).toBe(0);
+    expect(asked).toBeGreaterThan(0);
+    expect(asked).toBeLessThanOrEqual(10);
+  });
+});
