@@ -23,24 +23,18 @@ export interface DemoInstance {
 
 /**
  * The instance that runs in this folder, if it may speak to a receiver on this machine, else one of the demo's own.
- * @returns null after telling what to do, when the running one has not opened loopback
  */
-export async function demoInstance(config: Config): Promise<DemoInstance | null> {
+export async function demoInstance(config: Config): Promise<DemoInstance> {
   const running = await answering(readDevelopmentFile(config.POSTBACK_DATA_DIR));
   if (!running) return startOwn();
   if (!(await speaksToLoopback(running))) {
-    console.error(
+    console.log(
       [
-        `Postback runs at ${running.api_url}, but sends webhooks to public addresses only.`,
-        'The demo receives them on this machine. Start it so that it may:',
-        '',
-        '  OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 npm start',
-        '',
-        'or stop it: then the demo starts an instance of its own.',
+        `Postback runs at ${running.api_url}, but sends webhooks to public addresses only; the demo receives them here.`,
+        'To see the demo on that instance, start it with  OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 npm start',
       ].join('\n'),
     );
-    process.exitCode = 1;
-    return null;
+    return startOwn();
   }
   console.log(`Using the instance at ${running.api_url}`);
   return withKey(running, false, async () => undefined);

@@ -29,7 +29,6 @@ const PATIENCE_MS = 180_000;
  */
 export async function demo(): Promise<void> {
   const instance = await demoInstance(readConfig(process.env));
-  if (!instance) return;
   const receiver = await startDemoReceiver();
   const api = new DemoApi(instance.file.api_url, instance.key);
   try {
