@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { type AttemptResult, type DeliveryPolicy, judgeAttempt } from '../domain/delivery-policy.js';
 import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
@@ -75,6 +76,8 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
+        // Receivers fail all the time; that is not this worker's failure to log and count.
+        category: ApplicationFailureCategory.BENIGN,
         message: 'Not delivered yet; the delivery record tells why.',
         nextRetryDelay: Math.max(dueInMs, 1),
       });

@@ -8,8 +8,8 @@ export interface ReceiverLoad {
   track<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
 }
 
-/** Attempts under way at once to one receiver, of a process. */
-const MAX_IN_FLIGHT = 10;
+/** Attempts under way at once to one receiver, of a process: fewer once it has been slow. */
+const MAX_IN_FLIGHT = { quick: 50, slow: 10 };
 /** How long a receiver that was slow is taken for one. */
 const SLOW_FOR_MS = 60_000;
 
@@ -17,15 +17,16 @@ const SLOW_FOR_MS = 60_000;
 export function createReceiverLoad(slowMs: number): ReceiverLoad {
   const inFlight = new Map<string, number>();
   const slowUntil = new Map<string, number>();
+  function isSlow(receiver: string): boolean {
+    const until = slowUntil.get(receiver);
+    if (until === undefined || until > performance.now()) return until !== undefined;
+    slowUntil.delete(receiver);
+    return false;
+  }
+
   const load: ReceiverLoad = {
-    isQuick(receiver) {
-      const until = slowUntil.get(receiver);
-      if (until === undefined) return load.hasRoom(receiver);
-      if (until > performance.now()) return false;
-      slowUntil.delete(receiver);
-      return load.hasRoom(receiver);
-    },
-    hasRoom: (receiver) => (inFlight.get(receiver) ?? 0) < MAX_IN_FLIGHT,
+    isQuick: (receiver) => !isSlow(receiver) && load.hasRoom(receiver),
+    hasRoom: (receiver) => (inFlight.get(receiver) ?? 0) < MAX_IN_FLIGHT[isSlow(receiver) ? 'slow' : 'quick'],
     async track(receiver, attempt) {
       inFlight.set(receiver, (inFlight.get(receiver) ?? 0) + 1);
       const slow = setTimeout(() => slowUntil.set(receiver, performance.now() + SLOW_FOR_MS), slowMs);
