@@ -2,9 +2,14 @@ import { Client, Connection } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../domain/task-queues.js';
 
-/** @param connectTimeoutMs how long an address may take to answer at all */
+/**
+ * @param connectTimeoutMs how long an address may take to answer at all
+ * @throws Error that names the address
+ */
 export async function connectTemporal(address: string, namespace: string, connectTimeoutMs = 10_000): Promise<Client> {
-  const connection = await Connection.connect({ address, connectTimeout: connectTimeoutMs });
+  const connection = await Connection.connect({ address, connectTimeout: connectTimeoutMs }).catch((error) => {
+    throw new Error(`Temporal does not answer at ${address}: ${error.message}`);
+  });
   return new Client({ connection, namespace });
 }
 

@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { acquireInstanceLock } from '../stack/index.js';
+import { createClient } from './support/client.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
+
+describe('the postback command', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const dataDir = mkdtempSync(join(tmpdir(), 'postback-cli-'));
+  afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  /** Runs the command to its end. */
+  async function postback(args: string[], env: Record<string, string> = {}) {
+    const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
+      env: { ...process.env, MONGODB_URI: mongodbUri, POSTBACK_DATA_DIR: dataDir, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said = { out: '', err: '' };
+    child.stdout.on('data', (piece) => {
+      said.out += piece;
+    });
+    child.stderr.on('data', (piece) => {
+      said.err += piece;
+    });
+    const [code] = await once(child, 'close');
+    return { code: code as number, ...said };
+  }
+
+  test('makes a key that opens the API, lists it without showing it, and revokes it', async () => {
+    const made = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
+    expect(made.code).toBe(0);
+    const [, id, key] = /^(key_\w+).*\n(pbk_api_[\w-]{43})$/m.exec(made.out)!;
+    const api = createClient(apiUrl, key!);
+    expect((await api.get('/webhooks/indexing')).status).toBe(200);
+    const listed = await postback(['keys', 'list', '--org', 'cli']);
+    expect(listed.out).toContain(id);
+    expect(listed.out).not.toContain(key);
+    expect((await postback(['keys', 'revoke', id!])).code).toBe(0);
+    expect((await api.get('/webhooks/indexing')).status).toBe(401);
+    expect(await postback(['keys', 'revoke', id!])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no active key'),
+    });
+  });
+
+  test('refuses an unknown kind of key and a setting that cannot be read, by name', async () => {
+    expect(await postback(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('payment_secret'),
+    });
+    expect(await postback(['keys', 'list'], { POSTBACK_MAX_FILES: 'many' })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('POSTBACK_MAX_FILES'),
+    });
+  });
+
+  test('a process that cannot reach Temporal says so and ends, for its supervisor to start it again', async () => {
+    const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64') };
+    for (const name of ['api', 'worker']) {
+      expect(await postback([name], env)).toMatchObject({ code: 1, err: expect.stringContaining('127.0.0.1:1') });
+    }
+  });
+
+  test('a second start in the same folder says where the first one is', async () => {
+    const lock = acquireInstanceLock(dataDir);
+    lock.announce({ api_url: 'http://127.0.0.1:1234' });
+    expect(await postback(['start'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),
+    });
+    lock.release();
+  });
+
+  test('writes the search index again from MongoDB', async () => {
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'rebuilt')).key);
+    await api.createDatabase('rebuilt');
+    await api.ingest({
+      database: 'rebuilt',
+      memories: JSON.stringify([{ id: 'a', text: 'The heron stands in the reeds.' }]),
+    });
+    await api.ended('rebuilt', 'a');
+    const tenant = await withDb(
+      mongodbUri,
+      async (db) => (await db.collection('databases').findOne({ name: 'rebuilt' }))!._id,
+    );
+    const env = { POSTBACK_DATA_DIR: sharedProduct().dataDir };
+    const rebuilt = await postback(['index', 'rebuild', '--database', String(tenant)], env);
+    expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/rebuilt\/rebuilt .*: 1 chunks/) });
+    for (const query_by of ['text', 'vector']) {
+      const { chunks } = (await api.post('/query', { database: 'rebuilt', query: 'heron', query_by })).body.data;
+      expect(chunks.map((chunk: { source_id: string }) => chunk.source_id)).toEqual(['a']);
+    }
+  });
+});
