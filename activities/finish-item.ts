@@ -2,7 +2,7 @@ import type { MongoClient } from 'mongodb';
 import { newDeliveryId } from '../domain/ids.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import type { Deliveries } from '../storage/deliveries.js';
+import { type Deliveries, pendingDelivery } from '../storage/deliveries.js';
 import type { Items } from '../storage/items.js';
 import type { DeliveryRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
@@ -57,26 +57,5 @@ function deliveryOf(item: ItemRecord, outcome: ItemOutcome, now: Date): Delivery
     ...(outcome.error_code === undefined ? {} : { error_code: outcome.error_code }),
     ...(outcome.error_message === undefined ? {} : { error_message: outcome.error_message }),
   };
-  return {
-    _id: id,
-    org: item.org,
-    item: item._id,
-    version: item.version,
-    doc_id: item.id,
-    event_type: payload.event,
-    indexing_status: outcome.status,
-    payload,
-    status: 'pending',
-    attempts: 0,
-    failures: 0,
-    error_code: null,
-    error_message: null,
-    url: null,
-    attempt_log: [],
-    next_attempt_at: now,
-    claimed_until: null,
-    check_at: now,
-    created_at: now,
-    updated_at: now,
-  };
+  return pendingDelivery({ _id: id, org: item.org, item: item._id, version: item.version, payload, now });
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { newDeliveryId } from '../domain/ids.js';
+import { pendingDelivery } from '../storage/deliveries.js';
 import type { DeliveryRecord } from '../storage/records.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
@@ -141,19 +142,17 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
 }
 
 function deliveryRecord(n: number): DeliveryRecord {
-  const id = newDeliveryId();
+  const _id = newDeliveryId();
   const now = new Date();
-  return {
-    _id: id,
+  return pendingDelivery({
+    _id,
     org: 'bench',
-    item: id,
+    item: _id,
     version: 1,
-    doc_id: `doc-${n}`,
-    event_type: 'indexing.status_changed',
-    indexing_status: 'completed',
+    now,
     payload: {
       event: 'indexing.status_changed',
-      delivery_id: id,
+      delivery_id: _id,
       id: `doc-${n}`,
       database: 'bench',
       collection: 'default',
@@ -162,17 +161,5 @@ function deliveryRecord(n: number): DeliveryRecord {
       status: 'completed',
       timestamp: now.toISOString(),
     },
-    status: 'pending',
-    attempts: 0,
-    failures: 0,
-    error_code: null,
-    error_message: null,
-    url: null,
-    attempt_log: [],
-    next_attempt_at: now,
-    claimed_until: null,
-    check_at: now,
-    created_at: now,
-    updated_at: now,
-  };
+  });
 }

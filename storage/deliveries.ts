@@ -1,5 +1,6 @@
 import type { ClientSession, Filter } from 'mongodb';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
+import type { IndexingEvent } from '../domain/webhooks.js';
 import type { Mongo } from './mongo.js';
 import type { AttemptEntry, DeliveryRecord } from './records.js';
 
@@ -16,6 +17,42 @@ export interface RecordedAttempt {
   next_attempt_at: Date | null;
   error_code: string | null;
   error_message: string | null;
+}
+
+/** What a new delivery announces, and to whom. */
+export interface Announcement {
+  _id: string;
+  org: string;
+  item: string;
+  version: number;
+  payload: IndexingEvent;
+  now: Date;
+}
+
+/** A delivery as it begins: pending, and due at once. */
+export function pendingDelivery({ _id, org, item, version, payload, now }: Announcement): DeliveryRecord {
+  return {
+    _id,
+    org,
+    item,
+    version,
+    doc_id: payload.id,
+    event_type: payload.event,
+    indexing_status: payload.status,
+    payload,
+    status: 'pending',
+    attempts: 0,
+    failures: 0,
+    error_code: null,
+    error_message: null,
+    url: null,
+    attempt_log: [],
+    next_attempt_at: now,
+    claimed_until: null,
+    check_at: now,
+    created_at: now,
+    updated_at: now,
+  };
 }
 
 /** Delivery records and the moves between their states. Every move is one conditional update. */
