@@ -20,10 +20,9 @@ const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'his
 async function record(name: string, workflowId: string): Promise<void> {
   const handle = temporal.workflow.getHandle(workflowId);
   await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
-  writeFileSync(
-    `${FOLDER}/${name}.json`,
-    `${JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1)}\n`,
-  );
+  const history = JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1);
+  // Stack traces name the folder of whoever records.
+  writeFileSync(`${FOLDER}/${name}.json`, `${history.replaceAll(`${process.cwd()}/`, '')}\n`);
   console.log(`${name}  ${workflowId}`);
 }
 
