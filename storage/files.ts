@@ -1,6 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { GridFSBucket, type GridFSBucketWriteStream, type GridFSFile } from 'mongodb';
 import type { Mongo } from './mongo.js';
 
@@ -27,6 +28,8 @@ export function createFiles({ db }: Mongo) {
 
     /** What an interrupted upload has left behind. */
     async removePieces(upload: GridFSBucketWriteStream): Promise<void> {
+      // A piece that is on its way to the database would otherwise arrive after the others have been removed.
+      while (upload.state.outstandingRequests > 0) await wait(10);
       await db.collection('files.chunks').deleteMany({ files_id: upload.id });
     },
 

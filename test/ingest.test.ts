@@ -29,8 +29,19 @@ describe('ingesting', () => {
     withDb(mongodbUri, async (db) => ({
       items: await db.collection('items').countDocuments({ org }),
       files: await db.collection('files.files').countDocuments({ 'metadata.org': org }),
-      pieces: await db.collection('files.chunks').countDocuments(),
     }));
+
+  /** Pieces in the file store that belong to no file; other tests' uploads under way count for a moment. */
+  const orphanedPieces = () =>
+    withDb(mongodbUri, async (db) => {
+      const lookup = { from: 'files.files', localField: 'files_id', foreignField: '_id', as: 'file' };
+      return (
+        await db
+          .collection('files.chunks')
+          .aggregate([{ $lookup: lookup }, { $match: { file: [] } }])
+          .toArray()
+      ).length;
+    });
 
   /** Whatever is refused as a whole leaves nothing behind: no item, no file. */
   async function refused(send: () => Promise<Answer>): Promise<Answer> {
@@ -195,6 +206,7 @@ describe('ingesting', () => {
       request.write('a'.repeat(3 * 1024 * 1024), () => request.destroy(new Error('gone')));
     });
     await eventually('nothing left behind', async () => JSON.stringify(await counts()) === JSON.stringify(before));
+    await eventually('no piece without its file', async () => (await orphanedPieces()) === 0);
     expect((await fetch(`${apiUrl}/healthz`)).status).toBe(200);
   });
 
