@@ -18,6 +18,11 @@ export function newApiKey(kind: KeyKind): string {
   return PREFIX[kind] + randomBytes(32).toString('base64url');
 }
 
+/** @returns the key's prefix and four of its 43 random characters, for people who compare lists */
+export function keyHint(kind: KeyKind, key: string): string {
+  return `${key.slice(0, PREFIX[kind].length + 4)}…`;
+}
+
 /** Who a request comes from, once its key has been found. */
 export interface Principal {
   key_id: string;

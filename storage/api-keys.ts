@@ -1,4 +1,4 @@
-import { type KeyKind, newApiKey, type Principal } from '../domain/api-keys.js';
+import { type KeyKind, keyHint, newApiKey, type Principal } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import type { Mongo } from './mongo.js';
 import type { ApiKeyRecord } from './records.js';
@@ -17,7 +17,7 @@ export function createApiKeys({ keys }: Mongo) {
         kind: input.kind,
         label: input.label,
         hash: sha256Hex(key),
-        hint: `${key.slice(0, key.lastIndexOf('_') + 5)}…`,
+        hint: keyHint(input.kind, key),
         created_at: new Date(),
         expires_at: input.expires_at ?? null,
         revoked_at: null,

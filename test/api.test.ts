@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { keyHint } from '../domain/api-keys.js';
 import { type Client, createClient } from './support/client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 
@@ -55,6 +56,10 @@ describe('what holds for every request', () => {
   test('only the hash of a key is stored', async () => {
     const stored = await withDb(mongodbUri, (db) => db.collection('keys').find().toArray());
     expect(JSON.stringify(stored)).not.toContain(key);
+  });
+
+  test('the hint of a key shows four characters, also where the random part has an underscore', () => {
+    expect(keyHint('api', 'pbk_api_ab_defghijkl_nopq')).toBe('pbk_api_ab_d…');
   });
 
   test('API-Version must be 2', async () => {
