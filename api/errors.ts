@@ -5,12 +5,15 @@ import type { Logger } from 'pino';
 import { EmbeddingError } from '../domain/embedding-error.js';
 import { ServiceError } from '../domain/errors.js';
 import type { RequestState } from './context.js';
-import { answerError } from './envelope.js';
+import type { Service } from './service.js';
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The one place where any error becomes the content service's answer; what is not known becomes a plain 500. */
-export function errorAnswers(log: Logger): Middleware<RequestState> {
+/**
+ * The one place where any error becomes a `ServiceError`; what is not known becomes a plain 500.
+ * @param answerError writes it in the service's own shape
+ */
+export function errorAnswers(log: Logger, answerError: Service['answerError']): Middleware<RequestState> {
   return async (ctx, next) => {
     try {
       await next();

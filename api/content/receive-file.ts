@@ -1,8 +1,8 @@
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ExtractionError, type FileKind } from '../domain/extraction.js';
-import { newFileId } from '../domain/ids.js';
-import type { Files } from '../storage/files.js';
+import { ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { newFileId } from '../../domain/ids.js';
+import type { Files } from '../../storage/files.js';
 
 /** What has come of one uploaded file. */
 export interface FileReceipt {

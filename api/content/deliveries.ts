@@ -1,13 +1,13 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { ServiceError } from '../domain/errors.js';
-import { DELIVERY_STATES } from '../domain/states.js';
-import type { Deliveries } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
-import type { Launcher } from '../temporal/launcher.js';
-import type { RequestState } from './context.js';
+import { ServiceError } from '../../domain/errors.js';
+import { DELIVERY_STATES } from '../../domain/states.js';
+import type { Deliveries } from '../../storage/deliveries.js';
+import type { DeliveryRecord } from '../../storage/records.js';
+import type { Launcher } from '../../temporal/launcher.js';
+import type { RequestState } from '../context.js';
+import { read } from '../validation.js';
 import { answer } from './envelope.js';
-import { read } from './validation.js';
 
 const listQuerySchema = z.object({
   limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),

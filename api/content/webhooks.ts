@@ -1,14 +1,14 @@
 import Router from '@koa/router';
-import { ServiceError } from '../domain/errors.js';
-import { newSigningSecret } from '../domain/ids.js';
-import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
-import { registrationRequestSchema, signingSecretRequestSchema } from '../domain/webhooks.js';
-import type { RegistrationRecord } from '../storage/records.js';
-import type { Registrations } from '../storage/registrations.js';
-import type { RequestState } from './context.js';
+import { ServiceError } from '../../domain/errors.js';
+import { newSigningSecret } from '../../domain/ids.js';
+import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
+import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks.js';
+import type { RegistrationRecord } from '../../storage/records.js';
+import type { Registrations } from '../../storage/registrations.js';
+import type { RequestState } from '../context.js';
+import { read } from '../validation.js';
 import { answer } from './envelope.js';
 import { sendTestDelivery } from './test-delivery.js';
-import { read } from './validation.js';
 
 export interface WebhookDependencies {
   registrations: Registrations;

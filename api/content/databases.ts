@@ -1,13 +1,13 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { createDatabaseSchema, nameSchema } from '../domain/databases.js';
-import type { SearchIndex } from '../domain/search.js';
-import type { Databases } from '../storage/databases.js';
-import type { Launcher } from '../temporal/launcher.js';
-import type { RequestState } from './context.js';
+import { createDatabaseSchema, nameSchema } from '../../domain/databases.js';
+import type { SearchIndex } from '../../domain/search.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Launcher } from '../../temporal/launcher.js';
+import type { RequestState } from '../context.js';
+import { read } from '../validation.js';
 import { answer } from './envelope.js';
-import { read } from './validation.js';
 
 const statusQuerySchema = z.object({ database: nameSchema });
 

@@ -1,19 +1,19 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
-import { ServiceError } from '../domain/errors.js';
-import { newBatchId, newItemId } from '../domain/ids.js';
-import { ingestFieldsSchema } from '../domain/ingest.js';
-import type { Databases } from '../storage/databases.js';
-import type { Files } from '../storage/files.js';
-import type { Items } from '../storage/items.js';
-import type { ItemRecord } from '../storage/records.js';
-import type { Launcher } from '../temporal/launcher.js';
-import type { RequestState } from './context.js';
+import { ServiceError } from '../../domain/errors.js';
+import { newBatchId, newItemId } from '../../domain/ids.js';
+import { ingestFieldsSchema } from '../../domain/ingest.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Files } from '../../storage/files.js';
+import type { Items } from '../../storage/items.js';
+import type { ItemRecord } from '../../storage/records.js';
+import type { Launcher } from '../../temporal/launcher.js';
+import type { RequestState } from '../context.js';
+import { readMultipart, type UploadLimits } from '../multipart.js';
+import { read } from '../validation.js';
 import { answer } from './envelope.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
-import { readMultipart, type UploadLimits } from './multipart.js';
 import { type FileReceipt, receiveFile } from './receive-file.js';
-import { read } from './validation.js';
 
 export interface IngestDependencies {
   databases: Databases;

@@ -1,5 +1,5 @@
-import type { ServiceError } from '../domain/errors.js';
-import type { RequestContext } from './context.js';
+import type { ServiceError } from '../../domain/errors.js';
+import type { RequestContext } from '../context.js';
 
 /** The content service's envelope, on success and failure alike (specification, "Errors"). */
 export function answer(ctx: RequestContext, status: number, data: unknown): void {

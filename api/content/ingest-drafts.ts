@@ -1,17 +1,17 @@
-import { ServiceError } from '../domain/errors.js';
-import type { ExtractionError } from '../domain/extraction.js';
-import { newItemId } from '../domain/ids.js';
+import { ServiceError } from '../../domain/errors.js';
+import type { ExtractionError } from '../../domain/extraction.js';
+import { newItemId } from '../../domain/ids.js';
 import {
   appKnowledgeSchema,
   conversationText,
   type DocumentMetadata,
   documentMetadataSchema,
   memoriesSchema,
-} from '../domain/ingest.js';
-import type { ItemRecord } from '../storage/records.js';
-import type { UploadedFile } from './multipart.js';
+} from '../../domain/ingest.js';
+import type { ItemRecord } from '../../storage/records.js';
+import type { UploadedFile } from '../multipart.js';
+import { read } from '../validation.js';
 import type { FileReceipt } from './receive-file.js';
-import { read } from './validation.js';
 
 /** An item of the request: queued, or refused before anything is queued. */
 export interface Draft {

@@ -1,0 +1,40 @@
+import type { SearchIndex } from '../../domain/search.js';
+import type { ApiKeys } from '../../storage/api-keys.js';
+import type { Deliveries } from '../../storage/deliveries.js';
+import type { Retrieval } from '../../storage/retrieval.js';
+import { authenticate, requireApiVersion } from '../authenticate.js';
+import { jsonBody } from '../json-body.js';
+import { routesOf, type Service } from '../service.js';
+import { databaseRoutes } from './databases.js';
+import { deliveryRoutes } from './deliveries.js';
+import { answerError } from './envelope.js';
+import { type IngestDependencies, ingestRoutes } from './ingest.js';
+import { queryRoutes } from './query.js';
+import { statusRoutes } from './status.js';
+import { type WebhookDependencies, webhookRoutes } from './webhooks.js';
+
+export interface ContentDependencies extends IngestDependencies, WebhookDependencies {
+  keys: ApiKeys;
+  deliveries: Deliveries;
+  index: SearchIndex;
+  retrieval: Retrieval;
+}
+
+/** Content indexing: what no other service claims is answered by this one. */
+export function contentService(deps: ContentDependencies): Service {
+  return {
+    paths: ['/'],
+    answerError,
+    middleware: [
+      authenticate(deps.keys, ['api']),
+      requireApiVersion(),
+      routesOf(ingestRoutes(deps)),
+      jsonBody(),
+      routesOf(databaseRoutes(deps)),
+      routesOf(statusRoutes(deps)),
+      routesOf(queryRoutes(deps)),
+      routesOf(deliveryRoutes(deps)),
+      routesOf(webhookRoutes(deps)),
+    ],
+  };
+}

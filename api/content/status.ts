@@ -1,0 +1,72 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { nameSchema } from '../../domain/databases.js';
+import { ServiceError } from '../../domain/errors.js';
+import { itemIdSchema } from '../../domain/ingest.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Items } from '../../storage/items.js';
+import type { ItemRecord } from '../../storage/records.js';
+import type { RequestState } from '../context.js';
+import { read } from '../validation.js';
+import { answer } from './envelope.js';
+
+const MAX_STATUS_IDS = 1_000;
+
+const idList = z.union([z.string(), z.array(z.string())]).transform((value) =>
+  [value]
+    .flat()
+    .flatMap((part) => part.split(','))
+    .filter((id) => id !== ''),
+);
+
+const statusQuerySchema = z
+  .object({
+    database: nameSchema,
+    collection: nameSchema.optional(),
+    id: itemIdSchema.optional(),
+    ids: idList.optional(),
+  })
+  .transform(({ id, ids, ...rest }) => ({
+    ...rest,
+    ids: [...new Set([...(id === undefined ? [] : [id]), ...(ids ?? [])])],
+  }))
+  .refine(({ ids }) => ids.length <= MAX_STATUS_IDS, { message: `at most ${MAX_STATUS_IDS} ids`, path: ['ids'] });
+
+/** How far items are. */
+export function statusRoutes(deps: { databases: Databases; items: Items }): Router<RequestState> {
+  const router = new Router<RequestState>();
+
+  router.get('/context/status', async (ctx) => {
+    const { database: name, collection, ids } = read(statusQuerySchema, ctx.query);
+    if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
+    const database = await deps.databases.get(ctx.state.principal.org, name);
+    const found = new Map((await deps.items.statuses(database._id, ids, collection)).map((item) => [item.id, item]));
+    if (ids.length === 1 && found.size === 0) {
+      throw new ServiceError('FILE_NOT_FOUND', `There is no item "${ids[0]}"; a file refused at upload has no status.`);
+    }
+    answer(ctx, 200, { statuses: ids.map((id) => status(id, found.get(id))) });
+  });
+
+  return router;
+}
+
+function status(id: string, item: ItemRecord | undefined) {
+  if (!item) {
+    return {
+      id,
+      indexing_status: null,
+      error_code: 'FILE_NOT_FOUND',
+      error_message: 'There is no such item.',
+      created_at: null,
+      updated_at: null,
+    };
+  }
+  return {
+    id,
+    indexing_status: item.indexing_status,
+    error_code: item.error_code,
+    error_message: item.error_message,
+    created_at: item.created_at.toISOString(),
+    updated_at: item.updated_at.toISOString(),
+  };
+}
