@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_DELIVERY_POLICY } from './domain/delivery-policy.js';
+import { INDEXING_DELIVERY_POLICY } from './domain/delivery-policy.js';
 import { TASK_QUEUES } from './domain/task-queues.js';
 
 /** Every setting, by the name of its environment variable. This file is the only reader of the environment. */
@@ -47,10 +47,15 @@ const settings = z.object({
   /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
   POSTBACK_DELIVERY_SCHEDULE_MS: z
     .string()
-    .default(DEFAULT_DELIVERY_POLICY.scheduleMs.join(','))
+    .default(INDEXING_DELIVERY_POLICY.scheduleMs.join(','))
     .transform((list) => list.split(',').map(Number))
     .pipe(z.array(z.number().nonnegative())),
-  POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(DEFAULT_DELIVERY_POLICY.timeoutMs),
+  POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
+
+  /** How long a delivery record outlives its last attempt. */
+  POSTBACK_DELIVERY_RETENTION_DAYS: positive.default(30),
+  /** A webhook is disabled after so many days of nothing but failures, until it is registered again; 0: never. */
+  POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS: z.coerce.number().nonnegative().default(0),
 
   POSTBACK_SWEEP_SECONDS: positive.default(30),
   /** Work that has been quiet for so long is looked after by the sweep. */

@@ -2,13 +2,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { type AttemptResult, type DeliveryPolicy, judgeAttempt } from '../domain/delivery-policy.js';
+import type { CallbackEvent } from '../domain/callbacks.js';
+import { type AttemptResult, judgeAttempt } from '../domain/delivery-policy.js';
 import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
-import { type IndexingEvent, webhookHeaders } from '../domain/webhooks.js';
 import type { DeliveryRef } from '../domain/work.js';
 import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
-import type { DeliveryRecord, RegistrationRecord } from '../storage/records.js';
-import type { Registrations } from '../storage/registrations.js';
+import type { DeliveryRecord } from '../storage/records.js';
+import type { Callback, CallbackRequest } from './callbacks/callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 
 /** What the workflow is told: `failed` means that another attempt is due. */
@@ -16,9 +16,9 @@ export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
 
 export interface DeliveryDependencies {
   deliveries: Deliveries;
-  registrations: Registrations;
+  /** How each kind of callback is sent. */
+  callbacks: Record<CallbackEvent, Callback>;
   outbound: OutboundClient;
-  policy: DeliveryPolicy;
   log: Logger;
   /** 0 to 1; spreads retries. */
   random: () => number;
@@ -29,7 +29,7 @@ export interface DeliveryDependencies {
 export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>;
 
 /** How long a claim outlives the time limit of its attempt, for writing the outcome. */
-const CLAIM_MARGIN_MS = 10_000;
+const CLAIM_MARGIN_MS = 8_000;
 /** What is kept of a receiver's answer. */
 const MAX_ANSWER_BYTES = 1024;
 
@@ -39,6 +39,12 @@ const AT_ONCE_MS = 2_000;
 const BUSY_MS = 2_000;
 const MAX_BUSY_MS = 60_000;
 
+interface Attempt {
+  recorded: RecordedAttempt;
+  /** What was sent, if anything. */
+  request?: CallbackRequest;
+}
+
 interface Standing {
   progress: DeliveryProgress;
   /** Milliseconds until another attempt may be made. */
@@ -47,8 +53,9 @@ interface Standing {
 
 /** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
 export function createDeliveryActivities(deps: DeliveryDependencies) {
-  const { deliveries, registrations, outbound, policy } = deps;
-  // An organisation has one receiver, so the organisation names it.
+  const { deliveries, callbacks, outbound } = deps;
+  const timeouts = Object.values(callbacks).map(({ policy }) => policy.timeoutMs);
+  const longestAttemptMs = Math.max(...timeouts) + CLAIM_MARGIN_MS;
   const load = createReceiverLoad(AT_ONCE_MS);
   const underWay = new Map<string, Promise<Standing>>();
 
@@ -57,11 +64,11 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
      * The first attempt. One that fails, lasts too long or finds no room at the receiver is no error here: the workflow
      * goes on with `attemptDelivery`, which waits for it or repeats it.
      */
-    async attemptDeliveryAtOnce({ delivery, org }: DeliveryRef): Promise<DeliveryProgress> {
-      if (!load.isQuick(org)) return 'failed';
+    async attemptDeliveryAtOnce({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
+      if (!load.isQuick(receiver)) return 'failed';
       const timeUp = new AbortController();
       const tooLong = wait(AT_ONCE_MS, 'failed' as const, { signal: timeUp.signal }).catch(() => 'failed' as const);
-      const attempt = begin(delivery, org).then(({ progress }) => progress);
+      const attempt = begin(delivery, receiver).then(({ progress }) => progress);
       attempt.catch(() => undefined);
       return Promise.race([attempt, tooLong]).finally(() => timeUp.abort());
     },
@@ -70,9 +77,9 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
      * Attempts when the delivery is due, and fails with the time of the next attempt as its retry delay until the
      * delivery has ended.
      */
-    async attemptDelivery({ delivery, org }: DeliveryRef): Promise<DeliveryProgress> {
+    async attemptDelivery({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
       const { progress, dueInMs } = await (underWay.get(delivery) ??
-        (load.hasRoom(org) ? begin(delivery, org) : busy()));
+        (load.hasRoom(receiver) ? begin(delivery, receiver) : busy()));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
@@ -84,8 +91,8 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     },
   };
 
-  function begin(deliveryId: string, org: string): Promise<Standing> {
-    const attempt = load.track(org, () => attemptWhenDue(deliveryId)).finally(() => underWay.delete(deliveryId));
+  function begin(deliveryId: string, receiver: string): Promise<Standing> {
+    const attempt = load.track(receiver, () => attemptWhenDue(deliveryId)).finally(() => underWay.delete(deliveryId));
     underWay.set(deliveryId, attempt);
     return attempt;
   }
@@ -97,15 +104,12 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   async function attemptWhenDue(deliveryId: string): Promise<Standing> {
     const now = await deps.now();
-    const claimed = await deliveries.claim(
-      deliveryId,
-      now,
-      new Date(now.getTime() + policy.timeoutMs + CLAIM_MARGIN_MS),
-    );
+    const claimed = await deliveries.claim(deliveryId, now, new Date(now.getTime() + longestAttemptMs));
     if (!claimed) return whereItStands(await deliveries.get(deliveryId), now);
-    const recorded = await attempt(claimed);
+    const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
     const end = await deps.now();
     await deliveries.record(claimed, recorded, end);
+    await request?.attempted?.(recorded.status === 'delivered', end);
     deps.log.info(
       { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },
       'delivery attempt',
@@ -113,23 +117,16 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     return { progress: recorded.status, dueInMs: millisecondsUntil(recorded.next_attempt_at, end) };
   }
 
-  async function attempt(claimed: DeliveryRecord): Promise<RecordedAttempt> {
+  /** One request to the receiver, or none where there is nobody to send to any more. */
+  async function attempt(claimed: DeliveryRecord, callback: Callback): Promise<Attempt> {
     const at = await deps.now();
-    const registration = await registrations.get(claimed.org);
-    if (!registration) {
-      const reason = 'No webhook is registered any more.';
-      return {
-        status: 'permanently_failed',
-        url: null,
-        next_attempt_at: null,
-        error_code: 'WEBHOOK_NOT_FOUND',
-        error_message: reason,
-        entry: { at, status_code: null, duration_ms: 0, error: reason, answer: null },
-      };
+    const request = await callback.prepare(claimed);
+    if ('error_code' in request) {
+      const entry = { at, status_code: null, duration_ms: 0, error: request.error_message, answer: null };
+      return { recorded: { status: 'permanently_failed', url: null, next_attempt_at: null, entry, ...request } };
     }
-    const body = Buffer.from(JSON.stringify(claimed.payload));
     const started = performance.now();
-    const answer = await send(registration, claimed.payload, body);
+    const answer = await send(request, callback.policy.timeoutMs);
     const entry = {
       at,
       status_code: 'status' in answer ? answer.status : null,
@@ -142,31 +139,27 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
         ? { status: answer.status, retryAfter: answer.headers['retry-after'] }
         : { error: answer.error };
     const now = await deps.now();
-    const verdict = judgeAttempt(policy, result, claimed.failures, now, deps.random());
+    const verdict = judgeAttempt(callback.policy, result, claimed.failures, now, deps.random());
     return {
-      status: verdict.state,
-      url: registration.url,
-      entry,
-      next_attempt_at: verdict.state === 'failed' ? new Date(now.getTime() + verdict.delayMs) : null,
-      error_code: verdict.state === 'delivered' ? null : errorCode(answer),
-      error_message: verdict.state === 'delivered' ? null : verdict.reason,
+      request,
+      recorded: {
+        status: verdict.state,
+        url: request.url,
+        entry,
+        next_attempt_at: verdict.state === 'failed' ? new Date(now.getTime() + verdict.delayMs) : null,
+        error_code: verdict.state === 'delivered' ? null : errorCode(answer),
+        error_message: verdict.state === 'delivered' ? null : verdict.reason,
+      },
     };
   }
 
   async function send(
-    registration: RegistrationRecord,
-    payload: IndexingEvent,
-    body: Buffer,
+    request: CallbackRequest,
+    timeoutMs: number,
   ): Promise<OutboundAnswer | { error: string; code: string }> {
+    const { url, headers, body } = request;
     try {
-      return await outbound.send({
-        method: 'POST',
-        url: registration.url,
-        headers: webhookHeaders(payload, body, registrations.secretOf(registration)),
-        body,
-        timeoutMs: policy.timeoutMs,
-        maxAnswerBytes: MAX_ANSWER_BYTES,
-      });
+      return await outbound.send({ method: 'POST', url, headers, body, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES });
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };
       return { error: message, code: code ?? name };

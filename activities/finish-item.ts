@@ -2,7 +2,7 @@ import type { MongoClient } from 'mongodb';
 import { newDeliveryId } from '../domain/ids.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import { type Deliveries, pendingDelivery } from '../storage/deliveries.js';
+import { type Deliveries, indexingDelivery, itemSubject } from '../storage/deliveries.js';
 import type { Items } from '../storage/items.js';
 import type { DeliveryRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
@@ -36,7 +36,7 @@ export function createFinish({ mongo, items, registrations, deliveries, launcher
       }),
     );
     // Nothing written: another version's turn, or an earlier attempt of this very activity got as far as here.
-    const delivery = written ? written.delivery : await deliveries.ofItem(ref.item, ref.version);
+    const delivery = written ? written.delivery : await deliveries.of(itemSubject(ref.item, ref.version));
     if (delivery) await launcher.startDelivery(delivery);
     return written !== null || (await items.get(ref)) !== null;
   };
@@ -57,5 +57,5 @@ function deliveryOf(item: ItemRecord, outcome: ItemOutcome, now: Date): Delivery
     ...(outcome.error_code === undefined ? {} : { error_code: outcome.error_code }),
     ...(outcome.error_message === undefined ? {} : { error_message: outcome.error_message }),
   };
-  return pendingDelivery({ _id: id, org: item.org, item: item._id, version: item.version, payload, now });
+  return indexingDelivery({ _id: id, org: item.org, subject: itemSubject(item._id, item.version), now }, payload);
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { newDeliveryId } from '../domain/ids.js';
-import { pendingDelivery } from '../storage/deliveries.js';
+import { indexingDelivery } from '../storage/deliveries.js';
 import type { DeliveryRecord } from '../storage/records.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
@@ -144,13 +144,14 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
 function deliveryRecord(n: number): DeliveryRecord {
   const _id = newDeliveryId();
   const now = new Date();
-  return pendingDelivery({
-    _id,
-    org: 'bench',
-    item: _id,
-    version: 1,
-    now,
-    payload: {
+  return indexingDelivery(
+    {
+      _id,
+      org: 'bench',
+      subject: `item/${_id}/1`,
+      now,
+    },
+    {
       event: 'indexing.status_changed',
       delivery_id: _id,
       id: `doc-${n}`,
@@ -161,5 +162,5 @@ function deliveryRecord(n: number): DeliveryRecord {
       status: 'completed',
       timestamp: now.toISOString(),
     },
-  });
+  );
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
+import { DAY_MS } from '../domain/delivery-policy.js';
 import { createSealer } from '../domain/sealing.js';
 import { createEmbedder, type EmbedderConfig } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
@@ -39,12 +40,7 @@ export async function compose(config: Config, log: Logger) {
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
     registrations: createRegistrations(mongo, sealer),
-    deliveries: createDeliveries(mongo),
-    policy: {
-      scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
-      timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
-      maxRetryAfterMs: 24 * 60 * 60 * 1000,
-    },
+    deliveries: createDeliveries(mongo, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),
     async close(): Promise<void> {
       await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
       await mongo.client.close();

@@ -13,6 +13,7 @@ import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { createWorkers } from '../worker/workers.js';
+import { createCallbacks } from './callbacks.js';
 import { compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
@@ -45,7 +46,12 @@ export async function runWorker(queues?: string): Promise<void> {
         ...createDatabaseActivities(world),
         ...createSweepActivities({ ...world, quietMs: config.POSTBACK_SWEEP_QUIET_SECONDS * 1000 }),
       },
-      deliveries: createDeliveryActivities({ ...world, random: Math.random, now: () => new Date() }),
+      deliveries: createDeliveryActivities({
+        ...world,
+        callbacks: createCallbacks(config, world),
+        random: Math.random,
+        now: () => new Date(),
+      }),
     },
   });
   if (has('content')) await launcher.ensureSweepSchedule(config.POSTBACK_SWEEP_SECONDS);

@@ -7,17 +7,29 @@ export interface DeliveryPolicy {
   timeoutMs: number;
   /** A receiver's `Retry-After` is obeyed up to this many milliseconds. */
   maxRetryAfterMs: number;
+  /** Why an answer with this status ends the delivery at once; null when another attempt may help. */
+  finalReason(status: number): string | null;
 }
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
+export const DAY_MS = 24 * HOUR;
 
-/** At once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h: about a day and a quarter in all. */
-export const DEFAULT_DELIVERY_POLICY: DeliveryPolicy = {
+/** Indexing webhooks: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h: about a day and a quarter in all. */
+export const INDEXING_DELIVERY_POLICY: DeliveryPolicy = {
   scheduleMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR],
   timeoutMs: 15 * SECOND,
-  maxRetryAfterMs: 24 * HOUR,
+  maxRetryAfterMs: DAY_MS,
+  finalReason: (status) => (status === 410 ? 'The receiver answered 410: it does not want this any more.' : null),
+};
+
+/** Callbacks of AI jobs and crews: at once, then up to three retries, within about 40 seconds. */
+export const CALLBACK_DELIVERY_POLICY: DeliveryPolicy = {
+  scheduleMs: [2 * SECOND, 8 * SECOND, 30 * SECOND],
+  timeoutMs: 30 * SECOND,
+  maxRetryAfterMs: 30 * SECOND,
+  finalReason: (status) => (status < 500 ? `The receiver answered ${status}, which is final.` : null),
 };
 
 /** What came of one request to a receiver: an answer, or the reason there was none. */
@@ -42,9 +54,8 @@ export function judgeAttempt(
 ): AttemptVerdict {
   if ('status' in result && result.status >= 200 && result.status < 300) return { state: 'delivered' };
   const reason = 'status' in result ? `The receiver answered ${result.status}.` : result.error;
-  if ('status' in result && result.status === 410) {
-    return { state: 'permanently_failed', reason: 'The receiver answered 410: it does not want this any more.' };
-  }
+  const final = 'status' in result ? policy.finalReason(result.status) : null;
+  if (final !== null) return { state: 'permanently_failed', reason: final };
   const scheduled = policy.scheduleMs[failuresBefore];
   if (scheduled === undefined) return { state: 'permanently_failed', reason };
   const asked = 'status' in result && (result.status === 429 || result.status === 503) ? result.retryAfter : undefined;

@@ -24,6 +24,8 @@ export interface DeliveryRef {
   /** `dlv_…` */
   delivery: string;
   org: string;
+  /** Tells receivers apart where an organisation has several: a hash, never an address. */
+  receiver?: string;
 }
 
 export interface DatabaseRef {

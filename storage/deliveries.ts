@@ -1,4 +1,6 @@
 import type { ClientSession, Filter } from 'mongodb';
+import type { CallbackEvent } from '../domain/callbacks.js';
+import { DAY_MS } from '../domain/delivery-policy.js';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { Mongo } from './mongo.js';
@@ -19,27 +21,36 @@ export interface RecordedAttempt {
   error_message: string | null;
 }
 
-/** What a new delivery announces, and to whom. */
+/** What a new delivery announces, and for whom. */
 export interface Announcement {
   _id: string;
   org: string;
-  item: string;
-  version: number;
-  payload: IndexingEvent;
+  subject: string;
+  event_type: CallbackEvent;
+  doc_id: string;
   now: Date;
 }
 
+/** The end of an item, as `DeliveryRecord.subject` names it. */
+export function itemSubject(item: string, version: number): string {
+  return `item/${item}/${version}`;
+}
+
+/** The delivery of an indexing webhook as it begins. */
+export function indexingDelivery(
+  announcement: Pick<Announcement, '_id' | 'org' | 'subject' | 'now'>,
+  payload: IndexingEvent,
+): DeliveryRecord {
+  const { event, id, status } = payload;
+  return { ...pendingDelivery({ ...announcement, event_type: event, doc_id: id }), indexing_status: status, payload };
+}
+
 /** A delivery as it begins: pending, and due at once. */
-export function pendingDelivery({ _id, org, item, version, payload, now }: Announcement): DeliveryRecord {
+export function pendingDelivery({ now, ...announcement }: Announcement): DeliveryRecord {
   return {
-    _id,
-    org,
-    item,
-    version,
-    doc_id: payload.id,
-    event_type: payload.event,
-    indexing_status: payload.status,
-    payload,
+    ...announcement,
+    indexing_status: null,
+    payload: null,
     status: 'pending',
     attempts: 0,
     failures: 0,
@@ -50,13 +61,17 @@ export function pendingDelivery({ _id, org, item, version, payload, now }: Annou
     next_attempt_at: now,
     claimed_until: null,
     check_at: now,
+    expires_at: null,
     created_at: now,
     updated_at: now,
   };
 }
 
-/** Delivery records and the moves between their states. Every move is one conditional update. */
-export function createDeliveries({ deliveries }: Mongo) {
+/**
+ * Delivery records and the moves between their states. Every move is one conditional update.
+ * @param retentionMs how long a record outlives its last attempt
+ */
+export function createDeliveries({ deliveries }: Mongo, retentionMs = 30 * DAY_MS) {
   return {
     /** Part of the transaction that ends an item. */
     async add(record: DeliveryRecord, session: ClientSession): Promise<void> {
@@ -67,8 +82,8 @@ export function createDeliveries({ deliveries }: Mongo) {
       return deliveries.findOne({ _id: deliveryId });
     },
 
-    ofItem(item: string, version: number): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ item, version });
+    of(subject: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ subject });
     },
 
     /**
@@ -98,6 +113,7 @@ export function createDeliveries({ deliveries }: Mongo) {
             status: attempt.status,
             next_attempt_at: attempt.next_attempt_at,
             check_at: attempt.next_attempt_at ?? now,
+            expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
             claimed_until: null,
             url: attempt.url,
             error_code: attempt.error_code,
@@ -114,10 +130,10 @@ export function createDeliveries({ deliveries }: Mongo) {
      * failed | permanently_failed -> pending and due at once; a delivery that was given up starts its schedule anew.
      * @returns the state it was in, or null when it is in another state (then nothing has changed)
      */
-    async requeue(org: string, deliveryId: string): Promise<DeliveryState | null> {
+    async requeue(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryState | null> {
       const now = new Date();
       const before = await deliveries.findOneAndUpdate(
-        { _id: deliveryId, org, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
+        { _id: deliveryId, org, event_type: event, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
         [
           {
             $set: {
@@ -125,6 +141,7 @@ export function createDeliveries({ deliveries }: Mongo) {
               status: 'pending',
               next_attempt_at: now,
               check_at: now,
+              expires_at: null,
               updated_at: now,
             },
           },
@@ -134,13 +151,17 @@ export function createDeliveries({ deliveries }: Mongo) {
       return before?.status ?? null;
     },
 
-    find(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ _id: deliveryId, org });
+    find(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ _id: deliveryId, org, event_type: event });
     },
 
     /** Newest first, keyset paging: ids sort by time. @param before the last id of the page before */
-    list(org: string, query: { status?: DeliveryState; before?: string; limit: number }): Promise<DeliveryRecord[]> {
-      const filter: Filter<DeliveryRecord> = { org };
+    list(
+      org: string,
+      event: CallbackEvent,
+      query: { status?: DeliveryState; before?: string; limit: number },
+    ): Promise<DeliveryRecord[]> {
+      const filter: Filter<DeliveryRecord> = { org, event_type: event };
       if (query.status !== undefined) filter.status = query.status;
       if (query.before !== undefined) filter._id = { $lt: query.before };
       return deliveries

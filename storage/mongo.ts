@@ -41,10 +41,11 @@ const INDEXES: Record<string, IndexDescription[]> = {
   entities: [{ key: { item: 1, version: 1 } }],
   relations: [{ key: { item: 1, version: 1 } }],
   deliveries: [
-    { key: { org: 1, _id: -1 } },
-    { key: { org: 1, status: 1, _id: -1 } },
-    // A repeated transaction of the same item version finds the delivery it already wrote.
-    { key: { item: 1, version: 1 }, unique: true },
+    { key: { org: 1, event_type: 1, _id: -1 } },
+    { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
+    // A repeated transaction finds the delivery it already wrote.
+    { key: { subject: 1 }, unique: true, partialFilterExpression: { subject: { $exists: true } } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
     {
       key: { check_at: 1 },
       name: 'to_check',
@@ -52,6 +53,11 @@ const INDEXES: Record<string, IndexDescription[]> = {
     },
   ],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
+};
+
+/** Indexes of earlier versions that would get in the way of today's records. */
+const RETIRED_INDEXES: Record<string, string[]> = {
+  deliveries: ['item_1_version_1', 'org_1__id_-1', 'org_1_status_1__id_-1'],
 };
 
 /**
@@ -68,6 +74,7 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
   });
   await client.connect();
   const db = client.db();
+  await retireIndexes(db);
   await Promise.all(Object.entries(INDEXES).map(([name, indexes]) => db.collection(name).createIndexes(indexes)));
   return {
     client,
@@ -81,6 +88,18 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     registrations: db.collection('registrations'),
     deliveries: db.collection('deliveries'),
   };
+}
+
+async function retireIndexes(db: Db): Promise<void> {
+  for (const [name, retired] of Object.entries(RETIRED_INDEXES)) {
+    const present = await db
+      .collection(name)
+      .indexes()
+      .catch(() => []);
+    for (const { name: index } of present) {
+      if (index !== undefined && retired.includes(index)) await db.collection(name).dropIndex(index);
+    }
+  }
 }
 
 /** MongoDB's code for a broken unique index. */

@@ -1,6 +1,7 @@
 /** The documents as MongoDB holds them. Field names are the specification's where it has one. */
 import type { Binary } from 'mongodb';
 import type { KeyKind } from '../domain/api-keys.js';
+import type { CallbackEvent } from '../domain/callbacks.js';
 import type { FileKind } from '../domain/extraction.js';
 import type { ItemType } from '../domain/search.js';
 import type { DeliveryState, IndexingStatus } from '../domain/states.js';
@@ -120,6 +121,11 @@ export interface RegistrationRecord {
   url: string;
   event_types: EventType[];
   sealed_secret: Binary | null;
+  /** Since when every attempt has failed; null (or absent) after a success. */
+  failing_since?: Date | null;
+  /** Set when the service stopped sending; registering again clears it. */
+  disabled_at?: Date | null;
+  disabled_reason?: string | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -136,13 +142,15 @@ export interface AttemptEntry {
 export interface DeliveryRecord {
   _id: string;
   org: string;
-  /** The item version it announces; one delivery each. */
-  item: string;
-  version: number;
+  event_type: CallbackEvent;
+  /** What it announces; one delivery each. */
+  subject: string;
+  /** The announced thing's id as its client knows it. */
   doc_id: string;
-  event_type: EventType;
-  indexing_status: IndexingStatus;
-  payload: IndexingEvent;
+  /** Of an item, when it ended. */
+  indexing_status: IndexingStatus | null;
+  /** The body; null where it is made from the announced thing's own record. */
+  payload: IndexingEvent | null;
   status: DeliveryState;
   attempts: number;
   /** Failed attempts since the schedule was started (anew): its place in the schedule. */
@@ -158,6 +166,8 @@ export interface DeliveryRecord {
   claimed_until: Date | null;
   /** From when on the sweep may wonder whether its workflow exists. */
   check_at: Date;
+  /** When MongoDB removes the record; null as long as it is under way. */
+  expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }

@@ -28,6 +28,9 @@ export function createRegistrations({ registrations }: Mongo, sealer: Sealer) {
             url,
             event_types: eventTypes,
             updated_at: now,
+            failing_since: null,
+            disabled_at: null,
+            disabled_reason: null,
             ...(secret === undefined ? {} : { sealed_secret: seal(org, secret) }),
           },
           $setOnInsert: { created_at: now, ...(secret === undefined ? { sealed_secret: null } : {}) },
@@ -47,6 +50,19 @@ export function createRegistrations({ registrations }: Mongo, sealer: Sealer) {
       const sealed_secret = secret === null ? null : seal(org, secret);
       const result = await registrations.updateOne({ _id: org }, { $set: { sealed_secret, updated_at: new Date() } });
       return result.matchedCount === 1;
+    },
+
+    /** Since when nothing but failures; the registration may have been replaced meanwhile, then it is left alone. */
+    async markFailing({ _id, url }: RegistrationRecord, since: Date | null): Promise<void> {
+      await registrations.updateOne({ _id, url }, { $set: { failing_since: since } });
+    },
+
+    /** Nothing is sent to it any more until it is registered again. */
+    async disable({ _id, url }: RegistrationRecord, reason: string, now: Date): Promise<void> {
+      await registrations.updateOne(
+        { _id, url, disabled_at: null },
+        { $set: { disabled_at: now, disabled_reason: reason } },
+      );
     },
 
     /** @returns the plain secret, null when deliveries go unsigned */

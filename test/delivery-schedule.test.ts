@@ -3,21 +3,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
+import { createIndexingCallback } from '../activities/callbacks/indexing.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { DEFAULT_DELIVERY_POLICY } from '../domain/delivery-policy.js';
+import { INDEXING_DELIVERY_POLICY } from '../domain/delivery-policy.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { createSealer } from '../domain/sealing.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
 import { createDeliveries, type Deliveries } from '../storage/deliveries.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
-import { createRegistrations } from '../storage/registrations.js';
+import { createRegistrations, type Registrations } from '../storage/registrations.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 import { deliveryRecord } from './support/records.js';
+
+const HOUR_MS = 60 * 60 * 1000;
 
 // Hours and days on the time-skipping server; MongoDB, HTTP and the activities are the real ones.
 describe('the delivery schedule', () => {
@@ -27,11 +30,13 @@ describe('the delivery schedule', () => {
   let mongo: Mongo;
   let deliveries: Deliveries;
   let receiver: Receiver;
+  let registrations: Registrations;
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
+  const log = pino({ level: 'silent' });
   const org = `schedule-${randomBytes(4).toString('hex')}`;
 
   beforeAll(async () => {
-    installTemporalLogger(pino({ level: 'silent' }));
+    installTemporalLogger(log);
     const path = await obtainTestServer({
       cacheDir: defaultCacheDir(process.env),
       env: process.env,
@@ -41,22 +46,9 @@ describe('the delivery schedule', () => {
     mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
     deliveries = createDeliveries(mongo);
     receiver = await startReceiver();
-    const registrations = createRegistrations(mongo, createSealer(randomBytes(32).toString('base64')));
+    registrations = createRegistrations(mongo, createSealer(randomBytes(32).toString('base64')));
     await registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
-    worker = await Worker.create({
-      connection: env.nativeConnection,
-      taskQueue: 'deliveries',
-      workflowBundle: await workflowBundle(),
-      activities: createDeliveryActivities({
-        deliveries,
-        registrations,
-        outbound,
-        policy: DEFAULT_DELIVERY_POLICY,
-        log: pino({ level: 'silent' }),
-        random: () => 0.5,
-        now: async () => new Date(await env.currentTimeMs()),
-      }),
-    });
+    worker = await startWorker('deliveries', null);
     running = worker.run();
   });
 
@@ -69,19 +61,42 @@ describe('the delivery schedule', () => {
     await mongo?.client.close();
   });
 
+  async function startWorker(taskQueue: string, disableAfterMs: number | null): Promise<Worker> {
+    return Worker.create({
+      connection: env.nativeConnection,
+      taskQueue,
+      workflowBundle: await workflowBundle(),
+      activities: createDeliveryActivities({
+        deliveries,
+        callbacks: {
+          'indexing.status_changed': createIndexingCallback({
+            registrations,
+            policy: INDEXING_DELIVERY_POLICY,
+            disableAfterMs,
+            log,
+          }),
+        },
+        outbound,
+        log,
+        random: () => 0.5,
+        now: async () => new Date(await env.currentTimeMs()),
+      }),
+    });
+  }
+
   beforeEach(() => {
     receiver.received.length = 0;
   });
 
-  async function pending() {
-    const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(await env.currentTimeMs()) });
+  async function pending(owner = org) {
+    const record = deliveryRecord({ _id: newDeliveryId(), org: owner, now: new Date(await env.currentTimeMs()) });
     await mongo.deliveries.insertOne(record);
     return record;
   }
 
-  const deliver = (id: string, owner = org): Promise<string> =>
+  const deliver = (id: string, owner = org, taskQueue = 'deliveries'): Promise<string> =>
     env.client.workflow.execute('deliverWebhook', {
-      taskQueue: 'deliveries',
+      taskQueue,
       workflowId: `delivery/${id}`,
       args: [{ delivery: id, org: owner }],
     });
@@ -164,6 +179,27 @@ describe('the delivery schedule', () => {
     expect((await deliveries.get(record._id))!).toMatchObject({
       error_code: 'WEBHOOK_NOT_FOUND',
       status: 'permanently_failed',
+    });
+  });
+
+  test('a receiver that has failed for longer than is allowed is sent nothing more until it is registered again', async () => {
+    const failing = `${org}-failing`;
+    const register = () => registrations.replace(failing, receiver.url, ['indexing.status_changed']);
+    const strict = await startWorker('strict', 15 * HOUR_MS);
+    receiver.answer = () => ({ status: 500 });
+    await register();
+    await strict.runUntil(async () => {
+      // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, the one at 17.6 h is the last.
+      const { _id } = await pending(failing);
+      expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
+      expect(receiver.received).toHaveLength(7);
+      expect(await deliveries.get(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 8 });
+      expect((await registrations.get(failing))!.disabled_at).toBeInstanceOf(Date);
+
+      await register();
+      receiver.answer = () => ({ status: 204 });
+      const again = await pending(failing);
+      expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
     });
   });
 });

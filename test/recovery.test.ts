@@ -1,4 +1,7 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
@@ -35,6 +38,29 @@ describe('crashes lose nothing', () => {
   const announced = (prefix: string) =>
     new Set(receiver.received.map(({ json }) => String(json.id)).filter((id) => id.startsWith(prefix)));
 
+  /** An item as an ingest request writes it. */
+  const itemOf = (tenant: string, id: string, indexing_status: string, check_at: Date) => ({
+    _id: `itm_${id}`,
+    org,
+    tenant,
+    database: 'crash',
+    collection: 'default',
+    id,
+    type: 'memory',
+    version: 1,
+    title: null,
+    source: { kind: 'text', text: 'Nobody started me.' },
+    metadata: {},
+    additional_metadata: {},
+    batch: `bat_${id}`,
+    indexing_status,
+    error_code: null,
+    error_message: null,
+    check_at,
+    created_at: check_at,
+    updated_at: check_at,
+  });
+
   test('kill -9 of the worker in the middle of ten items: all ten end, each announced', async () => {
     await api.ingest({ database: 'crash', memories: JSON.stringify(texts('killed', 10)) });
     await eventually('work under way', async () => {
@@ -65,30 +91,26 @@ describe('crashes lose nothing', () => {
     await eventually('the API is back', async () => (await fetch(`${product.apiUrl}/healthz`)).ok);
     await withDb(product.mongodbUri, async (db) => {
       const database = await db.collection('databases').findOne({ org });
-      await db.collection<{ _id: string }>('items').insertOne({
-        _id: 'itm_orphan',
-        org,
-        tenant: String(database!._id),
-        database: 'crash',
-        collection: 'default',
-        id: 'orphan',
-        type: 'memory',
-        version: 1,
-        title: null,
-        source: { kind: 'text', text: 'Nobody started me.' },
-        metadata: {},
-        additional_metadata: {},
-        batch: 'bat_orphan',
-        indexing_status: 'queued',
-        error_code: null,
-        error_message: null,
-        check_at: now,
-        created_at: now,
-        updated_at: now,
-      } as { _id: string });
+      await db.collection<{ _id: string }>('items').insertOne(itemOf(String(database!._id), 'orphan', 'queued', now));
       await db.collection<{ _id: string }>('deliveries').insertOne(deliveryRecord({ _id: 'dlv_orphan', org, now }));
     });
     await receiver.waitFor('the delivery', ({ json }) => json.delivery_id === 'dlv_orphan');
     expect(await api.ended('crash', 'orphan')).toMatchObject({ indexing_status: 'completed' });
+  });
+
+  test('kill -9 between the transaction that ends an item and the start of its delivery: the webhook arrives', async () => {
+    await withDb(product.mongodbUri, async (db) => {
+      const database = await db.collection('databases').findOne({ org });
+      // Its workflow is the killed process alone, so the sweep must not take it for lost.
+      const later = new Date(Date.now() + 60 * 60 * 1000);
+      const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
+      await db.collection<{ _id: string }>('items').insertOne(item);
+      const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
+      const child = fork(script, [product.mongodbUri, item._id, '1']);
+      expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+      expect(await db.collection<{ _id: string }>('deliveries').findOne({ subject: 'item/itm_torn/1' })).not.toBeNull();
+    });
+    expect(await api.status('crash', 'torn')).toMatchObject({ indexing_status: 'completed' });
+    await receiver.waitFor('the webhook', ({ json }) => json.id === 'torn');
   });
 });

@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { signatureHeader } from '../domain/webhooks.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 
 describe('webhooks of the indexing service', () => {
@@ -54,6 +55,8 @@ describe('webhooks of the indexing service', () => {
       url: null,
       event_types: [],
       signing_secret_configured: false,
+      disabled_at: null,
+      disabled_reason: null,
     });
     const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
     await announceOne();
@@ -221,6 +224,44 @@ describe('webhooks of the indexing service', () => {
     expect((await api.get('/webhooks/indexing')).body.data).not.toHaveProperty('signing_secret');
     expect((await api.del('/webhooks/indexing/signing-secret')).body.data).toMatchObject({ deleted: true });
     expect((await api.get('/webhooks/indexing')).body.data.signing_secret_configured).toBe(false);
+  });
+
+  test('a secret that is rotated while a delivery waits signs its next attempt', async () => {
+    await register({ signing_secret: 'the secret of yesterday' });
+    receiver.answer = () => ({ status: 500 });
+    const id = await announceOne();
+    const { delivery_id } = await deliveryOf(id);
+    await inState(delivery_id, 'failed');
+    const { signing_secret } = (await api.post('/webhooks/indexing/signing-secret')).body.data;
+    receiver.answer = () => ({ status: 204 });
+    await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    await inState(delivery_id, 'delivered');
+    const [first, last] = [receiver.received[0]!, receiver.received.at(-1)!];
+    expect(first.headers['x-service-signature']).toBe(signatureHeader(first.body, 'the secret of yesterday'));
+    expect(last.headers['x-service-signature']).toBe(signatureHeader(last.body, signing_secret));
+    expect(last.body.equals(first.body)).toBe(true);
+  });
+
+  test('a delivery expires 30 days after its end; one that is put back, or an item, does not', async () => {
+    await register();
+    receiver.answer = () => ({ status: 410 });
+    const { delivery_id } = await deliveryOf(await announceOne());
+    await inState(delivery_id, 'permanently_failed');
+    await withDb(product.mongodbUri, async (db) => {
+      const deliveries = db.collection<{ _id: string; expires_at: Date | null; updated_at: Date }>('deliveries');
+      const { expires_at, updated_at } = (await deliveries.findOne({ _id: delivery_id }))!;
+      expect(expires_at!.getTime() - updated_at.getTime()).toBe(30 * 24 * 60 * 60 * 1000);
+      // MongoDB removes what its index says, within a minute.
+      expect(await deliveries.indexes()).toContainEqual(
+        expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
+      );
+      for (const index of await db.collection('items').indexes())
+        expect(index).not.toHaveProperty('expireAfterSeconds');
+      receiver.answer = () => ({ status: 500 });
+      await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+      await inState(delivery_id, 'failed');
+      expect((await deliveries.findOne({ _id: delivery_id }))!.expires_at).toBeNull();
+    });
   });
 
   test('the list is paged by a cursor, newest first, and filtered by status', async () => {

@@ -15,6 +15,9 @@ const listQuerySchema = z.object({
   cursor: z.string().optional(),
 });
 
+/** Other services' callbacks have no place in this list. */
+const EVENT = 'indexing.status_changed';
+
 /** Delivery records: what was announced to whom, how it went, and the button to try again. */
 export function deliveryRoutes({
   deliveries,
@@ -28,7 +31,7 @@ export function deliveryRoutes({
   router.get('/', async (ctx) => {
     const { limit, status, cursor } = read(listQuerySchema, ctx.query);
     const before = cursor === undefined ? undefined : openCursor(cursor);
-    const page = await deliveries.list(ctx.state.principal.org, { status, before, limit: limit + 1 });
+    const page = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
     const shown = page.slice(0, limit);
     answer(ctx, 200, {
       deliveries: shown.map(listed),
@@ -51,7 +54,7 @@ export function deliveryRoutes({
   router.post('/:delivery_id/retry', async (ctx) => {
     const { org } = ctx.state.principal;
     const record = await find(org, ctx.params.delivery_id!);
-    if ((await deliveries.requeue(org, record._id)) === null) {
+    if ((await deliveries.requeue(org, EVENT, record._id)) === null) {
       throw new ServiceError(
         'DELIVERY_NOT_RETRYABLE',
         `Only failed deliveries can be retried; this one is ${record.status}.`,
@@ -64,7 +67,7 @@ export function deliveryRoutes({
   return router;
 
   async function find(org: string, id: string): Promise<DeliveryRecord> {
-    const record = await deliveries.find(org, id);
+    const record = await deliveries.find(org, EVENT, id);
     if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
     return record;
   }

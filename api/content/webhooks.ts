@@ -93,6 +93,8 @@ function described(record: RegistrationRecord | null) {
     url: record?.url ?? null,
     event_types: record?.event_types ?? [],
     signing_secret_configured: (record?.sealed_secret ?? null) !== null,
+    disabled_at: record?.disabled_at?.toISOString() ?? null,
+    disabled_reason: record?.disabled_reason ?? null,
   };
 }
 

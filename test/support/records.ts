@@ -1,15 +1,16 @@
-import { pendingDelivery } from '../../storage/deliveries.js';
+import { indexingDelivery } from '../../storage/deliveries.js';
 import type { DeliveryRecord } from '../../storage/records.js';
 
 /** A pending delivery as the end of an item writes it. */
 export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
-  return pendingDelivery({
-    _id,
-    org,
-    item: `itm_${_id}`,
-    version: 1,
-    now,
-    payload: {
+  return indexingDelivery(
+    {
+      _id,
+      org,
+      subject: `item/${_id}/1`,
+      now,
+    },
+    {
       event: 'indexing.status_changed',
       delivery_id: _id,
       id: 'report.pdf',
@@ -20,5 +21,5 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
       status: 'completed',
       timestamp: now.toISOString(),
     },
-  });
+  );
 }

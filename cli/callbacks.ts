@@ -1,0 +1,23 @@
+import type { Logger } from 'pino';
+import type { Callback } from '../activities/callbacks/callback.js';
+import { createIndexingCallback } from '../activities/callbacks/indexing.js';
+import type { Config } from '../config.js';
+import type { CallbackEvent } from '../domain/callbacks.js';
+import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/delivery-policy.js';
+import type { Composition } from './compose.js';
+
+/** How each kind of callback is sent, by the operator's settings. */
+export function createCallbacks(config: Config, parts: Composition & { log: Logger }): Record<CallbackEvent, Callback> {
+  const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
+  return {
+    'indexing.status_changed': createIndexingCallback({
+      ...parts,
+      policy: {
+        ...INDEXING_DELIVERY_POLICY,
+        scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
+        timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+      },
+      disableAfterMs: disableAfterDays === 0 ? null : disableAfterDays * DAY_MS,
+    }),
+  };
+}

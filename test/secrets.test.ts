@@ -1,0 +1,110 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { connectTemporal } from '../temporal/connection.js';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+
+describe('secrets stay secret', () => {
+  const { apiUrl, mongodbUri, temporalAddress, dataDir } = sharedProduct();
+  const org = 'discreet';
+  const chosen = 'chosen-secret-that-nobody-may-see';
+  const content = 'The password of the lighthouse is winterberry.';
+  let api: Client;
+  let key: string;
+  let receiver: Receiver;
+  let temporal: TemporalClient;
+  /** Every answer of the API but the ones that hand out a secret. */
+  const answers: string[] = [];
+  const secrets: string[] = [];
+
+  beforeAll(async () => {
+    key = (await makeKey(mongodbUri, org)).key;
+    api = createClient(apiUrl, key);
+    receiver = await startReceiver();
+    temporal = await connectTemporal(temporalAddress, 'default');
+    await api.createDatabase('vault');
+
+    const registered = await api.post('/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
+    const rotated = await api.post('/webhooks/indexing/signing-secret');
+    secrets.push(key, registered.body.data.signing_secret, rotated.body.data.signing_secret, chosen);
+    const note = async (answer: Promise<{ body: unknown }>) => answers.push(JSON.stringify((await answer).body));
+    await note(api.post('/webhooks/indexing/signing-secret', { signing_secret: chosen }));
+    await note(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen }));
+    await note(api.post('/webhooks/indexing', { url: 'https://10.0.0.1/', signing_secret: chosen }));
+    await note(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen, event_types: ['none'] }));
+    await note(api.get('/webhooks/indexing'));
+    await note(api.post('/webhooks/indexing/test'));
+    await note(api.ingest({ database: 'vault', memories: JSON.stringify([{ id: 'hint', text: content }]) }));
+    await receiver.waitFor('the webhook', ({ json }) => json.id === 'hint');
+    const { deliveries } = (await api.get('/webhooks/indexing/deliveries')).body.data;
+    const { delivery_id } = deliveries[0];
+    await eventually('delivered', async () => {
+      const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
+      return data.status === 'delivered';
+    });
+    await note(api.get(`/webhooks/indexing/deliveries/${delivery_id}`));
+    await note(api.get('/context/status?database=vault&id=hint'));
+  });
+
+  afterAll(async () => {
+    await temporal.connection.close();
+    await receiver.close();
+  });
+
+  const expectNone = (text: string, wanted = secrets) => {
+    for (const secret of wanted) expect(text).not.toContain(secret);
+  };
+
+  test('they were really used: the webhook is signed, the key opens the API', () => {
+    expect(secrets.map((secret) => secret.length > 20)).toEqual([true, true, true, true]);
+    expect(receiver.received[0]?.headers).toHaveProperty('x-service-signature');
+    expect(answers).toHaveLength(9);
+  });
+
+  test('not in answers', () => expectNone(answers.join()));
+
+  test('not in the logs of API and worker, nor does content', () => {
+    const folder = join(dataDir, 'logs');
+    const files = readdirSync(folder);
+    expect(files).toEqual(expect.arrayContaining(['api.log', 'worker.log']));
+    const logs = files.map((file) => readFileSync(join(folder, file), 'utf8')).join();
+    expect(logs).toContain('delivery attempt');
+    expectNone(logs, [...secrets, content]);
+  });
+
+  test('not in the database, not even encoded', async () => {
+    await withDb(mongodbUri, async (db) => {
+      const collections = (await db.collections()).filter(({ collectionName }) => collectionName !== 'files.chunks');
+      const documents = await Promise.all(collections.map((collection) => collection.find().toArray()));
+      // Binary fields are printed as base64.
+      const bytes = JSON.stringify(documents);
+      expect(bytes).toContain(content);
+      const encoded = secrets.flatMap((secret) => [Buffer.from(secret).toString('base64').slice(0, -4), secret]);
+      expectNone(bytes, encoded);
+    });
+  });
+
+  test('not in the histories of the workflows, nor do content and addresses', async () => {
+    let histories = '';
+    const query = `PostbackOrganisation="${org}"`;
+    await eventually('the workflows to be listed', async () => {
+      const types = new Set<string>();
+      for await (const { type } of temporal.workflow.list({ query })) types.add(type);
+      return types.size === 4;
+    });
+    for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+      histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
+    }
+    // Payloads are base64 inside the JSON.
+    const payloads = [...histories.matchAll(/"data": ?"([A-Za-z0-9+/=]+)"/g)].map(([, data]) =>
+      Buffer.from(data!, 'base64').toString(),
+    );
+    expect(payloads.join()).toContain('dlv_');
+    expectNone(histories + payloads.join(), [...secrets, content, receiver.url]);
+  });
+});
