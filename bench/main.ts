@@ -1,9 +1,13 @@
+import { deliveryList } from './deliveries.js';
+import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
 import { throughput } from './throughput.js';
 
 /** `postback bench`: what is measured is described in `bench/README.md`. */
 export async function bench(name: string, folder?: string): Promise<void> {
   if (name === 'throughput') return throughput();
+  if (name === 'deliveries') return deliveryList();
+  if (name === 'receivers') return receivers();
   if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
-  throw new Error('usage: npm run bench [-- throughput | -- retrieval <folder>]');
+  throw new Error('usage: npm run bench [-- throughput | deliveries | receivers | retrieval <folder>]');
 }

@@ -5,6 +5,7 @@ import { QUERY_MODES } from '../domain/search.js';
 import { call, provision } from './api-client.js';
 import { startBenchInstance } from './instance.js';
 import { mean, normalisedGain } from './retrieval-metrics.js';
+import { percentile } from './side-by-side.js';
 
 interface Document {
   id: string;
@@ -62,8 +63,7 @@ export async function retrieval(folder: string): Promise<void> {
         const ranked = [...new Set((chunks as { source_id: string }[]).map((chunk) => chunk.source_id))];
         scores.push(normalisedGain(ranked, new Set(relevant.map(String))));
       }
-      times.sort((a, b) => a - b);
-      const at = (share: number) => times[Math.floor(times.length * share)]!.toFixed(0);
+      const at = (share: number) => percentile(times, share).toFixed(0);
       console.log(`${mode.padEnd(7)} nDCG@10 ${mean(scores).toFixed(3)}   p50 ${at(0.5)} ms, p95 ${at(0.95)} ms`);
     }
     const { api, worker } = instance.peakMemory();

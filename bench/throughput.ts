@@ -11,6 +11,7 @@ import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { call, ingestMemories, provision } from './api-client.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
+import { sideBySide } from './side-by-side.js';
 
 const WORKFLOWS = 400;
 const ITEMS = 100;
@@ -52,8 +53,8 @@ async function measureBare(instance: BenchInstance, temporal: Client): Promise<n
   await once(worker, 'message');
   const run = (n: number) =>
     temporal.workflow.execute('bare', { taskQueue: 'bare', workflowId: `bare/${process.pid}/${n}`, args: [] });
-  await side(20, (n) => run(-1 - n));
-  const rate = await timed(WORKFLOWS, () => side(WORKFLOWS, run));
+  await sideBySide(20, CONCURRENCY, (n) => run(-1 - n));
+  const rate = await timed(WORKFLOWS, () => sideBySide(WORKFLOWS, CONCURRENCY, run));
   worker.disconnect();
   await once(worker, 'exit');
   return rate;
@@ -64,7 +65,7 @@ async function measureDeliveries(instance: BenchInstance, temporal: Client, coun
   const records = Array.from({ length: count }, (_, n) => deliveryRecord(n));
   await instance.mongo.deliveries.insertMany(records);
   return timed(count, () =>
-    side(count, async (n) => {
+    sideBySide(count, CONCURRENCY, async (n) => {
       const record = records[n]!;
       await launcher.startDelivery(record);
       await temporal.workflow.getHandle(`delivery/${record._id}`).result();
@@ -94,16 +95,6 @@ async function timed(count: number, work: () => Promise<void>): Promise<number> 
   const started = performance.now();
   await work();
   return count / ((performance.now() - started) / 1000);
-}
-
-/** Runs `work` for 0 to count-1, a bounded number side by side. */
-async function side(count: number, work: (n: number) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: Math.min(CONCURRENCY, count) }, async () => {
-      while (next < count) await work(next++);
-    }),
-  );
 }
 
 interface CountingReceiver {

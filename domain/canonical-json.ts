@@ -1,0 +1,105 @@
+import { isLosslessNumber, LosslessNumber, parse } from 'lossless-json';
+
+/** A JSON value whose numbers may be kept as they were written. */
+export type Json = null | boolean | string | number | LosslessNumber | Json[] | { [name: string]: Json };
+
+/** The value cannot be written so that every receiver reads the same. `message` says why, and is fit for a client. */
+export class JsonError extends Error {
+  override readonly name = 'JsonError';
+}
+
+/** Python reads no deeper than about a thousand levels, and no integer of more digits than this. */
+const MAX_DEPTH = 100;
+const MAX_INTEGER_DIGITS = 4_300;
+
+/**
+ * Parses JSON and keeps numbers as they are written: 1.0 stays 1.0, and large integers keep their digits.
+ * @throws JsonError for what is not JSON, and for a name that an object has twice
+ */
+export function parseExact(text: string): Json {
+  try {
+    return parse(text, undefined, (number) => new LosslessNumber(number)) as Json;
+  } catch (error) {
+    throw new JsonError(error instanceof RangeError ? 'It is nested too deep.' : (error as Error).message);
+  }
+}
+
+/**
+ * Writes a value byte for byte as Python's `json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)` writes it, so
+ * that a receiver may rebuild the signed text from the parsed body.
+ * @throws JsonError where Python could not write the same, or UTF-8 not hold it
+ */
+export function canonicalJson(value: Json): string {
+  return write(value, 0);
+}
+
+function write(value: Json, depth: number): string {
+  if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
+  if (value === null || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return writeString(value);
+  if (typeof value === 'number') return writeNumber(String(value));
+  if (isLosslessNumber(value)) return writeNumber(value.value);
+  const items = Array.isArray(value)
+    ? value.map((item) => write(item, depth + 1))
+    : Object.keys(value)
+        .sort(byCodePoint)
+        .map((name) => `${writeString(name)}: ${write(value[name]!, depth + 1)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  if (items.length === 0) return `${open}${close}`;
+  const indent = '  '.repeat(depth + 1);
+  return `${open}\n${indent}${items.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
+}
+
+/** For characters, both languages escape the same ones in the same way; only half a surrogate pair cannot be sent. */
+function writeString(text: string): string {
+  if (!text.isWellFormed()) throw new JsonError('A text holds half of a surrogate pair.');
+  return JSON.stringify(text);
+}
+
+/** UTF-8 sorts as code points do; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
+function byCodePoint(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** @param text a JSON number; Python makes an integer of it, or a float when it has a fraction or an exponent */
+function writeNumber(text: string): string {
+  if (/^-?\d+$/.test(text)) {
+    if (text.length > MAX_INTEGER_DIGITS) throw new JsonError('A number has too many digits.');
+    return text === '-0' ? '0' : text;
+  }
+  const float = Number(text);
+  if (!Number.isFinite(float)) throw new JsonError('A number is out of range.');
+  return pythonFloat(float);
+}
+
+/** Python's `repr` of a float: the shortest digits that read back the same, as JavaScript's, in another form. */
+function pythonFloat(float: number): string {
+  const sign = float < 0 || Object.is(float, -0) ? '-' : '';
+  const [mantissa, exponentText] = Math.abs(float).toExponential().split('e') as [string, string];
+  const digits = mantissa.replace('.', '');
+  const exponent = Number(exponentText);
+  if (exponent < -4 || exponent >= 16) {
+    return `${sign}${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+  }
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
+  return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
+}
+
+/**
+ * Makes any value one that can be written: what JSON does not have is left out or null, half surrogate pairs become
+ * U+FFFD, and what lies too deep is cut off. For answers of others, which must not fail over such things.
+ */
+export function tidyJson(value: unknown): Json {
+  const plain = JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? String(part) : part)) ?? 'null';
+  return tidy(JSON.parse(plain), 0);
+}
+
+function tidy(value: Json, depth: number): Json {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (value === null || typeof value !== 'object' || isLosslessNumber(value)) return value;
+  // Room is left for the payload around it.
+  if (depth >= MAX_DEPTH - 10) return null;
+  if (Array.isArray(value)) return value.map((item) => tidy(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.toWellFormed(), tidy(item, depth + 1)]));
+}

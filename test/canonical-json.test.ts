@@ -1,0 +1,165 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { canonicalJson, type Json, JsonError, parseExact, tidyJson } from '../domain/canonical-json.js';
+import { jobCallbackSignature } from '../domain/job-callback.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'canonical-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a Python program on lines of base64; gives its lines. */
+function python(program: string, lines: readonly string[], args: string[] = []): string[] {
+  const { status, stdout, stderr } = spawnSync('python3', ['-c', program, ...args], {
+    input: lines.join('\n'),
+    encoding: 'utf8',
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(stderr);
+  return stdout.trimEnd().split('\n');
+}
+
+/** What a receiver in Python does that rebuilds the canonical text from the body it has parsed. */
+const REBUILD = `
+import base64, json, sys
+for line in sys.stdin:
+    text = base64.b64decode(line).decode('utf-8')
+    rebuilt = json.dumps(json.loads(text), sort_keys=True, indent=2, ensure_ascii=False)
+    print(base64.b64encode(rebuilt.encode('utf-8')).decode())
+`;
+
+/** Verifies as the specification says, from the body as it came and from one that was parsed and written again. */
+const VERIFY = `
+import base64, hashlib, json, sys
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding
+key = serialization.load_pem_public_key(open(sys.argv[1], 'rb').read())
+for line in sys.stdin:
+    body, signature = line.split()
+    body = base64.b64decode(body)
+    rebuilt = json.dumps(json.loads(body), sort_keys=True, indent=2, ensure_ascii=False).encode('utf-8')
+    for text in (body, rebuilt):
+        digest = hashlib.sha256(text).hexdigest().encode('utf-8')
+        key.verify(bytes.fromhex(signature), digest, padding.PKCS1v15(), hashes.SHA256())
+    print('verified')
+`;
+
+/** Parsed; integers have one zero, so 0 and -0 count as the same. */
+const read = (json: string): unknown => JSON.parse(json, (_name, value) => (value === 0 ? 0 : value));
+
+const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
+
+/** Characters that are escaped, sorted or encoded in unusual ways. */
+const nasty = fc.constantFrom('\u0000', '\u001f', '"', '\\', '/', '\u007f', '\u0085', '\u2028', '\ufeff', '\uffff', 'é', 'e\u0301', 'ß', '漢', '👩‍👩‍👧', '\u{10000}', '\u{10ffff}', '<', '&'); // biome-ignore format: a list
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.array(nasty).map((parts) => parts.join('')),
+);
+/** Numbers as clients write them. */
+const writtenNumber = fc
+  .tuple(fc.constantFrom('', '-'), fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.constantFrom('', '.0', '.5', '.10', '.000001234'), fc.constantFrom('', 'e0', 'E5', 'e-7', 'e+16', 'e-320')) // biome-ignore format: a list
+  .map((parts) => parts.join(''));
+const number = fc.oneof(
+  fc.integer().map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+  writtenNumber,
+  fc.constantFrom('0', '-0', '0.0', '-0.0', '1e22', '5e-324', '1.7976931348623157e308', '9007199254740993', '123456789012345680000', '0.1', '1e-5', '0.0001', '1e16', '9999999999999998.0'), // biome-ignore format: a list
+);
+/** JSON as a client may write it: any key order, any spacing. */
+const { json } = fc.letrec<{ json: string }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.constantFrom('null', 'true', 'false', '{}', '[]', '""'),
+    number,
+    text.map((value) => JSON.stringify(value)),
+    fc.array(tie('json'), { maxLength: 5 }).map((items) => `[${items.join(' , ')}]`),
+    fc
+      .uniqueArray(fc.tuple(text, tie('json')), { maxLength: 6, selector: ([name]) => name })
+      .map((entries) => `{${entries.map(([name, value]) => `${JSON.stringify(name)} :${value}`).join(',')}}`),
+  ),
+}));
+
+describe('canonical JSON', () => {
+  test('is what Python writes for the parsed body, for any JSON', () => {
+    const samples = fc.sample(json, 1_000);
+    const ours = samples.map((sample) => base64(canonicalJson(parseExact(sample))));
+    expect(python(REBUILD, samples.map(base64))).toEqual(ours);
+    // And again from what is sent.
+    expect(python(REBUILD, ours)).toEqual(ours);
+  });
+
+  test('keeps the value of every number and text', () => {
+    fc.assert(
+      fc.property(json, (sample) => {
+        expect(read(canonicalJson(parseExact(sample)))).toEqual(read(sample));
+      }),
+    );
+  });
+
+  test.each<[unknown, string]>([
+    [{}, '{}'],
+    [{ b: [], a: {} }, '{\n  "a": {},\n  "b": []\n}'],
+    [{ '\u{10000}': 1, '\uffff': 2 }, '{\n  "\uffff": 2,\n  "\u{10000}": 1\n}'],
+    [[1, 0.5, -0, 1e21, 1e-7, 123456789], '[\n  1,\n  0.5,\n  0,\n  1e+21,\n  1e-07,\n  123456789\n]'],
+    ['\u0001\u007f\u2028"\\/é', '"\\u0001\u007f\u2028\\"\\\\/é"'],
+  ])('writes %j', (value, expected) => {
+    expect(canonicalJson(value as Json)).toBe(expected);
+  });
+
+  test.each([
+    ['half a surrogate pair', '"\\ud800"'],
+    ['half a surrogate pair as a name', '{"\\udc00": 1}'],
+    ['a number beyond all floats', '1e400'],
+    ['an integer of too many digits', '1'.repeat(5_000)],
+    ['nesting that Python does not read', `${'['.repeat(500)}${']'.repeat(500)}`],
+  ])('refuses %s', (_what, sample) => {
+    expect(() => canonicalJson(parseExact(sample))).toThrow(JsonError);
+  });
+
+  test.each(['{"a":1,"a":2}', '[1,]', "{'a':1}", '', 'NaN', `${'['.repeat(100_000)}`])(
+    'cannot parse what is not JSON: %#',
+    (sample) => {
+      expect(() => parseExact(sample)).toThrow(JsonError);
+    },
+  );
+
+  test('a name such as __proto__ is a name like any other', () => {
+    const sample = '{\n  "__proto__": {\n    "x": 1\n  },\n  "constructor": 2\n}';
+    expect(canonicalJson(parseExact(sample))).toBe(sample);
+    expect(canonicalJson(tidyJson(JSON.parse(sample)))).toBe(sample);
+  });
+
+  test("others' answers are made fit to be written", () => {
+    let deep: unknown = 'bottom';
+    for (let level = 0; level < 500; level++) deep = [deep];
+    const tidied = tidyJson({ a: '\ud800x', b: Number.NaN, c: undefined, '\udfff': 1, deep });
+    const written = canonicalJson(tidied);
+    expect(JSON.parse(written)).toMatchObject({ a: '\ufffdx', b: null, '\ufffd': 1 });
+    expect(written).not.toContain('bottom');
+  });
+});
+
+describe('signatures of job callbacks', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 3072 });
+  const keyFile = join(folder, 'public-key.pem');
+  writeFileSync(keyFile, publicKey.export({ type: 'spki', format: 'pem' }));
+  const bodies = fc.sample(json, 300).map((sample) => canonicalJson(parseExact(`{"user_parameters":${sample}}`)));
+
+  test("verify with Python's cryptography, from the raw body and from a rebuilt one", () => {
+    const lines = bodies.map((body) => `${base64(body)} ${jobCallbackSignature(Buffer.from(body), privateKey)}`);
+    expect(python(VERIFY, lines, [keyFile])).toEqual(bodies.map(() => 'verified'));
+  });
+
+  test('verify with OpenSSL', () => {
+    for (const [n, body] of bodies.slice(0, 10).entries()) {
+      const [digest, signature] = [join(folder, `${n}.digest`), join(folder, `${n}.signature`)];
+      writeFileSync(digest, createHash('sha256').update(body).digest('hex'));
+      writeFileSync(signature, Buffer.from(jobCallbackSignature(Buffer.from(body), privateKey), 'hex'));
+      const verify = ['dgst', '-sha256', '-verify', keyFile, '-signature', signature, digest];
+      expect(execFileSync('openssl', verify, { encoding: 'utf8' })).toContain('Verified OK');
+    }
+  });
+});
