@@ -1,3 +1,5 @@
+import type { Writable } from 'node:stream';
+
 /** The one way Postback speaks to addresses that others chose: an interface here, the guarded client under `providers/outbound/`. */
 
 export interface OutboundRequest {
@@ -10,6 +12,16 @@ export interface OutboundRequest {
   /** Bytes of the answer that are read and kept; the rest is discarded and the connection closed. */
   maxAnswerBytes: number;
   signal?: AbortSignal;
+}
+
+export interface OutboundDownload {
+  url: string;
+  /** Milliseconds for the whole of it. */
+  timeoutMs: number;
+  maxBytes: number;
+  signal?: AbortSignal;
+  /** Takes the content as it comes; ended when it is complete, destroyed when it fails. */
+  to: Writable;
 }
 
 export interface OutboundAnswer {
@@ -30,7 +42,7 @@ export class BlockedAddressError extends Error {
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
 
-  /** @param code a system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate's (CERT_HAS_EXPIRED, …), EPROTO or ECANCELED */
+  /** @param code a system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate's (CERT_HAS_EXPIRED, …), EPROTO or ECANCELED, ETOOLARGE */
   constructor(
     readonly code: string,
     message: string,
@@ -42,6 +54,11 @@ export class OutboundError extends Error {
 export interface OutboundClient {
   /** Sends once: redirects are returned, not followed. @throws BlockedAddressError or OutboundError */
   send(request: OutboundRequest): Promise<OutboundAnswer>;
+  /**
+   * Streams what a GET answers with 2xx; any other answer is returned with nothing written. Redirects are not followed.
+   * @throws BlockedAddressError or OutboundError, ETOOLARGE beyond `maxBytes`
+   */
+  download(request: OutboundDownload): Promise<Omit<OutboundAnswer, 'body'>>;
   /**
    * Resolves when the URL may be used as far as can be known now: a name that cannot be resolved passes, as `send` looks
    * again at each attempt. @throws BlockedAddressError with the reason

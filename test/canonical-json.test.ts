@@ -7,13 +7,14 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson, type Json, JsonError, parseExact, tidyJson } from '../domain/canonical-json.js';
 import { jobCallbackSignature } from '../domain/job-callback.js';
+import { pythonWithCryptography } from './support/python.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'canonical-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs a Python program on lines of base64; gives its lines. */
 function python(program: string, lines: readonly string[], args: string[] = []): string[] {
-  const { status, stdout, stderr } = spawnSync('python3', ['-c', program, ...args], {
+  const { status, stdout, stderr } = spawnSync(pythonWithCryptography(), ['-c', program, ...args], {
     input: lines.join('\n'),
     encoding: 'utf8',
     maxBuffer: 256 * 1024 * 1024,

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../domain/outbound.js';
+import type { OutboundAnswer, OutboundClient, OutboundDownload, OutboundRequest } from '../domain/outbound.js';
 import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
 import { selfSigned } from './support/self-signed.js';
 
@@ -319,5 +320,68 @@ describe('TLS', () => {
     const { port } = await answering((_request, response) => response.end('ok'));
     const sent = post(clientWith(), `https://127.0.0.1:${port}/`);
     await expect(sent).rejects.toMatchObject({ name: 'OutboundError', message: 'TLS handshake failed' });
+  });
+});
+
+describe('a download', () => {
+  const collect = () => {
+    const pieces: Buffer[] = [];
+    const to = new Writable({
+      write(piece: Buffer, _encoding, done) {
+        pieces.push(piece);
+        done();
+      },
+    });
+    return { to, text: () => Buffer.concat(pieces).toString() };
+  };
+  const get = (client: OutboundClient, port: number, to: Writable, rest: Partial<OutboundDownload> = {}) =>
+    client.download({ url: `http://127.0.0.1:${port}/file`, timeoutMs: 5_000, maxBytes: 1_000, to, ...rest });
+
+  test('streams the content of a 2xx answer', async () => {
+    const { port } = await answering((_request, response) =>
+      response.writeHead(200, { 'content-type': 'text/plain' }).end('words'),
+    );
+    const { to, text } = collect();
+    expect(await get(clientWith(), port, to)).toMatchObject({ status: 200, headers: { 'content-type': 'text/plain' } });
+    expect(text()).toBe('words');
+    expect(to.writableFinished).toBe(true);
+  });
+
+  test('gives back any other answer, redirects too, and writes nothing', async () => {
+    const { port } = await answering((_request, response) =>
+      response.writeHead(302, { location: '/other' }).end('elsewhere'),
+    );
+    const { to, text } = collect();
+    expect(await get(clientWith(), port, to)).toMatchObject({ status: 302, headers: { location: '/other' } });
+    expect(text()).toBe('');
+  });
+
+  test('ends at its limit, however much is sent', async () => {
+    const { port } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      pour(socket, 'x'.repeat(10_000));
+    });
+    const { to } = collect();
+    await expect(get(clientWith(), port, to)).rejects.toMatchObject({ name: 'OutboundError', code: 'ETOOLARGE' });
+    expect(to.destroyed).toBe(true);
+  });
+
+  test('ends when its time is up, and when it is cancelled', async () => {
+    const { port } = await answering((_request, response) => response.writeHead(200).write('drip'));
+    await expect(get(clientWith(), port, collect().to, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    const cancel = new AbortController();
+    const download = get(clientWith(), port, collect().to, { signal: cancel.signal });
+    cancel.abort();
+    await expect(download).rejects.toMatchObject({ code: 'ECANCELED' });
+  });
+
+  test('fails when the content is cut off', async () => {
+    const { port } = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'));
+    await expect(get(clientWith(), port, collect().to)).rejects.toMatchObject({ name: 'OutboundError' });
+  });
+
+  test('speaks to no blocked address', async () => {
+    const client = clientWith({ allowedCidrs: [] });
+    await expect(client.download({ url: 'https://10.0.0.1/', timeoutMs: 1_000, maxBytes: 1, to: collect().to })).rejects.toMatchObject({ name: 'BlockedAddressError' }); // biome-ignore format: one call
   });
 });

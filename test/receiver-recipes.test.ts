@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { pythonWithCryptography } from './support/python.js';
 
 // The recipes of docs/receivers.md, run as a reader would run them: each block lies in a file of the name it carries.
 
@@ -137,24 +138,18 @@ describe('recipes without the library', () => {
     await expectIndexingReceiver(await start('python3', ['receiver.py']));
   }, 30_000);
 
-  const pythonJobs = has('python3', '-c', 'import cryptography') ? test : test.skip;
-  pythonJobs(
-    'python, job callbacks (where its cryptography package is installed)',
-    () => {
-      const ask =
-        'import sys\nfrom job_callback import *\n' +
-        'print(verify_job_callback(sys.stdin.buffer.read(), sys.argv[1], open(sys.argv[2], "rb").read()) is not None)';
-      writeFileSync(join(folder, 'job_callback.py'), recipe('job_callback.py'));
-      const verdict = (signature: string) =>
-        execFileSync('python3', ['-c', ask, signature, publicKeyFile], { cwd: folder, input: jobBody })
-          .toString()
-          .trim();
-      expect(verdict(rsa(jobBody))).toBe('True');
-      expect(verdict(rsa(`${jobBody} `))).toBe('False');
-      expect(verdict('zz')).toBe('False');
-    },
-    30_000,
-  );
+  test('python, job callbacks', () => {
+    const python = pythonWithCryptography();
+    const ask =
+      'import sys\nfrom job_callback import *\n' +
+      'print(verify_job_callback(sys.stdin.buffer.read(), sys.argv[1], open(sys.argv[2], "rb").read()) is not None)';
+    writeFileSync(join(folder, 'job_callback.py'), recipe('job_callback.py'));
+    const verdict = (signature: string) =>
+      execFileSync(python, ['-c', ask, signature, publicKeyFile], { cwd: folder, input: jobBody }).toString().trim();
+    expect(verdict(rsa(jobBody))).toBe('True');
+    expect(verdict(rsa(`${jobBody} `))).toBe('False');
+    expect(verdict('zz')).toBe('False');
+  }, 120_000);
 
   const go = has('go', 'version') ? test : test.skip;
   go(

@@ -1,14 +1,11 @@
 /** The guarded client: every request to an address that someone else chose goes through here (docs/decisions/0007). */
 import { isIP, type LookupFunction } from 'node:net';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
-import {
-  BlockedAddressError,
-  type OutboundAnswer,
-  type OutboundClient,
-  type OutboundRequest,
-} from '../../domain/outbound.js';
+import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
 import { cancelled, describeFailure, timedOut } from './failure.js';
 import { createLookup, type Lookup } from './resolve.js';
 import { addressesToConnect, hostOf, literalAddresses, readTarget } from './target.js';
@@ -59,10 +56,35 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     bodyTimeout: 0,
   });
 
+  const target = (url: URL, headers: Record<string, string>) => ({
+    origin: url.origin,
+    path: `${url.pathname}${url.search}`,
+    headers: { 'user-agent': userAgent, ...lowerCase(headers) },
+  });
+
   return {
     async send(request) {
       const url = readTarget(request.url, allowedCidrs);
-      return exchange(agent, url, request, userAgent);
+      return within(request, async (signal) => {
+        const answer = await agent.request({
+          ...target(url, request.headers),
+          method: request.method,
+          body: request.body,
+          signal,
+        });
+        const body = await readUpTo(answer.body, request.maxAnswerBytes);
+        return { status: answer.statusCode, headers: joinValues(answer.headers), body };
+      });
+    },
+    async download(request) {
+      const url = readTarget(request.url, allowedCidrs);
+      return within(request, async (signal) => {
+        const { statusCode, headers, body } = await agent.request({ ...target(url, {}), method: 'GET', signal });
+        if (statusCode >= 200 && statusCode < 300)
+          await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });
+        else await readUpTo(body, 0);
+        return { status: statusCode, headers: joinValues(headers) };
+      });
     },
     async check(text) {
       const url = readTarget(text, allowedCidrs);
@@ -120,40 +142,24 @@ function guardedLookup(resolve: Resolve, plain: boolean): LookupFunction {
   };
 }
 
-async function exchange(agent: Agent, url: URL, request: OutboundRequest, userAgent: string): Promise<OutboundAnswer> {
-  const { timeoutMs, signal } = request;
+/** Runs an exchange within its time limit. @throws BlockedAddressError or OutboundError */
+async function within<T>(
+  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
+  exchange: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   if (signal?.aborted) throw cancelled();
   const stop = new AbortController();
   const cancel = () => stop.abort(cancelled());
   const timer = setTimeout(() => stop.abort(timedOut(timeoutMs)), timeoutMs);
   signal?.addEventListener('abort', cancel, { once: true });
   try {
-    return await Promise.race([converse(agent, url, request, userAgent, stop.signal), rejectionOf(stop.signal)]);
+    return await Promise.race([exchange(stop.signal), rejectionOf(stop.signal)]);
   } catch (error) {
     throw describeFailure(stop.signal.aborted ? stop.signal.reason : error);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', cancel);
   }
-}
-
-async function converse(
-  agent: Agent,
-  url: URL,
-  request: OutboundRequest,
-  userAgent: string,
-  signal: AbortSignal,
-): Promise<OutboundAnswer> {
-  const answer = await agent.request({
-    origin: url.origin,
-    path: `${url.pathname}${url.search}`,
-    method: request.method,
-    headers: { 'user-agent': userAgent, ...lowerCase(request.headers) },
-    body: request.body,
-    signal,
-  });
-  const body = await readUpTo(answer.body, request.maxAnswerBytes);
-  return { status: answer.statusCode, headers: joinValues(answer.headers), body };
 }
 
 /** A request that still waits for its connection would notice the signal only once it has one, and then not be sent. */
@@ -173,6 +179,18 @@ async function readUpTo(body: AsyncIterable<Buffer>, limit: number): Promise<Buf
     room -= chunk.length;
   }
   return Buffer.concat(kept);
+}
+
+/** Lets so many bytes pass, and fails at the first one more. */
+function limitedTo(maxBytes: number): Transform {
+  let room = maxBytes;
+  return new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      room -= piece.length;
+      if (room < 0) done(new OutboundError('ETOOLARGE', `it is over ${maxBytes} bytes`));
+      else done(null, piece);
+    },
+  });
 }
 
 /** The origin alone decides the Host header. */
