@@ -12,6 +12,7 @@ export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
 export const newKeyId = prefixed('key');
 export const newRequestId = prefixed('req');
+export const newAuthenticationId = prefixed('auth');
 /** Test deliveries leave no record; the prefix tells a receiver so (specification, "Test delivery payload"). */
 export const newTestDeliveryId = prefixed('test');
 
