@@ -1,9 +1,11 @@
 import { type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
 import type {
   ApiKeyRecord,
+  AuthenticationRecord,
   ChunkRecord,
   DatabaseRecord,
   DeliveryRecord,
+  EligibilityDataRecord,
   EntityRecord,
   ItemRecord,
   RegistrationRecord,
@@ -21,6 +23,8 @@ export interface Mongo {
   relations: Collection<RelationRecord>;
   registrations: Collection<RegistrationRecord>;
   deliveries: Collection<DeliveryRecord>;
+  authentications: Collection<AuthenticationRecord>;
+  eligibility_data: Collection<EligibilityDataRecord>;
 }
 
 /** Every query the product makes has its index here; the first line of each says which. */
@@ -51,6 +55,14 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+  ],
+  // Authentications are found by id alone; these indexes remove what is due.
+  authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
+  eligibility_data: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
+  // The names are those of the library that counts here.
+  authentication_requests: [
+    { key: { key: 1 }, unique: true },
+    { key: { expire: 1 }, expireAfterSeconds: 0 },
   ],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
@@ -87,6 +99,8 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     relations: db.collection('relations'),
     registrations: db.collection('registrations'),
     deliveries: db.collection('deliveries'),
+    authentications: db.collection('authentications'),
+    eligibility_data: db.collection('eligibility_data'),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Binary } from 'mongodb';
 import type { KeyKind } from '../domain/api-keys.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
 import type { FileKind } from '../domain/extraction.js';
+import type { SdkNextAction, StoredAuthenticationStatus } from '../domain/payments.js';
 import type { ItemType } from '../domain/search.js';
 import type { DeliveryState, IndexingStatus } from '../domain/states.js';
 import type { EventType, IndexingEvent } from '../domain/webhooks.js';
@@ -170,4 +171,34 @@ export interface DeliveryRecord {
   expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
+}
+
+export interface AuthenticationRecord {
+  _id: string;
+  org: string;
+  status: StoredAuthenticationStatus;
+  /** In the currency's minor unit. */
+  amount: number;
+  currency: string;
+  /** SHA-256 of the client secret, hex. The secret itself is never stored. */
+  client_secret_hash: string;
+  /** JSON of customer, return URL and metadata. */
+  sealed_details: Binary;
+  /** The first eligibility check, which decides. */
+  check: { fingerprint: string; sdk_next_action: SdkNextAction; checked_at: Date } | null;
+  created_at: Date;
+  expires_at: Date;
+  closed_at: Date | null;
+  /** When MongoDB removes it. */
+  remove_at: Date;
+}
+
+/** What the customer's browser sent to an eligibility check, in a record of its own because it goes earlier. */
+export interface EligibilityDataRecord {
+  /** The authentication's id. */
+  _id: string;
+  org: string;
+  /** JSON of `eligibility_check_data`. */
+  sealed: Binary;
+  remove_at: Date;
 }
