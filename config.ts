@@ -6,6 +6,8 @@ import { TASK_QUEUES } from './domain/task-queues.js';
 /** Every setting, by the name of its environment variable. This file is the only reader of the environment. */
 const positive = z.coerce.number().int().positive();
 const MiB = 1024 * 1024;
+/** Seconds. */
+const DAY = 24 * 60 * 60;
 
 const settings = z.object({
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
@@ -56,6 +58,14 @@ const settings = z.object({
   POSTBACK_DELIVERY_RETENTION_DAYS: positive.default(30),
   /** A webhook is disabled after so many days of nothing but failures, until it is registered again; 0: never. */
   POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS: z.coerce.number().nonnegative().default(0),
+
+  /** How long a payment authentication can be used, and how long its record stays after that. */
+  POSTBACK_AUTHENTICATION_SECONDS: positive.default(30 * 60),
+  POSTBACK_AUTHENTICATION_KEPT_SECONDS: positive.default(30 * DAY),
+  /** How long the customer's device data stay after an eligibility check, sealed. */
+  POSTBACK_DEVICE_DATA_KEPT_SECONDS: positive.default(DAY),
+  /** Requests a minute about one authentication, counted apart for publishable and secret keys. */
+  POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: positive.default(30),
 
   POSTBACK_SWEEP_SECONDS: positive.default(30),
   /** Work that has been quiet for so long is looked after by the sweep. */

@@ -3,10 +3,11 @@ import type { Logger } from 'pino';
 import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
+import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { requestContext } from './request-context.js';
 import { serve } from './service.js';
 
-export interface ApiDependencies extends HealthDependencies, ContentDependencies {
+export interface ApiDependencies extends HealthDependencies, ContentDependencies, PaymentDependencies {
   log: Logger;
 }
 
@@ -15,7 +16,7 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
   app.use(requestContext(deps.log));
   app.use(healthRoutes(deps).routes());
-  app.use(serve([contentService(deps)], deps.log));
+  app.use(serve([contentService(deps), paymentService(deps)], deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'answer not sent');

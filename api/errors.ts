@@ -33,7 +33,10 @@ function asServiceError(error: unknown): ServiceError {
   if (error instanceof MongoError && isPassing(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
-  return new ServiceError('INTERNAL_ERROR', 'An internal error occurred. Quote meta.request_id when reporting it.');
+  return new ServiceError(
+    'INTERNAL_ERROR',
+    'An internal error occurred. Quote its request id (X-Request-Id) when reporting it.',
+  );
 }
 
 /** Out of reach, or between two primaries. */

@@ -7,11 +7,11 @@ const MAX_JSON_BYTES = 1024 * 1024;
 
 /**
  * Reads a JSON object into `ctx.request.body`; an absent body is `undefined`.
- * @throws ServiceError INVALID_PARAMETERS for anything that is not JSON, PAYLOAD_TOO_LARGE over 1 MiB
+ * @throws ServiceError INVALID_PARAMETERS for anything that is not JSON, PAYLOAD_TOO_LARGE over `maxBytes`
  */
-export function jsonBody(): Middleware<RequestState> {
+export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
-    const text = await readText(ctx.req, ctx.request.length);
+    const text = await readText(ctx.req, ctx.request.length, maxBytes);
     ctx.request.body = text.trim() === '' ? undefined : parse(text);
     await next();
   };
@@ -23,16 +23,16 @@ declare module 'koa' {
   }
 }
 
-async function readText(request: NodeJS.ReadableStream, length: number | undefined): Promise<string> {
+async function readText(request: NodeJS.ReadableStream, length: number | undefined, maxBytes: number): Promise<string> {
   try {
     return await getRawBody(request as import('node:http').IncomingMessage, {
       length,
-      limit: MAX_JSON_BYTES,
+      limit: maxBytes,
       encoding: 'utf8',
     });
   } catch (error) {
     if ((error as { type?: string }).type === 'entity.too.large') {
-      throw new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body may have ${MAX_JSON_BYTES} bytes at the most.`);
+      throw new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body may have ${maxBytes} bytes at the most.`);
     }
     throw new ServiceError('INVALID_PARAMETERS', 'The body did not arrive whole.');
   }

@@ -7,6 +7,7 @@ import { createSealer } from '../domain/sealing.js';
 import { createEmbedder, type EmbedderConfig } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { createAuthentications } from '../storage/authentications.js';
 import { createChunks } from '../storage/chunks.js';
 import { createDatabases } from '../storage/databases.js';
 import { createDeliveries } from '../storage/deliveries.js';
@@ -14,6 +15,7 @@ import { createFiles } from '../storage/files.js';
 import { createGraphStore } from '../storage/graph.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
+import { createRateLimit } from '../storage/rate-limits.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createLanceIndex } from '../storage/search-index.js';
 
@@ -41,6 +43,15 @@ export async function compose(config: Config, log: Logger) {
     graph: createGraphStore(mongo),
     registrations: createRegistrations(mongo, sealer),
     deliveries: createDeliveries(mongo, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),
+    authentications: createAuthentications(mongo, sealer, {
+      expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
+      keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,
+      deviceDataKeptForMs: config.POSTBACK_DEVICE_DATA_KEPT_SECONDS * 1000,
+    }),
+    authenticationLimit: createRateLimit(mongo, 'authentication_requests', {
+      requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
+      seconds: 60,
+    }),
     async close(): Promise<void> {
       await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
       await mongo.client.close();

@@ -1,0 +1,77 @@
+import Router from '@koa/router';
+import { ServiceError } from '../../domain/errors.js';
+import { createAuthenticationSchema, statusAt } from '../../domain/payments.js';
+import type { Authentications } from '../../storage/authentications.js';
+import type { RateLimit } from '../../storage/rate-limits.js';
+import type { AuthenticationRecord } from '../../storage/records.js';
+import type { RequestState } from '../context.js';
+import { read } from '../validation.js';
+import { limitByAuthentication } from './rate-limit.js';
+
+/** What the merchant's server does with an authentication: create, read, close. */
+export function authenticationRoutes(deps: {
+  authentications: Authentications;
+  authenticationLimit: RateLimit;
+}): Router<RequestState> {
+  const { authentications } = deps;
+  const limited = limitByAuthentication(deps.authenticationLimit);
+  const router = new Router<RequestState>({ prefix: '/authentication' });
+
+  router.post('/', async (ctx) => {
+    const request = read(createAuthenticationSchema, ctx.request.body ?? {});
+    const { record, clientSecret } = await authentications.create(ctx.state.principal.org, request, new Date());
+    ctx.status = 201;
+    ctx.body = {
+      authentication_id: record._id,
+      // The only time that it is shown.
+      client_secret: clientSecret,
+      status: record.status,
+      amount: record.amount,
+      currency: record.currency,
+      created_at: record.created_at.toISOString(),
+      expires_at: record.expires_at.toISOString(),
+    };
+  });
+
+  router.get('/:id', limited, async (ctx) => {
+    const now = new Date();
+    const record = await authentications.get(ctx.state.principal.org, ctx.params.id!, now);
+    if (!record) throw notFound();
+    ctx.body = await described(authentications, record, now);
+  });
+
+  router.post('/:id/close', limited, async (ctx) => {
+    const now = new Date();
+    const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
+    if (!record) throw notFound();
+    ctx.body = await described(authentications, record, now);
+  });
+
+  return router;
+}
+
+/** The authentication as the merchant's server sees it. */
+async function described(authentications: Authentications, record: AuthenticationRecord, now: Date) {
+  const { customer = null, return_url = null, metadata = {} } = authentications.detailsOf(record);
+  return {
+    authentication_id: record._id,
+    status: statusAt(record, now),
+    amount: record.amount,
+    currency: record.currency,
+    customer,
+    return_url,
+    metadata,
+    eligibility_check: record.check && {
+      sdk_next_action: record.check.sdk_next_action,
+      checked_at: record.check.checked_at.toISOString(),
+      eligibility_check_data: await authentications.dataOf(record, now),
+    },
+    created_at: record.created_at.toISOString(),
+    expires_at: record.expires_at.toISOString(),
+    closed_at: record.closed_at?.toISOString() ?? null,
+  };
+}
+
+export function notFound(): ServiceError {
+  return new ServiceError('AUTHENTICATION_NOT_FOUND', 'There is no such authentication.');
+}
