@@ -4,6 +4,7 @@ import { createApp } from '../api/app.js';
 import { readConfig } from '../config.js';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
 import { detectFileKind } from '../providers/extraction/detect-kind.js';
+import { createRateLimit } from '../storage/rate-limits.js';
 import { createRetrieval } from '../storage/retrieval.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
@@ -29,6 +30,10 @@ export async function runApi(): Promise<void> {
     launcher: createLauncher(client),
     retrieval: createRetrieval(parts),
     detectKind: detectFileKind,
+    authenticationLimit: createRateLimit(parts.mongo, 'authentication_requests', {
+      requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
+      seconds: 60,
+    }),
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
     limits: {

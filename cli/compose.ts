@@ -15,7 +15,6 @@ import { createFiles } from '../storage/files.js';
 import { createGraphStore } from '../storage/graph.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
-import { createRateLimit } from '../storage/rate-limits.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createLanceIndex } from '../storage/search-index.js';
 
@@ -47,10 +46,6 @@ export async function compose(config: Config, log: Logger) {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,
       deviceDataKeptForMs: config.POSTBACK_DEVICE_DATA_KEPT_SECONDS * 1000,
-    }),
-    authenticationLimit: createRateLimit(mongo, 'authentication_requests', {
-      requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
-      seconds: 60,
     }),
     async close(): Promise<void> {
       await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
