@@ -1,25 +1,20 @@
-import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import type { TextItem } from 'pdfjs-dist/types/src/display/api.js';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../domain/extraction.js';
 import type { ExtractionLimits } from './limits.js';
+import { readWholePdf } from './pdf-file.js';
 import { cleanText } from './text-encoding.js';
 
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
-/** The end marker stands in the last bytes of a whole file; some writers add padding behind it. */
-const TAIL_BYTES = 4_096;
 
 /**
  * The text layer of a PDF, one section a page.
  * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages, E2004 no text layer at all
  */
 export async function extractPdf(path: string, limits: ExtractionLimits): Promise<Extraction> {
-  const file = await readFile(path);
-  // The library repairs a file that was cut off by silently dropping its missing pages: half a contract is worse than none.
-  if (!/%%EOF|startxref/.test(file.subarray(-TAIL_BYTES).toString('latin1')))
-    throw new ExtractionError('E2001', 'The end of the file is missing.');
+  const file = await readWholePdf(path);
   const loading = getDocument({
     data: new Uint8Array(file.buffer, file.byteOffset, file.byteLength),
     verbosity: VerbosityLevel.ERRORS,

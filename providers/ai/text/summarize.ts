@@ -1,0 +1,29 @@
+import type { ItemSentence } from 'wink-nlp';
+import type { Analyse } from './analyses.js';
+import { paragraphs, reader } from './reader.js';
+
+/** Shorter sentences are exclamations and headings, longer ones tables and lists. */
+const WORDS = { min: 5, max: 60 };
+const { its } = reader;
+
+/** The sentences that share most words with the rest of the text, as they stand and in their order. */
+export const analyse: Analyse<'text/summarize'> = ({ text, sentences: wanted }) => {
+  const doc = reader.readDoc(paragraphs(text).join('\n\n'));
+  const sentences: { text: string; words: number }[] = [];
+  doc.sentences().each((sentence: ItemSentence) => {
+    const words = sentence
+      .tokens()
+      .filter((token) => token.out(its.type) === 'word')
+      .length();
+    sentences.push({ text: sentence.out().trim(), words });
+  });
+  const usable = sentences.filter(({ words }) => words >= WORDS.min && words <= WORDS.max);
+  const fits = new Set(usable.length >= wanted ? usable : sentences);
+  const importance = doc.out(its.sentenceWiseImportance) as unknown as { index: number; importance: number }[];
+  const chosen = importance
+    .filter(({ index }) => fits.has(sentences[index]!))
+    .sort((a, b) => b.importance - a.importance || a.index - b.index)
+    .slice(0, wanted)
+    .sort((a, b) => a.index - b.index);
+  return { summary: chosen.map(({ index }) => sentences[index]!.text).join(' ') };
+};

@@ -1,0 +1,74 @@
+import { type PDFiumDocument, PDFiumLibrary } from '@hyzyla/pdfium';
+import sharp from 'sharp';
+import { ExtractionError } from '../../domain/extraction.js';
+import type { ExtractionLimits } from './limits.js';
+import { readWholePdf } from './pdf-file.js';
+import { OCR_PIXELS, type PageImage } from './picture.js';
+
+const DPI = 210;
+const POINTS_PER_INCH = 72;
+/** One a thread: a new one for each document would leave its memory to the garbage collector, which is in no hurry. */
+let library: Promise<PDFiumLibrary> | undefined;
+
+export interface PdfPages {
+  count: number;
+  /** Renders one page, grey on white, at 210 dpi or what its size allows. @param number from 1 */
+  render(number: number): Promise<PageImage>;
+  /** Gives the memory of the document back. */
+  close(): void;
+}
+
+/**
+ * Opens a PDF to be looked at page by page, as a scan must be.
+ * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages
+ */
+export async function openPdfPages(path: string, limits: ExtractionLimits): Promise<PdfPages> {
+  const file = await readWholePdf(path);
+  library ??= PDFiumLibrary.init();
+  const document = await (await library).loadDocument(file).catch((error: Error) => {
+    dropBrokenLibrary(error);
+    // The library has no error codes.
+    throw new ExtractionError(/password|security/i.test(error.message) ? 'E2002' : 'E2001');
+  });
+  const count = document.getPageCount();
+  if (count > limits.maxPages) {
+    document.destroy();
+    throw new ExtractionError('E2003', `It has ${count} pages, ${limits.maxPages} are allowed.`);
+  }
+  return {
+    count,
+    render: (number) => render(document, number),
+    close() {
+      try {
+        document.destroy();
+      } catch (error) {
+        dropBrokenLibrary(error);
+      }
+    },
+  };
+}
+
+/** After a trap inside WebAssembly its memory is in no known state. */
+function dropBrokenLibrary(error: unknown): void {
+  if ((error as Error).name === 'RuntimeError') library = undefined;
+}
+
+async function render(document: PDFiumDocument, number: number): Promise<PageImage> {
+  try {
+    const page = document.getPage(number - 1);
+    const { originalWidth: width, originalHeight: height } = page.getOriginalSize();
+    // A page that cannot be loaded has no size.
+    if (!(width > 0 && height > 0)) throw new Error('no page');
+    const scale = Math.min(DPI / POINTS_PER_INCH, Math.sqrt(OCR_PIXELS / (width * height)));
+    const picture = await page.render({ scale, colorSpace: 'Gray', renderFormFields: true });
+    const raw = { width: picture.width, height: picture.height, channels: 1 } as const;
+    const png = await sharp(picture.data, { raw })
+      .png({ compressionLevel: 1 })
+      .withMetadata({ density: DPI })
+      .toBuffer();
+    return { png, width: picture.width, height: picture.height };
+  } catch (error) {
+    dropBrokenLibrary(error);
+    throw new ExtractionError('E2001', `Page ${number} cannot be rendered.`);
+  }
+}
