@@ -1,10 +1,13 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { createWorker, OEM } from 'tesseract.js';
+import { createWorker, type Line, OEM } from 'tesseract.js';
 import { cleanText } from './text-encoding.js';
 
 /** Trained data that come with the package; nothing is fetched and no cache is written. */
 const LANGUAGE_DATA = join(dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng')), '4.0.0_best_int');
+
+/** Of 100. Noise is read with 5 to 20, the worst fax with 40 and more. */
+const MIN_CONFIDENCE = 25;
 
 /** A line of a picture; the box in pixels. */
 export interface RecognizedLine {
@@ -38,14 +41,15 @@ export async function startOcrEngine(): Promise<OcrEngine> {
   });
   return {
     async recognize(image) {
-      const { data } = await engine.recognize(image, {}, { text: true, blocks: true });
-      const lines = (data.blocks ?? []).flatMap((block) => block.paragraphs.flatMap((paragraph) => paragraph.lines));
+      const { data } = await engine.recognize(image, {}, { blocks: true, text: false });
+      const paragraphs = (data.blocks ?? [])
+        .flatMap((block) => block.paragraphs)
+        .map((paragraph) => paragraph.lines.map(readLine).filter(isText))
+        .filter((lines) => lines.length > 0);
       return {
-        text: cleanText(data.text).trim(),
+        text: paragraphs.map((lines) => lines.map(({ text }) => text).join('\n')).join('\n\n'),
         confidence: data.confidence,
-        lines: lines
-          .map(({ text, confidence, bbox }) => ({ text: cleanText(text).trim(), confidence, box: bbox }))
-          .filter(({ text }) => text !== ''),
+        lines: paragraphs.flat(),
       };
     },
     async close() {
@@ -53,3 +57,12 @@ export async function startOcrEngine(): Promise<OcrEngine> {
     },
   };
 }
+
+const readLine = ({ text, confidence, bbox }: Line): RecognizedLine => ({
+  text: cleanText(text).trim(),
+  confidence,
+  box: bbox,
+});
+
+/** Specks of dust are read as letters too, with next to no confidence. */
+const isText = ({ text, confidence }: RecognizedLine) => text !== '' && confidence >= MIN_CONFIDENCE;
