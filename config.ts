@@ -67,6 +67,22 @@ const settings = z.object({
   /** Requests a minute about one authentication, counted apart for publishable and secret keys. */
   POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: positive.default(30),
 
+  /** A server that speaks OpenAI's protocol, for the AI jobs of the provider `openai`; its address ends in /v1. */
+  POSTBACK_OPENAI_URL: z.url().optional(),
+  POSTBACK_OPENAI_KEY: z.string().optional(),
+  /** Default models of what it is asked for; without one a subfeature is not offered. */
+  POSTBACK_OPENAI_CHAT_MODEL: z.string().optional(),
+  POSTBACK_OPENAI_VISION_MODEL: z.string().optional(),
+  POSTBACK_OPENAI_SPEECH_MODEL: z.string().optional(),
+  /** Until an AI job is given up. */
+  POSTBACK_JOB_TIME_LIMIT_SECONDS: positive.default(60 * 60),
+  /** Of a file that an AI job fetches from an address. */
+  POSTBACK_FETCH_TIMEOUT_SECONDS: positive.default(5 * 60),
+  /** How long a job and its result outlive its end. */
+  POSTBACK_JOB_RETENTION_DAYS: positive.default(30),
+  /** How long an uploaded file may be named by jobs. */
+  POSTBACK_UPLOAD_RETENTION_HOURS: positive.default(24),
+
   POSTBACK_SWEEP_SECONDS: positive.default(30),
   /** Work that has been quiet for so long is looked after by the sweep. */
   POSTBACK_SWEEP_QUIET_SECONDS: positive.default(60),

@@ -1,44 +1,32 @@
-import type { MongoClient } from 'mongodb';
 import { newDeliveryId } from '../domain/ids.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import { type Deliveries, indexingDelivery, itemSubject } from '../storage/deliveries.js';
+import { indexingDelivery, itemSubject } from '../storage/deliveries.js';
 import type { Items } from '../storage/items.js';
 import type { DeliveryRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
-import type { Launcher } from '../temporal/launcher.js';
+import { createEnding, type EndingDependencies } from './ending.js';
 
-interface FinishDependencies {
-  mongo: MongoClient;
+interface FinishDependencies extends EndingDependencies {
   items: Items;
   registrations: Registrations;
-  deliveries: Deliveries;
-  launcher: Launcher;
 }
 
 /**
- * Ends an item: the terminal status and the delivery record are written together or not at all, then the delivery's
- * workflow is started. A crash in between is mended by the activity's retry or by the sweep.
+ * Ends an item, and announces it where a webhook is registered.
  * @returns a function that gives false when the version is no longer the item's
  */
-export function createFinish({ mongo, items, registrations, deliveries, launcher }: FinishDependencies) {
+export function createFinish(deps: FinishDependencies) {
+  const { items, registrations } = deps;
+  const end = createEnding(deps);
   return async (ref: ItemRef, outcome: ItemOutcome): Promise<boolean> => {
-    const written = await mongo.withSession((session) =>
-      session.withTransaction(async () => {
-        const now = new Date();
-        const item = await items.finish(ref, outcome, now, session);
-        if (!item) return null;
-        const registration = await registrations.get(item.org);
-        if (!registration?.event_types.includes('indexing.status_changed')) return { delivery: null };
-        const delivery = deliveryOf(item, outcome, now);
-        await deliveries.add(delivery, session);
-        return { delivery };
-      }),
-    );
-    // Nothing written: another version's turn, or an earlier attempt of this very activity got as far as here.
-    const delivery = written ? written.delivery : await deliveries.of(itemSubject(ref.item, ref.version));
-    if (delivery) await launcher.startDelivery(delivery);
-    return written !== null || (await items.get(ref)) !== null;
+    const ended = await end(itemSubject(ref.item, ref.version), async (session, now) => {
+      const item = await items.finish(ref, outcome, now, session);
+      if (!item) return undefined;
+      const registration = await registrations.get(item.org);
+      return registration?.event_types.includes('indexing.status_changed') ? deliveryOf(item, outcome, now) : null;
+    });
+    return ended || (await items.get(ref)) !== null;
   };
 }
 

@@ -1,14 +1,19 @@
 import type { Logger } from 'pino';
 import type { SearchIndex } from '../domain/search.js';
+import type { SweepFindings } from '../domain/work.js';
+import type { AiJobs } from '../storage/ai-jobs.js';
 import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { Items } from '../storage/items.js';
+import type { Uploads } from '../storage/uploads.js';
 import type { Launcher } from '../temporal/launcher.js';
 import { withHeartbeat } from './heartbeat.js';
 
 export interface SweepDependencies {
   items: Items;
+  aiJobs: AiJobs;
+  uploads: Uploads;
   deliveries: Deliveries;
   databases: Databases;
   files: Files;
@@ -30,6 +35,8 @@ const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 /** Starts what is missing. Starting work that is under way does nothing, so the sweep need not know which is which. */
 export function createSweepActivities({
   items,
+  aiJobs,
+  uploads,
   deliveries,
   databases,
   files,
@@ -44,15 +51,17 @@ export function createSweepActivities({
     compactSearchIndex: () => withHeartbeat(compactSearchIndex),
   };
 
-  async function restartLostWork(): Promise<{ items: number; deliveries: number; databases: number }> {
+  async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostDeliveries, lostDatabases] = await Promise.all([
+    const [lostItems, lostJobs, lostDeliveries, lostDatabases] = await Promise.all([
       items.takeUnchecked(before, next, BATCH),
+      aiJobs.takeUnchecked(before, next, BATCH),
       deliveries.takeUnchecked(before, next, BATCH),
       databases.stale(before),
     ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
+    for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
     for (const delivery of lostDeliveries) {
       // A pending one may be a manual retry whose signal was lost: its workflow lives, and waits for hours.
       const { startDelivery, retryDelivery } = launcher;
@@ -61,8 +70,13 @@ export function createSweepActivities({
     for (const { _id, org, name } of lostDatabases) {
       await attempt(_id, launcher.startProvisioning({ org, tenant: _id }, name));
     }
-    const found = { items: lostItems.length, deliveries: lostDeliveries.length, databases: lostDatabases.length };
-    if (found.items + found.deliveries + found.databases > 0) log.info(found, 'sweep looked after quiet work');
+    const found = {
+      items: lostItems.length,
+      jobs: lostJobs.length,
+      deliveries: lostDeliveries.length,
+      databases: lostDatabases.length,
+    };
+    if (Object.values(found).some((count) => count > 0)) log.info(found, 'sweep looked after quiet work');
     return found;
   }
 
@@ -72,6 +86,10 @@ export function createSweepActivities({
   }
 
   async function dropAbandonedFiles(): Promise<void> {
+    for (const { _id } of await uploads.expired(BATCH)) {
+      await files.remove(_id);
+      await uploads.remove(_id);
+    }
     for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
       if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
       else await files.remove(file.file_id);

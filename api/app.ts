@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
@@ -7,16 +8,17 @@ import { type PaymentDependencies, paymentService } from './payments/service.js'
 import { requestContext } from './request-context.js';
 import { serve } from './service.js';
 
-export interface ApiDependencies extends HealthDependencies, ContentDependencies, PaymentDependencies {
-  log: Logger;
-}
+export type ApiDependencies = HealthDependencies &
+  ContentDependencies &
+  AiJobServiceDependencies &
+  PaymentDependencies & { log: Logger };
 
 /** The whole HTTP interface. Validates, stores, starts or signals a workflow; the work itself happens elsewhere. */
 export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
   app.use(requestContext(deps.log));
   app.use(healthRoutes(deps).routes());
-  app.use(serve([contentService(deps), paymentService(deps)], deps.log));
+  app.use(serve([contentService(deps), aiJobService(deps), paymentService(deps)], deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'answer not sent');

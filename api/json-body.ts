@@ -12,6 +12,7 @@ const MAX_JSON_BYTES = 1024 * 1024;
 export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
     const text = await readText(ctx.req, ctx.request.length, maxBytes);
+    ctx.request.text = text;
     ctx.request.body = text.trim() === '' ? undefined : parse(text);
     await next();
   };
@@ -20,6 +21,8 @@ export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
 declare module 'koa' {
   interface Request {
     body?: unknown;
+    /** The body as it came, for values whose notation matters. */
+    text?: string;
   }
 }
 

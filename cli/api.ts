@@ -3,11 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { createApp } from '../api/app.js';
 import { readConfig } from '../config.js';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
+import { createAiProviders } from '../providers/ai/index.js';
+import { describeFile } from '../providers/extraction/describe-file.js';
 import { detectFileKind } from '../providers/extraction/detect-kind.js';
+import { createExtractor } from '../providers/extraction/index.js';
 import { createRateLimit } from '../storage/rate-limits.js';
 import { createRetrieval } from '../storage/retrieval.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
+import { openAiConfig } from './ai-providers.js';
 import { compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
@@ -24,12 +28,18 @@ export async function runApi(): Promise<void> {
   const log = createLogger(config.LOG_LEVEL, 'api');
   const parts = await compose(config, log);
   const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+  // Only its list is asked for here; it starts no thread before a job needs one.
+  const extractor = createExtractor();
   const app = createApp({
     ...parts,
     log,
     launcher: createLauncher(client),
     retrieval: createRetrieval(parts),
     detectKind: detectFileKind,
+    describeFile,
+    catalogue: createAiProviders({ extractor, openai: openAiConfig(config) }),
+    jobTimeLimitMs: config.POSTBACK_JOB_TIME_LIMIT_SECONDS * 1000,
+    uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     authenticationLimit: createRateLimit(parts.mongo, 'authentication_requests', {
       requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
       seconds: 60,

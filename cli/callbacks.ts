@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createAiJobCallback } from '../activities/callbacks/ai-job.js';
 import type { Callback } from '../activities/callbacks/callback.js';
 import { createIndexingCallback } from '../activities/callbacks/indexing.js';
 import type { Config } from '../config.js';
@@ -10,6 +11,7 @@ import type { Composition } from './compose.js';
 export function createCallbacks(config: Config, parts: Composition & { log: Logger }): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   return {
+    async_job_completed: createAiJobCallback(parts),
     'indexing.status_changed': createIndexingCallback({
       ...parts,
       policy: {

@@ -6,6 +6,7 @@ import { DAY_MS } from '../domain/delivery-policy.js';
 import { createSealer } from '../domain/sealing.js';
 import { createEmbedder, type EmbedderConfig } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
+import { createAiJobs } from '../storage/ai-jobs.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createAuthentications } from '../storage/authentications.js';
 import { createChunks } from '../storage/chunks.js';
@@ -17,6 +18,8 @@ import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createLanceIndex } from '../storage/search-index.js';
+import { createSigningKeys } from '../storage/signing-keys.js';
+import { createUploads } from '../storage/uploads.js';
 
 /** What API and workers have in common: the stores, the search index, the embedder and the guarded client. */
 export async function compose(config: Config, log: Logger) {
@@ -41,6 +44,9 @@ export async function compose(config: Config, log: Logger) {
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
     registrations: createRegistrations(mongo, sealer),
+    aiJobs: createAiJobs(mongo, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
+    uploads: createUploads(mongo),
+    signingKeys: createSigningKeys(mongo, sealer),
     deliveries: createDeliveries(mongo, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),
     authentications: createAuthentications(mongo, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,

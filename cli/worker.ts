@@ -3,9 +3,12 @@ import { NativeConnection } from '@temporalio/worker';
 import { createContentActivities } from '../activities/content.js';
 import { createDatabaseActivities } from '../activities/databases.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
+import { createAiJobActivities } from '../activities/run-ai-job.js';
 import { createSweepActivities } from '../activities/sweep.js';
 import { readConfig } from '../config.js';
 import type { TaskQueue } from '../domain/task-queues.js';
+import { createAiProviders } from '../providers/ai/index.js';
+import { describeFile } from '../providers/extraction/describe-file.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
@@ -13,6 +16,7 @@ import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { createWorkers } from '../worker/workers.js';
+import { openAiConfig } from './ai-providers.js';
 import { createCallbacks } from './callbacks.js';
 import { compose } from './compose.js';
 import { createLogger } from './logger.js';
@@ -33,6 +37,7 @@ export async function runWorker(queues?: string): Promise<void> {
 
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
+  const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   const world = { ...parts, log, launcher, extractor, graphExtractor };
   const has = (queue: TaskQueue) => config.POSTBACK_QUEUES.includes(queue);
   const workers = await createWorkers({
@@ -46,6 +51,14 @@ export async function runWorker(queues?: string): Promise<void> {
         ...createDatabaseActivities(world),
         ...createSweepActivities({ ...world, quietMs: config.POSTBACK_SWEEP_QUIET_SECONDS * 1000 }),
       },
+      ai: createAiJobActivities({
+        ...world,
+        mongo: parts.mongo.client,
+        providers,
+        describeFile,
+        maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
+        fetchTimeoutMs: config.POSTBACK_FETCH_TIMEOUT_SECONDS * 1000,
+      }),
       deliveries: createDeliveryActivities({
         ...world,
         callbacks: createCallbacks(config, world),
@@ -66,7 +79,7 @@ export async function runWorker(queues?: string): Promise<void> {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   await running;
   health?.close();
-  await Promise.allSettled([extractor.close(), graphExtractor.close()]);
+  await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close()]);
   await parts.close();
   await connection.close();
   await client.connection.close();

@@ -1,3 +1,13 @@
+import { sha256Hex } from './ids.js';
+
 /** What Postback announces, whoever receives it. Each event is delivered by the same workflow, under its own rules. */
-export const CALLBACK_EVENTS = ['indexing.status_changed'] as const;
+export const CALLBACK_EVENTS = ['indexing.status_changed', 'async_job_completed'] as const;
 export type CallbackEvent = (typeof CALLBACK_EVENTS)[number];
+
+/**
+ * Names the receiver behind an address where an organisation may have many, so that one that hangs is told apart from
+ * the others. A hash, because it may be read where addresses may not.
+ */
+export function receiverKey(url: string): string {
+  return sha256Hex(new URL(url).origin).slice(0, 16);
+}

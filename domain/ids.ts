@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { ulid } from 'ulid';
 
 /** Ids sort by the time they were made, so an index on them grows at one end. */
@@ -11,6 +11,8 @@ export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
 export const newKeyId = prefixed('key');
+export const newSigningKeyId = prefixed('sig');
+export const newJobId = (): string => randomUUID();
 export const newRequestId = prefixed('req');
 export const newAuthenticationId = prefixed('auth');
 /** Test deliveries leave no record; the prefix tells a receiver so (specification, "Test delivery payload"). */
@@ -33,6 +35,7 @@ export const workflowIds = {
     `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, tenantId: string) => `database/${org}/${tenantId}`,
+  job: (jobId: string) => `ai-job/${jobId}`,
 };
 
 export function sha256Hex(input: string | Uint8Array): string {

@@ -1,5 +1,5 @@
 import type { ClientSession, Filter } from 'mongodb';
-import type { CallbackEvent } from '../domain/callbacks.js';
+import { type CallbackEvent, receiverKey } from '../domain/callbacks.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
@@ -28,6 +28,8 @@ export interface Announcement {
   subject: string;
   event_type: CallbackEvent;
   doc_id: string;
+  /** The address it goes to; absent where that is the organisation's registration. */
+  url?: string;
   now: Date;
 }
 
@@ -46,9 +48,10 @@ export function indexingDelivery(
 }
 
 /** A delivery as it begins: pending, and due at once. */
-export function pendingDelivery({ now, ...announcement }: Announcement): DeliveryRecord {
+export function pendingDelivery({ now, url, ...announcement }: Announcement): DeliveryRecord {
   return {
     ...announcement,
+    receiver: url === undefined ? null : receiverKey(url),
     indexing_status: null,
     payload: null,
     status: 'pending',

@@ -1,5 +1,8 @@
 import { type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
 import type {
+  AiJobPartRecord,
+  AiJobRecord,
+  AiJobResultRecord,
   ApiKeyRecord,
   AuthenticationRecord,
   ChunkRecord,
@@ -10,6 +13,8 @@ import type {
   ItemRecord,
   RegistrationRecord,
   RelationRecord,
+  SigningKeyRecord,
+  UploadRecord,
 } from './records.js';
 
 export interface Mongo {
@@ -25,6 +30,11 @@ export interface Mongo {
   deliveries: Collection<DeliveryRecord>;
   authentications: Collection<AuthenticationRecord>;
   eligibility_data: Collection<EligibilityDataRecord>;
+  aiJobs: Collection<AiJobRecord>;
+  aiJobResults: Collection<AiJobResultRecord>;
+  aiJobParts: Collection<AiJobPartRecord>;
+  uploads: Collection<UploadRecord>;
+  signingKeys: Collection<SigningKeyRecord>;
 }
 
 /** Every query the product makes has its index here; the first line of each says which. */
@@ -64,6 +74,20 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { key: 1 }, unique: true },
     { key: { expire: 1 }, expireAfterSeconds: 0 },
   ],
+  ai_jobs: [
+    {
+      key: { check_at: 1 },
+      name: 'to_check',
+      partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
+    },
+    // Whether a retired signing key is still waited for.
+    { key: { signing_key: 1, status: 1 } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+  ],
+  ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  ai_job_parts: [{ key: { job: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  uploads: [{ key: { expires_at: 1 } }],
+  signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
@@ -101,6 +125,11 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     deliveries: db.collection('deliveries'),
     authentications: db.collection('authentications'),
     eligibility_data: db.collection('eligibility_data'),
+    aiJobs: db.collection('ai_jobs'),
+    aiJobResults: db.collection('ai_job_results'),
+    aiJobParts: db.collection('ai_job_parts'),
+    uploads: db.collection('uploads'),
+    signingKeys: db.collection('signing_keys'),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The documents as MongoDB holds them. Field names are the specification's where it has one. */
 import type { Binary } from 'mongodb';
+import type { JobStatus } from '../domain/ai-jobs.js';
 import type { KeyKind } from '../domain/api-keys.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
 import type { FileKind } from '../domain/extraction.js';
@@ -116,6 +117,78 @@ export interface RelationRecord {
   evidence: { chunk_id: string; sentence: string }[];
 }
 
+export interface AiJobRecord {
+  /** UUID. */
+  _id: string;
+  org: string;
+  feature: string;
+  subfeature: string;
+  provider: string;
+  model: string | null;
+  status: JobStatus;
+  /** The input as JSON, because its names may be any. */
+  input: string;
+  webhook_receiver: string | null;
+  /** As JSON, exactly as they were sent. */
+  user_parameters: string | null;
+  show_original_response: boolean;
+  /** Milliseconds from its start until it is given up. */
+  time_limit_ms: number;
+  /** The key that signs its callback, the current one when the job was made. */
+  signing_key: string | null;
+  error_message: string | null;
+  cancel_requested: boolean;
+  /** From when on the sweep may wonder whether its workflow exists. */
+  check_at: Date;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  /** When MongoDB removes the record; null as long as it is under way. */
+  expires_at: Date | null;
+}
+
+/** What a provider has made of a job, as canonical JSON; its names may be any. */
+export interface AiJobResultRecord {
+  /** The job. */
+  _id: string;
+  output: string;
+  original: string | null;
+  expires_at: Date;
+}
+
+/** A finished part (page) of a job under way. */
+export interface AiJobPartRecord {
+  /** Job and part. */
+  _id: string;
+  job: string;
+  value: string;
+  expires_at: Date;
+}
+
+export interface UploadRecord {
+  /** `fil_…`, also the name of its content in the file store. */
+  _id: string;
+  org: string;
+  filename: string;
+  /** Bytes. */
+  size: number;
+  mime_type: string;
+  created_at: Date;
+  expires_at: Date;
+}
+
+export interface SigningKeyRecord {
+  _id: string;
+  /** PEM, PKCS#8. */
+  sealed_private_key: Binary;
+  /** PEM, SPKI. */
+  public_key: string;
+  /** True of exactly one. */
+  current: boolean;
+  created_at: Date;
+  retired_at: Date | null;
+}
+
 export interface RegistrationRecord {
   /** The organisation: there is one registration each. */
   _id: string;
@@ -150,6 +223,8 @@ export interface DeliveryRecord {
   doc_id: string;
   /** Of an item, when it ended. */
   indexing_status: IndexingStatus | null;
+  /** Tells receivers apart where an organisation has several (`receiverKey`); null for its registration. */
+  receiver: string | null;
   /** The body; null where it is made from the announced thing's own record. */
   payload: IndexingEvent | null;
   status: DeliveryState;

@@ -3,11 +3,12 @@ import {
   ScheduleAlreadyRunning,
   ScheduleOverlapPolicy,
   WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { workflowIds } from '../domain/ids.js';
-import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef } from '../domain/work.js';
+import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef } from '../domain/work.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
 const DATABASE = defineSearchAttributeKey('PostbackDatabase', 'KEYWORD');
@@ -28,6 +29,16 @@ export interface LaunchableDelivery {
   org: string;
   doc_id: string;
   event_type: string;
+  receiver?: string | null;
+}
+
+export interface LaunchableJob {
+  _id: string;
+  org: string;
+  feature: string;
+  subfeature: string;
+  provider: string;
+  time_limit_ms: number;
 }
 
 export type Launcher = ReturnType<typeof createLauncher>;
@@ -55,7 +66,7 @@ export function createLauncher(client: Client) {
       // A new run over an ended delivery finds nothing to do; over one that was put back, it is just what is needed.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
       taskQueue: 'deliveries',
-      args: [{ delivery: delivery._id, org: delivery.org }] as [DeliveryRef],
+      args: [deliveryRef(delivery)] as [DeliveryRef],
       staticSummary: `${delivery.event_type} of ${delivery.doc_id}`,
       typedSearchAttributes: attributes({ org: delivery.org, source: delivery.doc_id }),
     };
@@ -104,6 +115,26 @@ export function createLauncher(client: Client) {
       });
     },
 
+    async startJob(job: LaunchableJob): Promise<void> {
+      await start('runAiJob', {
+        workflowId: workflowIds.job(job._id),
+        taskQueue: 'ai',
+        args: [{ job: job._id, org: job.org, time_limit_ms: job.time_limit_ms } satisfies JobRef],
+        staticSummary: `${job.feature}/${job.subfeature}/${job.provider}`,
+        typedSearchAttributes: attributes({ org: job.org, source: job._id }),
+      });
+    },
+
+    /** Asks a job's workflow to end; one that has ended, or never started, is left alone. */
+    async cancelJob(jobId: string): Promise<void> {
+      await client.workflow
+        .getHandle(workflowIds.job(jobId))
+        .cancel()
+        .catch((error) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+        });
+    },
+
     /** The schedule that finds work whose workflow is missing. @param everySeconds how often */
     async ensureSweepSchedule(everySeconds: number): Promise<void> {
       const spec = { intervals: [{ every: everySeconds * 1000 }] };
@@ -133,6 +164,10 @@ export function createLauncher(client: Client) {
       }
     },
   };
+}
+
+function deliveryRef({ _id, org, receiver }: LaunchableDelivery): DeliveryRef {
+  return { delivery: _id, org, ...(receiver ? { receiver } : {}) };
 }
 
 function attributes(values: { org: string; database?: string; source?: string }): SearchAttributePair[] {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
+import { createAiJobCallback } from '../activities/callbacks/ai-job.js';
 import { createIndexingCallback } from '../activities/callbacks/indexing.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
@@ -11,9 +12,11 @@ import { newDeliveryId } from '../domain/ids.js';
 import { createSealer } from '../domain/sealing.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
+import { type AiJobs, createAiJobs } from '../storage/ai-jobs.js';
 import { createDeliveries, type Deliveries } from '../storage/deliveries.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { createRegistrations, type Registrations } from '../storage/registrations.js';
+import { createSigningKeys } from '../storage/signing-keys.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { sharedProduct } from './support/product.js';
@@ -31,6 +34,8 @@ describe('the delivery schedule', () => {
   let deliveries: Deliveries;
   let receiver: Receiver;
   let registrations: Registrations;
+  let aiJobs: AiJobs;
+  const sealer = createSealer(randomBytes(32).toString('base64'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const log = pino({ level: 'silent' });
   const org = `schedule-${randomBytes(4).toString('hex')}`;
@@ -46,7 +51,8 @@ describe('the delivery schedule', () => {
     mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
     deliveries = createDeliveries(mongo);
     receiver = await startReceiver();
-    registrations = createRegistrations(mongo, createSealer(randomBytes(32).toString('base64')));
+    registrations = createRegistrations(mongo, sealer);
+    aiJobs = createAiJobs(mongo, 30 * 24 * HOUR_MS);
     await registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     worker = await startWorker('deliveries', null);
     running = worker.run();
@@ -69,6 +75,7 @@ describe('the delivery schedule', () => {
       activities: createDeliveryActivities({
         deliveries,
         callbacks: {
+          async_job_completed: createAiJobCallback({ aiJobs, signingKeys: createSigningKeys(mongo, sealer) }),
           'indexing.status_changed': createIndexingCallback({
             registrations,
             policy: INDEXING_DELIVERY_POLICY,

@@ -20,11 +20,20 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
   },
+  // Local providers queue for their threads, remote ones wait for other people's servers.
+  ai: {
+    maxConcurrentActivityTaskExecutions: 20,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+    // A cancellation is heard of with a heartbeat.
+    maxHeartbeatThrottleInterval: '2 seconds',
+  },
   deliveries: DELIVERY_TUNING,
 };
 
 export interface QueueActivities {
   content: object;
+  ai: object;
   deliveries: object;
 }
 

@@ -1,5 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { SweepActivities } from '../activities/sweep.js';
+import type { SweepFindings } from '../domain/work.js';
 
 const { restartLostWork, dropAbandonedFiles, compactSearchIndex } = proxyActivities<SweepActivities>({
   startToCloseTimeout: '10 minutes',
@@ -9,7 +10,7 @@ const { restartLostWork, dropAbandonedFiles, compactSearchIndex } = proxyActivit
 });
 
 /** Runs on a schedule: what a crash between a database write and a workflow start has left behind is started. */
-export async function sweep(): Promise<{ items: number; deliveries: number; databases: number }> {
+export async function sweep(): Promise<SweepFindings> {
   const restarted = await restartLostWork();
   await dropAbandonedFiles();
   await compactSearchIndex();

@@ -10,8 +10,8 @@ import {
 } from '../../domain/ingest.js';
 import type { ItemRecord } from '../../storage/records.js';
 import type { UploadedFile } from '../multipart.js';
+import type { FileReceipt } from '../receive-file.js';
 import { read } from '../validation.js';
-import type { FileReceipt } from './receive-file.js';
 
 /** An item of the request: queued, or refused before anything is queued. */
 export interface Draft {

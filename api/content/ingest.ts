@@ -10,17 +10,17 @@ import type { ItemRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
+import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
 import { read } from '../validation.js';
 import { answer } from './envelope.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
-import { type FileReceipt, receiveFile } from './receive-file.js';
 
 export interface IngestDependencies {
   databases: Databases;
   files: Files;
   items: Items;
   launcher: Launcher;
-  detectKind: Parameters<typeof receiveFile>[0]['detectKind'];
+  detectKind: DetectKind;
   limits: UploadLimits & { maxItems: number };
   log: Logger;
 }

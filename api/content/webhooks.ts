@@ -1,11 +1,12 @@
 import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret } from '../../domain/ids.js';
-import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
+import type { OutboundClient } from '../../domain/outbound.js';
 import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks.js';
 import type { RegistrationRecord } from '../../storage/records.js';
 import type { Registrations } from '../../storage/registrations.js';
 import type { RequestState } from '../context.js';
+import { refuseBlocked } from '../refuse-blocked.js';
 import { read } from '../validation.js';
 import { answer } from './envelope.js';
 import { sendTestDelivery } from './test-delivery.js';
@@ -23,7 +24,7 @@ export function webhookRoutes({ registrations, outbound, timeoutMs }: WebhookDep
 
   router.post('/', async (ctx) => {
     const request = read(registrationRequestSchema, ctx.request.body ?? {});
-    await refuseBlocked(outbound, request.url);
+    await refuseBlocked(outbound, 'url', request.url);
     const generated = request.generate_signing_secret ? newSigningSecret() : undefined;
     const { org } = ctx.state.principal;
     const record = await registrations.replace(
@@ -96,15 +97,6 @@ function described(record: RegistrationRecord | null) {
     disabled_at: record?.disabled_at?.toISOString() ?? null,
     disabled_reason: record?.disabled_reason ?? null,
   };
-}
-
-async function refuseBlocked(outbound: OutboundClient, url: string): Promise<void> {
-  try {
-    await outbound.check(url);
-  } catch (error) {
-    if (error instanceof BlockedAddressError) throw new ServiceError('VALIDATION_ERROR', `url: ${error.message}`);
-    throw error;
-  }
 }
 
 function noWebhook(): ServiceError {

@@ -1,15 +1,15 @@
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ExtractionError, type FileKind } from '../../domain/extraction.js';
-import { newFileId } from '../../domain/ids.js';
-import type { Files } from '../../storage/files.js';
+import { ExtractionError, type FileKind } from '../domain/extraction.js';
+import { newFileId } from '../domain/ids.js';
+import type { Files } from '../storage/files.js';
 
 /** What has come of one uploaded file. */
-export interface FileReceipt {
+export interface FileReceipt<Kind = FileKind> {
   file_id: string;
   /** Bytes. */
   size: number;
-  detected: { kind: FileKind; mime_type: string } | null;
+  detected: { kind: Kind; mime_type: string } | null;
   /** Set when the file cannot be taken; nothing is queued for it. */
   refusal?: ExtractionError;
 }
@@ -17,22 +17,19 @@ export interface FileReceipt {
 /** Detection by content looks at this much of a file's beginning first. */
 const HEAD_BYTES = 64 * 1024;
 
-/** Streams an upload into the file store, then tells what it is by its content. */
-export async function receiveFile(
-  {
-    files,
-    detectKind,
-  }: {
-    files: Files;
-    detectKind: (
-      head: Buffer,
-      options: { filename?: string; openStream?: () => Readable },
-    ) => Promise<{ kind: FileKind; mime_type: string }>;
-  },
+/** Tells what a file is by its content. @throws ExtractionError for one that cannot be taken */
+export type DetectKind<Kind = FileKind> = (
+  head: Buffer,
+  options: { filename?: string; openStream?: () => Readable },
+) => Promise<{ kind: Kind; mime_type: string }>;
+
+/** Streams an upload into the file store, then tells what it is. */
+export async function receiveFile<Kind>(
+  { files, detectKind }: { files: Files; detectKind: DetectKind<Kind> },
   stream: Readable,
   filename: string,
   owner: { org: string; batch: string },
-): Promise<FileReceipt> {
+): Promise<FileReceipt<Kind>> {
   const file_id = newFileId();
   const head: Buffer[] = [];
   let size = 0;

@@ -1,0 +1,22 @@
+import { CALLBACK_DELIVERY_POLICY } from '../../domain/delivery-policy.js';
+import { jobCallbackBody, jobCallbackHeaders, jobCallbackSignature } from '../../domain/job-callback.js';
+import { describeJob } from '../../storage/ai-job-payload.js';
+import type { AiJobs } from '../../storage/ai-jobs.js';
+import type { SigningKeys } from '../../storage/signing-keys.js';
+import type { Callback } from './callback.js';
+
+/** Callbacks of AI jobs: they go to the address the job named, signed with the key that was current when it was made. */
+export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; signingKeys: SigningKeys }): Callback {
+  return {
+    policy: CALLBACK_DELIVERY_POLICY,
+    async prepare(delivery) {
+      const job = await aiJobs.get(delivery.doc_id);
+      if (!job?.webhook_receiver || !job.signing_key) {
+        return { error_code: 'JOB_NOT_FOUND', error_message: 'The job is not stored any more.' };
+      }
+      const body = jobCallbackBody(describeJob(job, await aiJobs.result(job._id)));
+      const signature = jobCallbackSignature(body, await signingKeys.privateKey(job.signing_key));
+      return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
+    },
+  };
+}

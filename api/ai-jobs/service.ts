@@ -1,0 +1,27 @@
+import type { ApiKeys } from '../../storage/api-keys.js';
+import { authenticate } from '../authenticate.js';
+import { jsonBody } from '../json-body.js';
+import { routesOf, type Service } from '../service.js';
+import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
+import { answerError } from './envelope.js';
+import { type JobDependencies, jobRoutes } from './jobs.js';
+import { type UploadDependencies, uploadRoutes } from './uploads.js';
+
+export interface AiJobServiceDependencies extends JobDependencies, UploadDependencies, CatalogueDependencies {
+  keys: ApiKeys;
+}
+
+/** AI jobs: OCR, text extraction, language tasks by pluggable providers. */
+export function aiJobService(deps: AiJobServiceDependencies): Service {
+  return {
+    paths: ['/v3'],
+    answerError,
+    middleware: [
+      authenticate(deps.keys, ['api']),
+      routesOf(uploadRoutes(deps)),
+      jsonBody(),
+      routesOf(catalogueRoutes(deps)),
+      routesOf(jobRoutes(deps)),
+    ],
+  };
+}

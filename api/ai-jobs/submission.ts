@@ -1,0 +1,110 @@
+import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-features.js';
+import { jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
+import { canonicalJson, JsonError, parseExact } from '../../domain/canonical-json.js';
+import { ServiceError } from '../../domain/errors.js';
+import { newJobId } from '../../domain/ids.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import type { AiJobRecord } from '../../storage/records.js';
+import type { SigningKeys } from '../../storage/signing-keys.js';
+import type { Uploads } from '../../storage/uploads.js';
+import { refuseBlocked } from '../refuse-blocked.js';
+import { read } from '../validation.js';
+import type { AiCatalogue } from './catalogue.js';
+
+export interface SubmissionDependencies {
+  uploads: Uploads;
+  signingKeys: SigningKeys;
+  catalogue: AiCatalogue;
+  outbound: OutboundClient;
+  /** Milliseconds until a job is given up. */
+  jobTimeLimitMs: number;
+}
+
+/**
+ * Reads a submission into the record of a job.
+ * @param body parsed, and as the text it came as
+ * @throws ServiceError that names what is wrong
+ */
+export async function readSubmission(
+  deps: SubmissionDependencies,
+  org: string,
+  body: { parsed: unknown; text: string },
+): Promise<AiJobRecord> {
+  const request = read(jobRequestSchema, body.parsed ?? {});
+  const { feature, subfeature, provider, model } = request.model;
+  const name = findOffer(deps.catalogue, request.model);
+  const input = readInput(name, request.input);
+  const { webhook_receiver } = request;
+  if (webhook_receiver !== undefined) await refuseBlocked(deps.outbound, 'webhook_receiver', webhook_receiver);
+  if (input.file !== undefined) await checkFile(deps, org, input.file);
+  const now = new Date();
+  return {
+    _id: newJobId(),
+    org,
+    feature,
+    subfeature,
+    provider,
+    model,
+    status: 'queued',
+    input: JSON.stringify(request.input),
+    webhook_receiver: webhook_receiver ?? null,
+    user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(body.text),
+    show_original_response: request.show_original_response,
+    time_limit_ms: deps.jobTimeLimitMs,
+    signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),
+    error_message: null,
+    cancel_requested: false,
+    check_at: now,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+    expires_at: null,
+  };
+}
+
+function findOffer(
+  catalogue: AiCatalogue,
+  wanted: { feature: string; subfeature: string; provider: string; model: string | null },
+): SubfeatureName {
+  const { feature, subfeature, provider, model } = wanted;
+  const offer = catalogue.find(`${feature}/${subfeature}`, provider);
+  if (!offer) {
+    throw invalid(`model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists what there is`);
+  }
+  if (model !== null && !offer.models?.any && !offer.models?.known.includes(model)) {
+    throw invalid(`model: ${feature}/${subfeature}/${provider} has no model "${model}"`);
+  }
+  return offer.subfeature;
+}
+
+function readInput(name: SubfeatureName, input: unknown): { file?: string } {
+  try {
+    return read(AI_FEATURES[name].input, input) as { file?: string };
+  } catch (error) {
+    if (error instanceof ServiceError) throw new ServiceError(error.code, `input.${error.message}`);
+    throw error;
+  }
+}
+
+/** A file by id must be there, and stays until the job has ended; one by address must be allowed. */
+async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<void> {
+  const named = readFileReference(file);
+  if ('url' in named) return refuseBlocked(deps.outbound, 'input.file', named.url);
+  const until = new Date(Date.now() + 2 * deps.jobTimeLimitMs);
+  if (!(await deps.uploads.keepUntil(org, named.file_id, until))) {
+    throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${named.file_id}", or it has expired`);
+  }
+}
+
+/** The client's parameters in the form that is signed, with its own numbers. */
+function exactParameters(body: string): string {
+  try {
+    const { user_webhook_parameters } = parseExact(body) as { user_webhook_parameters: never };
+    return canonicalJson(user_webhook_parameters);
+  } catch (error) {
+    if (error instanceof JsonError) throw invalid(`user_webhook_parameters: ${error.message}`);
+    throw error;
+  }
+}
+
+const invalid = (message: string) => new ServiceError('VALIDATION_ERROR', message);

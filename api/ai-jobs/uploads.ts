@@ -1,0 +1,65 @@
+import Router from '@koa/router';
+import { ServiceError } from '../../domain/errors.js';
+import { newFileId } from '../../domain/ids.js';
+import type { Files } from '../../storage/files.js';
+import type { UploadRecord } from '../../storage/records.js';
+import type { Uploads } from '../../storage/uploads.js';
+import type { RequestState } from '../context.js';
+import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
+import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
+
+export interface UploadDependencies {
+  files: Files;
+  uploads: Uploads;
+  describeFile: DetectKind<string>;
+  limits: UploadLimits;
+  /** Milliseconds for which jobs may name an upload. */
+  uploadRetentionMs: number;
+}
+
+/** `POST /v3/upload`: a file for jobs to name by its id, for a day or so. */
+export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
+  const router = new Router<RequestState>();
+  router.post('/v3/upload', async (ctx) => {
+    const { org } = ctx.state.principal;
+    const batch = newFileId();
+    const receipts: FileReceipt<string>[] = [];
+    let kept: string | undefined;
+    try {
+      const { files } = await readMultipart(ctx.req, { ...deps.limits, maxFiles: 1 }, async (stream, filename) => {
+        const store = { files: deps.files, detectKind: deps.describeFile };
+        const receipt = await receiveFile(store, stream, filename, { org, batch });
+        receipts.push(receipt);
+        return receipt;
+      });
+      const upload = asRecord(org, files, deps.uploadRetentionMs);
+      await deps.uploads.add(upload);
+      kept = upload._id;
+      await deps.files.claim(batch);
+      const { filename, size, mime_type, expires_at } = upload;
+      ctx.status = 201;
+      ctx.body = { file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() };
+    } finally {
+      const left = receipts.filter(({ file_id }) => file_id !== kept);
+      await Promise.all(left.map(({ file_id }) => deps.files.remove(file_id)));
+    }
+  });
+  return router;
+}
+
+function asRecord(org: string, files: UploadedFile<FileReceipt<string>>[], retentionMs: number): UploadRecord {
+  const file = files.find(({ field }) => field === 'file');
+  if (!file) throw new ServiceError('INVALID_PARAMETERS', 'file: is required');
+  const { file_id, size, detected, refusal } = file.stored;
+  if (!detected) throw new ServiceError('VALIDATION_ERROR', `file: ${refusal!.message}`);
+  const created_at = new Date();
+  return {
+    _id: file_id,
+    org,
+    filename: file.filename,
+    size,
+    mime_type: detected.mime_type,
+    created_at,
+    expires_at: new Date(created_at.getTime() + retentionMs),
+  };
+}

@@ -1,0 +1,46 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+} from '@temporalio/workflow';
+import type { AiJobActivities } from '../activities/run-ai-job.js';
+import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../domain/work.js';
+
+const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
+
+const { finishJob } = proxyActivities<AiJobActivities>({ startToCloseTimeout: '1 minute', retry });
+
+/** One AI job: queued -> processing -> success | fail. Its callback is a delivery, whose workflow lives on its own. */
+export async function runAiJob(job: JobRef): Promise<JobOutcome> {
+  const outcome = await run(job);
+  // A cancelled job has ended too, and whoever waits for its callback is told.
+  await CancellationScope.nonCancellable(() => finishJob(job, outcome));
+  return outcome;
+}
+
+async function run(job: JobRef): Promise<JobOutcome> {
+  // The activity keeps the time limit itself and decides which errors are worth a retry. What is bounded here is what
+  // it cannot see: a job that takes its worker down each time.
+  const { runProvider } = proxyActivities<AiJobActivities>({
+    startToCloseTimeout: job.time_limit_ms + 60_000,
+    heartbeatTimeout: '15 seconds',
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    retry: { ...retry, maximumAttempts: 20 },
+  });
+  try {
+    await runProvider(job);
+    return { status: 'success' };
+  } catch (error) {
+    return { status: 'fail', error_message: reason(error) };
+  }
+}
+
+/** What the client is told. */
+function reason(error: unknown): string {
+  if (isCancellation(error)) return JOB_CANCELLED;
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (cause instanceof ApplicationFailure && cause.type === JOB_FAILED) return cause.message;
+  return 'The job failed for an internal reason.';
+}
