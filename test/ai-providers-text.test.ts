@@ -153,6 +153,23 @@ describe('named entity recognition', () => {
     for (const [index, span] of spans.slice(1).entries()) expect(span.start).toBeGreaterThanOrEqual(spans[index]!.end);
   });
 
+  test('names of several parts are whole, and titles are no part of them', async () => {
+    const text =
+      'In London, the High Court ruled against Siemens. Lionel Messi left Paris Saint-Germain. President William Ruto ' +
+      'welcomed Amina Mohamed of the World Bank.';
+    const { entities } = await run('text/named_entity_recognition', { text });
+    expect(entities.map((entity) => entity.text)).toEqual([
+      'London',
+      'High Court',
+      'Siemens',
+      'Lionel Messi',
+      'Paris Saint-Germain',
+      'William Ruto',
+      'Amina Mohamed',
+      'World Bank',
+    ]);
+  });
+
   test('a name broken over two lines is one name', async () => {
     const text = 'The operation is led by Ingrid\nHalvorsen of the Norwegian Coastal\nAdministration.';
     const { entities } = await run('text/named_entity_recognition', { text });

@@ -80,11 +80,11 @@ function named(text: string): Entity[] {
   return [...result.values()];
 }
 
-/** "Tim" is "Tim Cook" when it never stands without it: the tagger takes some surnames for verbs. */
+/** "Tim" is "Tim Cook" when it never stands without it: the tagger takes some surnames for verbs, and cuts "Saint-Germain". */
 function withSurname(text: string, name: string): string {
   const followers = occurrences(text, name).map(
-    ({ end }) => /^ (\p{Lu}\p{Ll}+)\b/u.exec(text.slice(end, end + 40))?.[1],
+    ({ end }) => /^[ -]\p{Lu}\p{Ll}+\b/u.exec(text.slice(end, end + 40))?.[0],
   );
   const [first] = followers;
-  return first && followers.every((follower) => follower === first) ? `${name} ${first}` : name;
+  return first && followers.every((follower) => follower === first) ? `${name}${first}` : name;
 }
