@@ -44,19 +44,8 @@ export const ocrPage = z.object({
 });
 export type OcrPage = z.output<typeof ocrPage>;
 
-export const SENTIMENTS = ['positive', 'negative', 'neutral'] as const;
-export const NAMED_ENTITY_TYPES = [
-  'person',
-  'organization',
-  'place',
-  'name',
-  'date',
-  'time',
-  'money',
-  'percent',
-  'email',
-  'url',
-] as const;
+const sentiment = z.enum(['positive', 'negative', 'neutral']);
+const kind = z.enum(['person', 'organization', 'place', 'name', 'date', 'time', 'money', 'percent', 'email', 'url']);
 const score = z.number().min(-1).max(1);
 const span = z
   .object({ start: z.int().nonnegative(), end: z.int().positive() })
@@ -109,10 +98,10 @@ export const AI_FEATURES = {
     input: textInput({}),
     output: z.object({
       sentiment: z
-        .enum([...SENTIMENTS, 'mixed'])
+        .enum([...sentiment.options, 'mixed'])
         .meta({ description: 'Mixed: a third or more speaks against the rest.' }),
       score: score.meta({ description: 'From -1 to 1: the mean of the sentences that take a side.' }),
-      sentences: z.array(z.object({ text: z.string(), sentiment: z.enum(SENTIMENTS), score })),
+      sentences: z.array(z.object({ text: z.string(), sentiment, score })),
     }),
   },
   'text/named_entity_recognition': {
@@ -121,7 +110,7 @@ export const AI_FEATURES = {
     input: textInput({}),
     output: z.object({
       entities: z
-        .array(z.object({ text: z.string(), type: z.enum(NAMED_ENTITY_TYPES), mentions: z.array(span) }))
+        .array(z.object({ text: z.string(), type: kind, mentions: z.array(span) }))
         .meta({ description: 'By first mention. `name` is a proper name whose kind the text does not show.' }),
     }),
   },

@@ -206,6 +206,7 @@ describe('files that cannot be read', () => {
     const whole = scannedPdf(scans);
     await refused(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
     await refused(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
+    await refused(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
     await refused(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
   });
 

@@ -31,8 +31,9 @@ export async function openPdfPages(path: string, limits: ExtractionLimits): Prom
     throw new ExtractionError(/password|security/i.test(error.message) ? 'E2002' : 'E2001');
   });
   const count = document.getPageCount();
-  if (count > limits.maxPages) {
+  if (count === 0 || count > limits.maxPages) {
     document.destroy();
+    if (count === 0) throw new ExtractionError('E2001', 'It has no pages.');
     throw new ExtractionError('E2003', `It has ${count} pages, ${limits.maxPages} are allowed.`);
   }
   return {
