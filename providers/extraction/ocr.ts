@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createWorker, type Line, OEM } from 'tesseract.js';
+import { isBlank } from './picture.js';
 import { cleanText } from './text-encoding.js';
 
 /** Trained data that come with the package; nothing is fetched and no cache is written. */
@@ -41,6 +42,8 @@ export async function startOcrEngine(): Promise<OcrEngine> {
   });
   return {
     async recognize(image) {
+      // The engine finds letters in the grain of an empty page, and takes its time.
+      if (await isBlank(image)) return { text: '', confidence: 0, lines: [] };
       const { data } = await engine.recognize(image, {}, { blocks: true, text: false });
       const paragraphs = (data.blocks ?? [])
         .flatMap((block) => block.paragraphs)
