@@ -1,7 +1,7 @@
-import type { AiProvider } from '../../domain/ai-provider.js';
-import { ProviderError } from '../../domain/ai-provider.js';
+import { type AiProvider, ProviderError } from '../../domain/ai-provider.js';
+import { ExtractionError } from '../../domain/extraction.js';
 import type { Extractor } from '../extraction/index.js';
-import { asProviderError } from './file-failure.js';
+import { asProviderError, fileFailure } from './file-failure.js';
 
 const HEARTBEAT_MS = 3_000;
 
@@ -30,7 +30,8 @@ export function createLocalTextExtraction(extractor: Extractor): AiProvider<'doc
         const text = sections.map((section) => section.text).join('\n\n');
         return { output: { title: extraction.title, text, sections }, original: extraction };
       } catch (error) {
-        throw asProviderError(error);
+        const scan = kind === 'pdf' && error instanceof ExtractionError && error.code === 'E2004';
+        throw scan ? fileFailure('E2004', 'If it is a scan, ask for ocr/ocr_async.') : asProviderError(error);
       } finally {
         clearInterval(beating);
       }
