@@ -53,6 +53,16 @@ keys
   .argument('<id>')
   .action(async (id) => (await import('./keys.js')).revokeKey(id));
 
+const signingKeys = program.command('signing-key').description('the key that signs callbacks of AI jobs');
+signingKeys
+  .command('show')
+  .description('print the public keys that receivers may need, the current one first')
+  .action(async () => (await import('./signing-key.js')).showSigningKeys());
+signingKeys
+  .command('rotate')
+  .description('sign new jobs with a new key; jobs under way keep theirs')
+  .action(async () => (await import('./signing-key.js')).rotateSigningKey());
+
 program
   .command('index')
   .description('the search index')

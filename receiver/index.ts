@@ -68,7 +68,8 @@ export function verifyIndexingWebhook(
 /**
  * Verifies the callback of an AI job and returns it. The body is sent as the canonical JSON that was signed, so it is
  * verified as received, without building it again.
- * @param publicKeyPem the service's webhook public key (RSA, PEM), or the old and the new one while they change
+ * @param publicKeyPem the service's webhook public key (RSA, PEM): the answer of `GET /v3/ai/webhook-public-key`, which may
+ * hold several keys while they change, or a list of such texts
  * @throws WebhookVerificationError
  */
 export function verifyJobCallback(
@@ -76,7 +77,7 @@ export function verifyJobCallback(
   headers: WebhookHeaders,
   publicKeyPem: string | readonly (string | undefined)[] | undefined,
 ): JobCallback {
-  const keys = given(publicKeyPem).map(rsaPublicKey);
+  const keys = given(publicKeyPem).flatMap(pemBlocks).map(rsaPublicKey);
   if (keys.length === 0) throw new WebhookVerificationError('missing_secret', 'no public key is configured');
   const signature = signatureIn(headers);
   const body = bytesOf(rawBody);
@@ -127,6 +128,11 @@ function bytesOf(rawBody: RawBody): Buffer {
   if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
   if (ArrayBuffer.isView(rawBody)) return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   throw new WebhookVerificationError('malformed_body', 'pass the raw body as received, not the parsed one');
+}
+
+/** Each key of a PEM text; a text without any is left to be refused. */
+function pemBlocks(pem: string): string[] {
+  return pem.match(/-----BEGIN [^-]+-----[\s\S]*?-----END [^-]+-----/g) ?? [pem];
 }
 
 function rsaPublicKey(pem: string): KeyObject {
