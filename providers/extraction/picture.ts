@@ -9,9 +9,9 @@ export const OCR_PIXELS = 4_300_000;
 /** Small pictures (screenshots, labels) are enlarged to this width: letters under 20 pixels are misread. */
 const OCR_MIN_WIDTH = 1_200;
 
-/** Pixels over which a page is smoothed, and grey levels (of 255) that must be left for it to have something on it. */
-const GRAIN = 1.5;
-const BLANK_CONTRAST = 24;
+/** Pixels to which the width of a page is shrunk, and grey levels (of 255) that must be left for it to have something on it. */
+const GLANCE_WIDTH = 450;
+const BLANK_CONTRAST = 22;
 
 /** A picture that is ready to be recognised. */
 export interface PageImage {
@@ -96,8 +96,16 @@ export async function forOcr(frame: Sharp): Promise<PageImage> {
 
 /** Whether nothing stands out from the paper. Its grain is averaged away; strokes of letters are not. */
 export async function isBlank(png: Buffer): Promise<boolean> {
-  const { channels } = await sharp(png).blur(GRAIN).stats();
-  return channels.every(({ min, max }) => max - min < BLANK_CONTRAST);
+  const smooth = await sharp(png)
+    .resize({ width: GLANCE_WIDTH, withoutEnlargement: true, kernel: 'linear' })
+    .raw()
+    .toBuffer();
+  let [darkest, lightest] = [255, 0];
+  for (const level of smooth) {
+    if (level < darkest) darkest = level;
+    if (level > lightest) lightest = level;
+  }
+  return lightest - darkest < BLANK_CONTRAST;
 }
 
 function tooLarge(width: number, height: number): never {
