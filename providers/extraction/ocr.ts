@@ -7,7 +7,7 @@ import { cleanText } from './text-encoding.js';
 /** Trained data that come with the package; nothing is fetched and no cache is written. */
 const LANGUAGE_DATA = join(dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng')), '4.0.0_best_int');
 
-/** Of 100. Even of the worst scans hardly a word is right below it, and dust on an empty page is read with 5 to 20. */
+/** Of 100. Of the worst scans that were tried, one word in twenty was right near it; what lies below is dust and stains. */
 const MIN_CONFIDENCE = 25;
 
 /** A line of a picture; the box in pixels. */
