@@ -12,7 +12,9 @@ export async function showSigningKeys(): Promise<void> {
 export async function rotateSigningKey(): Promise<void> {
   await withSigningKeys(async (keys) => {
     console.log(`${await keys.rotate()} signs new jobs from now on.`);
-    console.error('Receivers should read GET /v3/ai/webhook-public-key again; it lists the old key while it is needed.');
+    console.error(
+      'Receivers should read GET /v3/ai/webhook-public-key again; it lists the old key while it is needed.',
+    );
   });
 }
 

@@ -30,6 +30,13 @@ describe('the postback command', () => {
     return { code: code as number, ...said };
   }
 
+  /** A database of its own beside the product's. */
+  function uriOf(name: string): string {
+    const uri = new URL(mongodbUri);
+    uri.pathname = `/${name}`;
+    return uri.toString();
+  }
+
   test('makes a key that opens the API, lists it without showing it, and revokes it', async () => {
     const made = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
     expect(made.code).toBe(0);
@@ -73,6 +80,25 @@ describe('the postback command', () => {
       err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),
     });
     lock.release();
+  });
+
+  test('a new signing key signs new jobs; the old one stays listed', async () => {
+    const env = { POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64'), MONGODB_URI: uriOf('signing-keys') };
+    const before = (await postback(['signing-key', 'show'], env)).out;
+    expect(before).toMatch(/^-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----\n$/);
+    expect((await postback(['signing-key', 'show'], env)).out).toBe(before);
+    expect(await postback(['signing-key', 'rotate'], env)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^sig_\w+ signs new jobs/),
+    });
+    const after = (await postback(['signing-key', 'show'], env)).out;
+    expect(after.endsWith(before)).toBe(true);
+    expect(after.length).toBe(2 * before.length);
+    const later = new Date(Date.now() - 25 * 60 * 60 * 1000);
+    await withDb(env.MONGODB_URI, (db) =>
+      db.collection('signing_keys').updateOne({ current: false }, { $set: { retired_at: later } }),
+    );
+    expect((await postback(['signing-key', 'show'], env)).out).toBe(after.slice(0, before.length));
   });
 
   test('writes the search index again from MongoDB', async () => {

@@ -13,15 +13,16 @@ import { createSealer } from '../domain/sealing.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
 import { type AiJobs, createAiJobs } from '../storage/ai-jobs.js';
-import { createDeliveries, type Deliveries } from '../storage/deliveries.js';
+import { createDeliveries, type Deliveries, pendingDelivery } from '../storage/deliveries.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { createRegistrations, type Registrations } from '../storage/registrations.js';
-import { createSigningKeys } from '../storage/signing-keys.js';
+import { createSigningKeys, type SigningKeys } from '../storage/signing-keys.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
+import { eventually } from './support/eventually.js';
 import { sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
-import { deliveryRecord } from './support/records.js';
+import { aiJobRecord, deliveryRecord } from './support/records.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -35,6 +36,7 @@ describe('the delivery schedule', () => {
   let receiver: Receiver;
   let registrations: Registrations;
   let aiJobs: AiJobs;
+  let signingKeys: SigningKeys;
   const sealer = createSealer(randomBytes(32).toString('base64'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const log = pino({ level: 'silent' });
@@ -52,6 +54,11 @@ describe('the delivery schedule', () => {
     deliveries = createDeliveries(mongo);
     receiver = await startReceiver();
     registrations = createRegistrations(mongo, sealer);
+    // The keys in the product's own database are sealed with another key.
+    signingKeys = createSigningKeys(
+      { ...mongo, signingKeys: mongo.db.collection('signing_keys_of_the_schedule') },
+      sealer,
+    );
     aiJobs = createAiJobs(mongo, 30 * 24 * HOUR_MS);
     await registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     worker = await startWorker('deliveries', null);
@@ -75,7 +82,7 @@ describe('the delivery schedule', () => {
       activities: createDeliveryActivities({
         deliveries,
         callbacks: {
-          async_job_completed: createAiJobCallback({ aiJobs, signingKeys: createSigningKeys(mongo, sealer) }),
+          async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
           'indexing.status_changed': createIndexingCallback({
             registrations,
             policy: INDEXING_DELIVERY_POLICY,
@@ -207,6 +214,63 @@ describe('the delivery schedule', () => {
       receiver.answer = () => ({ status: 204 });
       const again = await pending(failing);
       expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
+    });
+  });
+
+  describe('the callback of an AI job', () => {
+    /** A job that has ended, with its delivery. */
+    async function endedJob(): Promise<string> {
+      const now = new Date(await env.currentTimeMs());
+      const job = aiJobRecord({ org, webhook_receiver: receiver.url, signing_key: await signingKeys.current(), now });
+      await aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
+      const announcement = {
+        _id: newDeliveryId(),
+        org,
+        subject: `ai-job/${job._id}`,
+        doc_id: job._id,
+        url: receiver.url,
+      };
+      await mongo.deliveries.insertOne(pendingDelivery({ ...announcement, event_type: 'async_job_completed', now }));
+      return announcement._id;
+    }
+
+    test('is tried again three times after 5xx, at most 30 s apart, always with the same bytes', async () => {
+      receiver.answer = () => ({ status: 503, headers: { 'Retry-After': '3600' } });
+      const flooded = await endedJob();
+      expect(await deliver(flooded)).toBe('permanently_failed');
+      expect(await waits(flooded)).toEqual([expect.closeTo(30, -1), expect.closeTo(30, -1), expect.closeTo(30, -1)]);
+      receiver.answer = () => ({ status: 500 });
+      receiver.received.length = 0;
+      const id = await endedJob();
+      expect(await deliver(id)).toBe('permanently_failed');
+      const [first, second, third] = await waits(id);
+      expect(first).toBeGreaterThanOrEqual(2);
+      expect(second).toBeGreaterThanOrEqual(8);
+      expect(third).toBeGreaterThanOrEqual(30);
+      expect(receiver.received).toHaveLength(4);
+      const [request, ...others] = receiver.received.map(({ body, headers }) => [
+        body.toString(),
+        headers['x-service-signature'],
+      ]);
+      for (const other of others) expect(other).toEqual(request);
+    });
+
+    test.each([302, 400, 401, 404, 410, 429])('is given up at once after %i', async (status) => {
+      receiver.answer = () => ({ status });
+      expect(await deliver(await endedJob())).toBe('permanently_failed');
+      expect(receiver.received).toHaveLength(1);
+    });
+
+    test('is tried again after a connection error', async () => {
+      receiver.answer = () => ({ status: 204 });
+      const id = await endedJob();
+      const { port } = new URL(receiver.url);
+      await receiver.close();
+      const delivered = deliver(id);
+      await eventually('a refused attempt', async () => (await deliveries.get(id))!.attempts > 0);
+      receiver = await startReceiver(Number(port));
+      expect(await delivered).toBe('delivered');
+      expect((await deliveries.get(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
     });
   });
 });

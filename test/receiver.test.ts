@@ -127,6 +127,8 @@ describe('an AI job callback', () => {
   test('verifies over the raw body and returns the callback', () => {
     expect(verifyJobCallback(canonical, signed, pem)).toEqual(callback);
     expect(verifyJobCallback(canonical.toString(), new Headers(signed), [otherPem, pem])).toEqual(callback);
+    // As the service lists them while they change.
+    expect(verifyJobCallback(canonical, signed, `${otherPem}\n${pem}`)).toEqual(callback);
     const pkcs1 = publicKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     expect(verifyJobCallback(canonical, { 'x-service-signature': rsa(canonical) }, pkcs1)).toEqual(callback);
   });

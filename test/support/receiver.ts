@@ -20,7 +20,7 @@ export interface Receiver {
 }
 
 /** A real receiver of webhooks, over HTTP on loopback. */
-export async function startReceiver(): Promise<Receiver> {
+export async function startReceiver(port = 0): Promise<Receiver> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
@@ -31,7 +31,7 @@ export async function startReceiver(): Promise<Receiver> {
     const { status, headers, body: text } = receiver.answer(one, received.length);
     response.writeHead(status, headers).end(text);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const receiver: Receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,

@@ -1,5 +1,6 @@
+import { newJobId } from '../../domain/ids.js';
 import { indexingDelivery } from '../../storage/deliveries.js';
-import type { DeliveryRecord } from '../../storage/records.js';
+import type { AiJobRecord, DeliveryRecord } from '../../storage/records.js';
 
 /** A pending delivery as the end of an item writes it. */
 export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
@@ -22,4 +23,30 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
       timestamp: now.toISOString(),
     },
   );
+}
+
+/** A queued job as a submission writes it. */
+export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: string; now: Date }): AiJobRecord {
+  return {
+    _id: newJobId(),
+    feature: 'text',
+    subfeature: 'sentiment_analysis',
+    provider: 'wink',
+    model: null,
+    status: 'queued',
+    input: JSON.stringify({ text: 'What a happy day.' }),
+    webhook_receiver: null,
+    user_parameters: null,
+    show_original_response: false,
+    time_limit_ms: 60_000,
+    signing_key: null,
+    error_message: null,
+    cancel_requested: false,
+    check_at: now,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+    expires_at: null,
+    ...rest,
+  };
 }
