@@ -46,6 +46,9 @@ const settings = z.object({
   POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
   POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
 
+  /** How long the answer to a request with an `Idempotency-Key` is kept for repeats of it. */
+  POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
+
   /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
   POSTBACK_DELIVERY_SCHEDULE_MS: z
     .string()

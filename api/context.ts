@@ -1,4 +1,5 @@
 import type { ParameterizedContext } from 'koa';
+import type { ClientSession } from 'mongodb';
 import type { Principal } from '../domain/api-keys.js';
 
 /** What a request carries along on its way through the middleware. */
@@ -8,6 +9,11 @@ export interface RequestState {
   started: number;
   /** Set by authentication; routes behind it may rely on it. */
   principal: Principal;
+  /**
+   * Keeps the answer as it stands now for repeats of this request, in the transaction that does its work. Set while a
+   * request with an `Idempotency-Key` is carried out.
+   */
+  keepAnswer?: (session?: ClientSession) => Promise<void>;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

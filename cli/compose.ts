@@ -14,6 +14,7 @@ import { createDatabases } from '../storage/databases.js';
 import { createDeliveries } from '../storage/deliveries.js';
 import { createFiles } from '../storage/files.js';
 import { createGraphStore } from '../storage/graph.js';
+import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
 import { createRegistrations } from '../storage/registrations.js';
@@ -53,6 +54,7 @@ export async function compose(config: Config, log: Logger) {
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,
       deviceDataKeptForMs: config.POSTBACK_DEVICE_DATA_KEPT_SECONDS * 1000,
     }),
+    idempotencyKeys: createIdempotencyKeys(mongo, sealer, { ttlMs: config.POSTBACK_IDEMPOTENCY_HOURS * 3_600_000 }),
     async close(): Promise<void> {
       await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
       await mongo.client.close();

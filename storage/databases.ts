@@ -1,15 +1,20 @@
 import { ServiceError } from '../domain/errors.js';
 import { newTenantId } from '../domain/ids.js';
-import { isDuplicateKey, type Mongo } from './mongo.js';
+import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
 import type { DatabaseRecord, MetadataField } from './records.js';
 
 export type Databases = ReturnType<typeof createDatabases>;
 
 /** Databases of an organisation: named by the client, known inside by a fixed internal id. */
-export function createDatabases({ databases }: Mongo) {
+export function createDatabases({ client, databases }: Mongo) {
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
-    async create(org: string, name: string, metadataSchema: MetadataField[]): Promise<DatabaseRecord> {
+    async create(
+      org: string,
+      name: string,
+      metadataSchema: MetadataField[],
+      alongside?: Alongside,
+    ): Promise<DatabaseRecord> {
       const now = new Date();
       const record: DatabaseRecord = {
         _id: newTenantId(),
@@ -22,7 +27,7 @@ export function createDatabases({ databases }: Mongo) {
         updated_at: now,
       };
       try {
-        await databases.insertOne(record);
+        await writeAlongside(client, (session) => databases.insertOne(record, { session }), alongside);
       } catch (error) {
         if (isDuplicateKey(error)) {
           throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" exists already.`);

@@ -3,7 +3,7 @@ import { type CallbackEvent, receiverKey } from '../domain/callbacks.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
-import type { Mongo } from './mongo.js';
+import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
 import type { AttemptEntry, DeliveryRecord } from './records.js';
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
@@ -74,7 +74,7 @@ export function pendingDelivery({ now, url, ...announcement }: Announcement): De
  * Delivery records and the moves between their states. Every move is one conditional update.
  * @param retentionMs how long a record outlives its last attempt
  */
-export function createDeliveries({ deliveries }: Mongo, retentionMs = 30 * DAY_MS) {
+export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30 * DAY_MS) {
   return {
     /** Part of the transaction that ends an item. */
     async add(record: DeliveryRecord, session: ClientSession): Promise<void> {
@@ -133,24 +133,31 @@ export function createDeliveries({ deliveries }: Mongo, retentionMs = 30 * DAY_M
      * failed | permanently_failed -> pending and due at once; a delivery that was given up starts its schedule anew.
      * @returns the state it was in, or null when it is in another state (then nothing has changed)
      */
-    async requeue(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryState | null> {
+    async requeue(
+      org: string,
+      event: CallbackEvent,
+      deliveryId: string,
+      alongside?: Alongside,
+    ): Promise<DeliveryState | null> {
       const now = new Date();
-      const before = await deliveries.findOneAndUpdate(
-        { _id: deliveryId, org, event_type: event, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
-        [
-          {
-            $set: {
-              failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
-              status: 'pending',
-              next_attempt_at: now,
-              check_at: now,
-              expires_at: null,
-              updated_at: now,
+      const requeueOne = (session?: ClientSession) =>
+        deliveries.findOneAndUpdate(
+          { _id: deliveryId, org, event_type: event, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
+          [
+            {
+              $set: {
+                failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
+                status: 'pending',
+                next_attempt_at: now,
+                check_at: now,
+                expires_at: null,
+                updated_at: now,
+              },
             },
-          },
-        ],
-        { projection: { status: 1 } },
-      );
+          ],
+          { projection: { status: 1 }, session },
+        );
+      const before = await writeAlongside(client, requeueOne, alongside);
       return before?.status ?? null;
     },
 

@@ -2,7 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import type { IndexingStatus } from '../domain/states.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import { isDuplicateKey, type Mongo } from './mongo.js';
+import { type Alongside, isDuplicateKey, type Mongo } from './mongo.js';
 import type { ItemRecord } from './records.js';
 
 export type Items = ReturnType<typeof createItems>;
@@ -33,7 +33,7 @@ export function createItems({ client, items }: Mongo) {
      * Writes all items of a request or none. Replacements are told from new ones by their version.
      * @throws ServiceError SOURCE_ALREADY_EXISTS when another request was quicker with an id
      */
-    async queue(records: readonly ItemRecord[]): Promise<void> {
+    async queue(records: readonly ItemRecord[], alongside?: Alongside): Promise<void> {
       const added = records.filter((record) => record.version === 1);
       const replaced = records.filter((record) => record.version > 1);
       try {
@@ -41,6 +41,7 @@ export function createItems({ client, items }: Mongo) {
           session.withTransaction(async () => {
             if (added.length > 0) await items.insertMany(added, { session });
             for (const record of replaced) await replace(record, session);
+            await alongside?.(session);
           }),
         );
       } catch (error) {

@@ -1,4 +1,4 @@
-import { type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
+import { type ClientSession, type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
 import type {
   AiJobPartRecord,
   AiJobRecord,
@@ -10,6 +10,7 @@ import type {
   DeliveryRecord,
   EligibilityDataRecord,
   EntityRecord,
+  IdempotencyRecord,
   ItemRecord,
   RegistrationRecord,
   RelationRecord,
@@ -35,6 +36,7 @@ export interface Mongo {
   aiJobParts: Collection<AiJobPartRecord>;
   uploads: Collection<UploadRecord>;
   signingKeys: Collection<SigningKeyRecord>;
+  idempotencyKeys: Collection<IdempotencyRecord>;
 }
 
 /** Every query the product makes has its index here; the first line of each says which. */
@@ -88,6 +90,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   ai_job_parts: [{ key: { job: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   uploads: [{ key: { expires_at: 1 } }],
   signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
+  idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
@@ -130,6 +133,7 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     aiJobParts: db.collection('ai_job_parts'),
     uploads: db.collection('uploads'),
     signingKeys: db.collection('signing_keys'),
+    idempotencyKeys: db.collection('idempotency_keys'),
   };
 }
 
@@ -148,4 +152,26 @@ async function retireIndexes(db: Db): Promise<void> {
 /** MongoDB's code for a broken unique index. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === 11000;
+}
+
+/** A write that has to happen together with another one, or not at all. */
+export type Alongside = (session: ClientSession) => Promise<void>;
+
+/**
+ * Writes, and what stands alongside with it, in one transaction; alone it needs none.
+ * @param write gives null when it found nothing to do: then nothing is written alongside either
+ */
+export function writeAlongside<T>(
+  client: MongoClient,
+  write: (session?: ClientSession) => Promise<T>,
+  alongside?: Alongside,
+): Promise<T> {
+  if (!alongside) return write();
+  return client.withSession((session) =>
+    session.withTransaction(async () => {
+      const written = await write(session);
+      if (written !== null) await alongside(session);
+      return written;
+    }),
+  );
 }

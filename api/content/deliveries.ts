@@ -3,9 +3,11 @@ import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { DELIVERY_STATES } from '../../domain/states.js';
 import type { Deliveries } from '../../storage/deliveries.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
+import { idempotent } from '../idempotency.js';
 import { read } from '../validation.js';
 import { answer } from './envelope.js';
 
@@ -21,9 +23,11 @@ const EVENT = 'indexing.status_changed';
 /** Delivery records: what was announced to whom, how it went, and the button to try again. */
 export function deliveryRoutes({
   deliveries,
+  idempotencyKeys,
   launcher,
 }: {
   deliveries: Deliveries;
+  idempotencyKeys: IdempotencyKeys;
   launcher: Launcher;
 }): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing/deliveries' });
@@ -51,17 +55,17 @@ export function deliveryRoutes({
     });
   });
 
-  router.post('/:delivery_id/retry', async (ctx) => {
+  router.post('/:delivery_id/retry', idempotent(idempotencyKeys), async (ctx) => {
     const { org } = ctx.state.principal;
     const record = await find(org, ctx.params.delivery_id!);
-    if ((await deliveries.requeue(org, EVENT, record._id)) === null) {
+    answer(ctx, 200, { delivery_id: record._id, queued: true, message: 'Queued for delivery.' });
+    if ((await deliveries.requeue(org, EVENT, record._id, ctx.state.keepAnswer)) === null) {
       throw new ServiceError(
         'DELIVERY_NOT_RETRYABLE',
         `Only failed deliveries can be retried; this one is ${record.status}.`,
       );
     }
     await launcher.retryDelivery(record);
-    answer(ctx, 200, { delivery_id: record._id, queued: true, message: 'Queued for delivery.' });
   });
 
   return router;

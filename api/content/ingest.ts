@@ -5,12 +5,14 @@ import { newBatchId, newItemId } from '../../domain/ids.js';
 import { ingestFieldsSchema } from '../../domain/ingest.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Files } from '../../storage/files.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Items } from '../../storage/items.js';
 import type { ItemRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
+import { answerOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
-import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
+import { contentOf, type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
 import { read } from '../validation.js';
 import { answer } from './envelope.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
@@ -18,6 +20,7 @@ import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
 export interface IngestDependencies {
   databases: Databases;
   files: Files;
+  idempotencyKeys: IdempotencyKeys;
   items: Items;
   launcher: Launcher;
   detectKind: DetectKind;
@@ -40,38 +43,40 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         receipts.push(receipt);
         return receipt;
       });
-      const request = read(ingestFieldsSchema, Object.fromEntries(fields));
-      const database = await deps.databases.get(org, request.database);
-      if (database.status !== 'ready') {
-        throw new ServiceError(
-          'TENANT_INFRA_NOT_READY',
-          `The database "${database.name}" is not ready for ingestion yet.`,
+      await answerOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
+        const request = read(ingestFieldsSchema, Object.fromEntries(fields));
+        const database = await deps.databases.get(org, request.database);
+        if (database.status !== 'ready') {
+          throw new ServiceError(
+            'TENANT_INFRA_NOT_READY',
+            `The database "${database.name}" is not ready for ingestion yet.`,
+          );
+        }
+        const drafts = draftItems(request.type, fields, files);
+        if (drafts.length === 0)
+          throw new ServiceError('INVALID_PARAMETERS', 'documents, app_knowledge or memories: one of them is required');
+        if (drafts.length > deps.limits.maxItems) {
+          throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
+        }
+        refuseRepeatedIds(drafts);
+        const { records, replacedFiles } = await asRecords(
+          drafts,
+          { org, tenant: database._id, database: database.name, collection: request.collection, batch },
+          request.upsert,
         );
-      }
-      const drafts = draftItems(request.type, fields, files);
-      if (drafts.length === 0)
-        throw new ServiceError('INVALID_PARAMETERS', 'documents, app_knowledge or memories: one of them is required');
-      if (drafts.length > deps.limits.maxItems) {
-        throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
-      }
-      refuseRepeatedIds(drafts);
-      const { records, replacedFiles } = await asRecords(
-        drafts,
-        { org, tenant: database._id, database: database.name, collection: request.collection, batch },
-        request.upsert,
-      );
-      orphans = () => [];
-      await deps.items.queue(records).catch((error) => {
-        if (error instanceof ServiceError) orphans = () => receipts;
-        throw error;
-      });
-      orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
-      await tidy(batch, replacedFiles);
-      await launch(org, batch, records.length, database.name);
-      answer(ctx, 202, {
-        results: drafts.map(result),
-        success_count: records.length,
-        failed_count: drafts.length - records.length,
+        answer(ctx, 202, {
+          results: drafts.map(result),
+          success_count: records.length,
+          failed_count: drafts.length - records.length,
+        });
+        orphans = () => [];
+        await deps.items.queue(records, ctx.state.keepAnswer).catch((error) => {
+          if (error instanceof ServiceError) orphans = () => receipts;
+          throw error;
+        });
+        orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
+        await tidy(batch, replacedFiles);
+        await launch(org, batch, records.length, database.name);
       });
     } finally {
       await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createSealer } from '../domain/sealing.js';
+import { createDatabases } from '../storage/databases.js';
+import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+import type { DeliveryRecord } from '../storage/records.js';
+import { type Answer, type Client, createClient } from './support/client.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
+import { deliveryRecord } from './support/records.js';
+
+const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+const withKey = (key: string) => ({ headers: { 'Idempotency-Key': key } });
+
+describe('a request with an Idempotency-Key', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const org = 'idempotency';
+  let api: Client;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    await api.createDatabase('inbox');
+  });
+
+  const create = (key: string, database: string, client = api) =>
+    client.request('POST', '/databases', { json: { database }, ...withKey(key) });
+
+  const ingest = (key: string, text: string, file?: string) => {
+    const form = new FormData();
+    form.set('database', 'inbox');
+    form.set('memories', JSON.stringify([{ text }]));
+    if (file !== undefined) form.append('documents', new Blob([file]), 'note.txt');
+    return api.request('POST', '/context/ingest', { body: form, ...withKey(key) });
+  };
+
+  const stored = (text: string) =>
+    withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org, 'source.text': text }));
+  const files = () => withDb(mongodbUri, (db) => db.collection('files.files').countDocuments({ 'metadata.org': org }));
+
+  test('is answered a second time with the first answer, word for word, and done once', async () => {
+    const first = await create('create-1', 'once');
+    const again = await create('create-1', 'once');
+    expect(first.status).toBe(202);
+    expect([again.status, again.body]).toEqual([first.status, first.body]);
+    expect(first.headers.get('idempotent-replayed')).toBeNull();
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+    expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
+    expect(code(await api.post('/databases', { database: 'once' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+  });
+
+  test('of another body is 409, and of another organisation or route another request', async () => {
+    expect((await create('create-2', 'second')).status).toBe(202);
+    expect(code(await create('create-2', 'third'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    expect((await api.get('/databases/status?database=third')).status).toBe(404);
+    const other = createClient(apiUrl, (await makeKey(mongodbUri, 'idempotency-other')).key);
+    expect((await create('create-2', 'third', other)).status).toBe(202);
+    expect((await ingest('create-2', 'Another route is another scope.')).status).toBe(202);
+  });
+
+  test('that brings a form is known by what the form says, not by its boundary', async () => {
+    const before = await files();
+    const first = await ingest('form-1', 'The form came twice.', 'A file of the form.');
+    const again = await ingest('form-1', 'The form came twice.', 'A file of the form.');
+    expect(first.body.data.success_count).toBe(2);
+    expect(again.body).toEqual(first.body);
+    expect(await stored('The form came twice.')).toBe(1);
+    expect(code(await ingest('form-1', 'The form came twice.', 'Another file.'))).toEqual([
+      409,
+      'IDEMPOTENCY_CONFLICT',
+    ]);
+    expect(code(await ingest('form-1', 'Another text.', 'A file of the form.'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    expect(await files()).toBe(before + 1);
+  });
+
+  test('sent many times at once is done once; who comes too early is told to come again', async () => {
+    const text = 'Sent many times at once.';
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ingest('crowd', text)));
+    const early = answers.filter((answer) => answer.status === 409);
+    for (const answer of early) {
+      expect(answer.body.error?.code).toBe('IDEMPOTENCY_IN_PROGRESS');
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    const accepted = answers.filter((answer) => answer.status === 202);
+    expect(accepted.length + early.length).toBe(12);
+    expect(new Set(accepted.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    expect(await stored(text)).toBe(1);
+    expect((await ingest('crowd', text)).body).toEqual(accepted[0]?.body);
+  });
+
+  test('that was refused has used nothing up: mended, it may come with the same key', async () => {
+    expect(code(await create('mend', 'with space'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await create('mend', 'inbox'))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect((await create('mend', 'mended')).status).toBe(202);
+  });
+
+  test('puts a delivery back once', async () => {
+    const _id = 'dlv_01jidempotent0000000000001';
+    const record = deliveryRecord({ _id, org, now: new Date() });
+    await withDb(mongodbUri, (db) =>
+      db.collection<DeliveryRecord>('deliveries').insertOne({ ...record, status: 'permanently_failed' }),
+    );
+    const retry = () => api.request('POST', `/webhooks/indexing/deliveries/${_id}/retry`, withKey('retry-1'));
+    const first = await retry();
+    expect([first.status, first.body.data.queued]).toEqual([200, true]);
+    expect((await retry()).body).toEqual(first.body);
+  });
+
+  test('must have a key of 1 to 255 printable characters', async () => {
+    for (const key of ['', 'x'.repeat(256), 'clé']) {
+      expect([key, ...code(await create(key, 'never'))]).toEqual([key, 400, 'INVALID_PARAMETERS']);
+    }
+    expect((await create(`~ ${'x'.repeat(253)}`, 'longest-key')).status).toBe(202);
+  });
+
+  test('leaves neither its key nor its answer in clear', async () => {
+    await create('in-clear-key', 'in-clear-answer');
+    const kept = await withDb(mongodbUri, (db) => db.collection('idempotency_keys').find({}).toArray());
+    const text = kept.map((record) => `${JSON.stringify(record)} ${record.answer?.sealed_body?.buffer}`).join('\n');
+    expect(kept.length).toBeGreaterThan(0);
+    expect(text).not.toContain('in-clear');
+  });
+});
+
+describe('a process that dies in the middle', () => {
+  const { mongodbUri } = sharedProduct();
+  const scope = { org: 'idempotency-lease', route: 'POST /databases', key: 'lease' };
+  const answer = { status: 202, headers: {}, body: '{"database":"lost"}' };
+  let mongo: Mongo;
+
+  beforeAll(async () => {
+    mongo = await connectMongo(mongodbUri, 'postback-test');
+  });
+  afterAll(() => mongo.client.close());
+
+  const keysWith = (options: { ttlMs: number; leaseMs: number }) =>
+    createIdempotencyKeys(mongo, createSealer(Buffer.alloc(32, 7).toString('base64')), options);
+  const claimed = (outcome: Awaited<ReturnType<ReturnType<typeof keysWith>['claim']>>) => {
+    if (outcome.state !== 'claimed') throw new Error(`not claimed: ${outcome.state}`);
+    return outcome.claim;
+  };
+
+  test('loses the key when its lease is over, and the work it then comes back with is not written', async () => {
+    const keys = keysWith({ ttlMs: 60_000, leaseMs: 0 });
+    const lost = claimed(await keys.claim(scope, 'same request'));
+    expect(await keys.claim(scope, 'another one')).toEqual({ state: 'another request' });
+    const taken = claimed(await keys.claim(scope, 'same request'));
+    const databases = createDatabases(mongo);
+    const late = databases.create(scope.org, 'late', [], (session) => keys.keep(lost, answer, session));
+    await expect(late).rejects.toMatchObject({ code: 'IDEMPOTENCY_IN_PROGRESS' });
+    await expect(databases.get(scope.org, 'late')).rejects.toMatchObject({ code: 'DATABASE_NOT_FOUND' });
+    await keys.keep(taken, answer);
+    await keys.release(taken);
+    expect(await keys.claim(scope, 'same request')).toEqual({ state: 'answered', answer });
+  });
+
+  test('holds the key while its lease lasts, and nothing holds it beyond its time', async () => {
+    const key = { ...scope, key: 'held' };
+    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('claimed');
+    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('under way');
+    const brief = { ...scope, key: 'brief' };
+    expect((await keysWith({ ttlMs: 0, leaseMs: 60_000 }).claim(brief, 'a')).state).toBe('claimed');
+    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(brief, 'b')).state).toBe('claimed');
+  });
+});
