@@ -46,6 +46,10 @@ const settings = z.object({
   POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
   POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
 
+  /** Requests that one key may send to one API process; 0 is no limit. */
+  POSTBACK_RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).default(6_000),
+  /** The same within one second. */
+  POSTBACK_RATE_LIMIT_BURST: z.coerce.number().int().min(0).default(500),
   /** How long the answer to a request with an `Idempotency-Key` is kept for repeats of it. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
 

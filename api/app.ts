@@ -5,20 +5,23 @@ import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
+import { type RateLimits, rateLimit } from './rate-limit.js';
 import { requestContext } from './request-context.js';
 import { serve } from './service.js';
 
 export type ApiDependencies = HealthDependencies &
-  ContentDependencies &
-  AiJobServiceDependencies &
-  PaymentDependencies & { log: Logger };
+  Omit<ContentDependencies & AiJobServiceDependencies & PaymentDependencies, 'rateLimit'> & {
+    rateLimits: RateLimits;
+    log: Logger;
+  };
 
 /** The whole HTTP interface. Validates, stores, starts or signals a workflow; the work itself happens elsewhere. */
 export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
   app.use(requestContext(deps.log));
   app.use(healthRoutes(deps).routes());
-  app.use(serve([contentService(deps), aiJobService(deps), paymentService(deps)], deps.log));
+  const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
+  app.use(serve([contentService(shared), aiJobService(shared), paymentService(shared)], deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'answer not sent');

@@ -15,6 +15,8 @@ export async function startBenchInstance() {
     POSTBACK_DATA_DIR: dataDir,
     POSTBACK_API_PORT: '0',
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+    POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
+    POSTBACK_RATE_LIMIT_BURST: '0',
   };
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
   const { stack, api, worker } = instance;

@@ -53,6 +53,7 @@ export async function runApi(): Promise<void> {
       maxRequestBytes: config.POSTBACK_MAX_REQUEST_BYTES,
       maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
     },
+    rateLimits: { perMinute: config.POSTBACK_RATE_LIMIT_PER_MINUTE, burst: config.POSTBACK_RATE_LIMIT_BURST },
     mongoReachable: async () => {
       try {
         await parts.mongo.db.command({ ping: 1 }, { timeoutMS: 2_000 });

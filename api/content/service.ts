@@ -1,8 +1,10 @@
+import type { Middleware } from 'koa';
 import type { SearchIndex } from '../../domain/search.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { Deliveries } from '../../storage/deliveries.js';
 import type { Retrieval } from '../../storage/retrieval.js';
 import { authenticate, requireApiVersion } from '../authenticate.js';
+import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
 import { databaseRoutes } from './databases.js';
@@ -18,6 +20,7 @@ export interface ContentDependencies extends IngestDependencies, WebhookDependen
   deliveries: Deliveries;
   index: SearchIndex;
   retrieval: Retrieval;
+  rateLimit: Middleware<RequestState>;
 }
 
 /** Content indexing: what no other service claims is answered by this one. */
@@ -27,6 +30,7 @@ export function contentService(deps: ContentDependencies): Service {
     answerError,
     middleware: [
       authenticate(deps.keys, ['api']),
+      deps.rateLimit,
       requireApiVersion(),
       routesOf(ingestRoutes(deps)),
       jsonBody(),

@@ -1,9 +1,12 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
+import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
 import type { KeyKind } from '../../domain/api-keys.js';
+import { defaultCacheDir } from '../../stack/index.js';
+import { choosePorts } from '../../stack/ports.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectMongo } from '../../storage/mongo.js';
 
@@ -25,6 +28,9 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
     POSTBACK_DATA_DIR: dataDir,
     POSTBACK_API_PORT: '0',
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+    // Tests ask often; what limits them is tested on an API process of its own.
+    POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
+    POSTBACK_RATE_LIMIT_BURST: '0',
     POSTBACK_SWEEP_SECONDS: '2',
     POSTBACK_SWEEP_QUIET_SECONDS: '4',
     ...extra,
@@ -34,6 +40,32 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
   if (instance.noModel !== null) throw new Error(`the tests need the embedding model: ${instance.noModel}`);
   const { temporalAddress, mongodbUri } = instance.stack;
   return { ...instance, temporalAddress, mongodbUri, dataDir };
+}
+
+/** A second API process over the servers of a running product, with settings of its own. */
+export async function startApi(product: ProductAddress, settings: Record<string, string>) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-api-'));
+  const { ports, release } = await choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), { api: 0 });
+  const env = {
+    ...process.env,
+    TEMPORAL_ADDRESS: product.temporalAddress,
+    MONGODB_URI: product.mongodbUri,
+    POSTBACK_DATA_DIR: dataDir,
+    POSTBACK_API_PORT: String(ports.api),
+    POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
+    POSTBACK_EMBEDDINGS: 'off',
+    ...settings,
+  };
+  const child = startChild('api', env, dataDir, () => undefined);
+  await child.ready;
+  return {
+    apiUrl: `http://127.0.0.1:${ports.api}`,
+    async stop() {
+      await child.stop();
+      await release();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
 }
 
 /** The product that all path tests share; each takes an organisation of its own. */
