@@ -8,6 +8,7 @@ import { chunkSections, searchableText } from '../domain/chunking.js';
 import { type Extraction, ExtractionError } from '../domain/extraction.js';
 import type { Graph } from '../domain/graph.js';
 import { chunkId } from '../domain/ids.js';
+import type { WorkMetrics } from '../domain/metrics.js';
 import type { Embedder, SearchIndex } from '../domain/search.js';
 import type { IngestRef, ItemOutcome, ItemRef } from '../domain/work.js';
 import type { Extractor } from '../providers/extraction/index.js';
@@ -36,6 +37,7 @@ export interface ContentDependencies {
   extractor: Extractor;
   graphExtractor: { extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph> };
   launcher: Launcher;
+  metrics: WorkMetrics;
   log: Logger;
 }
 

@@ -4,6 +4,7 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { CallbackEvent } from '../domain/callbacks.js';
 import { type AttemptResult, judgeAttempt } from '../domain/delivery-policy.js';
+import type { WorkMetrics } from '../domain/metrics.js';
 import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
 import type { DeliveryRef } from '../domain/work.js';
 import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
@@ -19,6 +20,7 @@ export interface DeliveryDependencies {
   /** How each kind of callback is sent. */
   callbacks: Record<CallbackEvent, Callback>;
   outbound: OutboundClient;
+  metrics: WorkMetrics;
   log: Logger;
   /** 0 to 1; spreads retries. */
   random: () => number;
@@ -109,6 +111,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
     const end = await deps.now();
     await deliveries.record(claimed, recorded, end);
+    deps.metrics.deliveryAttempted(recorded.status);
     await request?.attempted?.(recorded.status === 'delivered', end);
     deps.log.info(
       { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },

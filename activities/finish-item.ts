@@ -1,4 +1,5 @@
 import { newDeliveryId } from '../domain/ids.js';
+import type { WorkMetrics } from '../domain/metrics.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
 import { indexingDelivery, itemSubject } from '../storage/deliveries.js';
@@ -10,6 +11,7 @@ import { createEnding, type EndingDependencies } from './ending.js';
 interface FinishDependencies extends EndingDependencies {
   items: Items;
   registrations: Registrations;
+  metrics: WorkMetrics;
 }
 
 /**
@@ -26,6 +28,7 @@ export function createFinish(deps: FinishDependencies) {
       const registration = await registrations.get(item.org);
       return registration?.event_types.includes('indexing.status_changed') ? deliveryOf(item, outcome, now) : null;
     });
+    if (ended) deps.metrics.itemFinished(outcome.status);
     return ended || (await items.get(ref)) !== null;
   };
 }

@@ -4,6 +4,7 @@ import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.j
 import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
+import { createHttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { type RateLimits, rateLimit } from './rate-limit.js';
 import { requestContext } from './request-context.js';
@@ -18,8 +19,11 @@ export type ApiDependencies = HealthDependencies &
 /** The whole HTTP interface. Validates, stores, starts or signals a workflow; the work itself happens elsewhere. */
 export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
+  const metrics = createHttpMetrics();
+  app.use(metrics.measure);
   app.use(requestContext(deps.log));
   app.use(healthRoutes(deps).routes());
+  app.use(metrics.routes.routes());
   const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
   app.use(serve([contentService(shared), aiJobService(shared), paymentService(shared)], deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.

@@ -11,6 +11,7 @@ import type { ItemRecord } from '../storage/records.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
+import { createWorkerMetrics } from '../worker/metrics.js';
 import { startBenchInstance } from './instance.js';
 import { percentile } from './side-by-side.js';
 
@@ -31,6 +32,7 @@ export async function receivers(): Promise<void> {
     deliveries: createDeliveries(mongo),
     registrations,
     launcher: createLauncher(temporal),
+    metrics: createWorkerMetrics(),
   });
   try {
     for (const count of RECEIVERS) {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { NativeConnection } from '@temporalio/worker';
+import type { Registry } from 'prom-client';
 import { createContentActivities } from '../activities/content.js';
 import { createDatabaseActivities } from '../activities/databases.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
@@ -15,6 +16,7 @@ import { connectTemporal, registerSearchAttributes } from '../temporal/connectio
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
+import { createWorkerMetrics } from '../worker/metrics.js';
 import { createWorkers } from '../worker/workers.js';
 import { openAiConfig } from './ai-providers.js';
 import { createCallbacks } from './callbacks.js';
@@ -38,7 +40,8 @@ export async function runWorker(queues?: string): Promise<void> {
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
-  const world = { ...parts, log, launcher, extractor, graphExtractor };
+  const metrics = createWorkerMetrics();
+  const world = { ...parts, log, metrics, launcher, extractor, graphExtractor };
   const has = (queue: TaskQueue) => config.POSTBACK_QUEUES.includes(queue);
   const workers = await createWorkers({
     connection,
@@ -70,7 +73,7 @@ export async function runWorker(queues?: string): Promise<void> {
   if (has('content')) await launcher.ensureSweepSchedule(config.POSTBACK_SWEEP_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
-  const health = serveHealth(config.POSTBACK_WORKER_HEALTH_PORT);
+  const health = serveHealth(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry);
   log.info({ queues: config.POSTBACK_QUEUES }, 'workers running');
   process.send?.({ ready: true });
 
@@ -85,8 +88,11 @@ export async function runWorker(queues?: string): Promise<void> {
   await client.connection.close();
 }
 
-/** For container health checks: answers as long as the process turns its event loop. */
-function serveHealth(port: number | undefined) {
+/** `/metrics` for Prometheus; anything else, for container health checks, is answered as long as the event loop turns. */
+function serveHealth(port: number | undefined, registry: Registry) {
   if (port === undefined) return undefined;
-  return createServer((_request, response) => response.end('{"status":"ok"}')).listen(port);
+  return createServer(async (request, response) => {
+    if (request.url !== '/metrics') response.end('{"status":"ok"}');
+    else response.setHeader('Content-Type', registry.contentType).end(await registry.metrics());
+  }).listen(port);
 }

@@ -19,6 +19,7 @@ import { createRegistrations, type Registrations } from '../storage/registration
 import { createSigningKeys, type SigningKeys } from '../storage/signing-keys.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
+import { createWorkerMetrics } from '../worker/metrics.js';
 import { eventually } from './support/eventually.js';
 import { sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
@@ -91,6 +92,7 @@ describe('the delivery schedule', () => {
           }),
         },
         outbound,
+        metrics: createWorkerMetrics(),
         log,
         random: () => 0.5,
         now: async () => new Date(await env.currentTimeMs()),

@@ -10,6 +10,7 @@ import { createItems } from '../../storage/items.js';
 import { connectMongo } from '../../storage/mongo.js';
 import { createRegistrations } from '../../storage/registrations.js';
 import type { Launcher } from '../../temporal/launcher.js';
+import { createWorkerMetrics } from '../../worker/metrics.js';
 
 const [uri, item, version] = process.argv.slice(2);
 const mongo = await connectMongo(uri!, 'postback-test');
@@ -21,5 +22,6 @@ const finish = createFinish({
   launcher: {
     startDelivery: async () => process.kill(process.pid, 'SIGKILL'),
   } as unknown as Launcher,
+  metrics: createWorkerMetrics(),
 });
 await finish({ item: item!, version: Number(version) }, { status: 'completed' });

@@ -13,6 +13,8 @@ import { connectMongo } from '../../storage/mongo.js';
 /** How to reach a running product, in a form that can be handed to test processes. */
 export interface ProductAddress {
   apiUrl: string;
+  /** Where the worker process tells how it is. */
+  workerUrl: string;
   temporalAddress: string;
   mongodbUri: string;
   dataDir: string;
@@ -23,10 +25,12 @@ export interface Product extends ProductAddress, Instance {}
 /** Real servers, a real API process and a real worker process, in a folder of their own. */
 export async function startProduct(extra: Record<string, string> = {}): Promise<Product> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-'));
+  const { ports, release } = await freePorts(dataDir, { worker: 0 });
   const env = {
     ...process.env,
     POSTBACK_DATA_DIR: dataDir,
     POSTBACK_API_PORT: '0',
+    POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
     // Tests ask often; what limits them is tested on an API process of its own.
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
@@ -39,13 +43,22 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
   const instance = await startInstance(env, say);
   if (instance.noModel !== null) throw new Error(`the tests need the embedding model: ${instance.noModel}`);
   const { temporalAddress, mongodbUri } = instance.stack;
-  return { ...instance, temporalAddress, mongodbUri, dataDir };
+  const stop = async () => {
+    await instance.stop();
+    release();
+  };
+  const workerUrl = `http://127.0.0.1:${ports.worker}`;
+  return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop };
+}
+
+function freePorts<Name extends string>(dataDir: string, names: Record<Name, 0>) {
+  return choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), names);
 }
 
 /** A second API process over the servers of a running product, with settings of its own. */
 export async function startApi(product: ProductAddress, settings: Record<string, string>) {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-api-'));
-  const { ports, release } = await choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), { api: 0 });
+  const { ports, release } = await freePorts(dataDir, { api: 0 });
   const env = {
     ...process.env,
     TEMPORAL_ADDRESS: product.temporalAddress,
@@ -62,7 +75,7 @@ export async function startApi(product: ProductAddress, settings: Record<string,
     apiUrl: `http://127.0.0.1:${ports.api}`,
     async stop() {
       await child.stop();
-      await release();
+      release();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
