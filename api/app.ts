@@ -3,12 +3,13 @@ import type { Logger } from 'pino';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
-import { type HealthDependencies, healthRoutes } from './health.js';
-import { createHttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
+import type { HealthDependencies } from './public/health.js';
+import { createHttpMetrics, type HttpMetrics } from './public/metrics.js';
+import { publicService } from './public/service.js';
 import { type RateLimits, rateLimit } from './rate-limit.js';
 import { requestContext } from './request-context.js';
-import { serve } from './service.js';
+import { type Service, serve } from './service.js';
 
 export type ApiDependencies = HealthDependencies &
   Omit<ContentDependencies & AiJobServiceDependencies & PaymentDependencies, 'rateLimit'> & {
@@ -22,13 +23,17 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const metrics = createHttpMetrics();
   app.use(metrics.measure);
   app.use(requestContext(deps.log));
-  app.use(healthRoutes(deps).routes());
-  app.use(metrics.routes.routes());
-  const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
-  app.use(serve([contentService(shared), aiJobService(shared), paymentService(shared)], deps.log));
+  app.use(serve(createServices(deps, metrics), deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'answer not sent');
   });
   return app;
+}
+
+/** All services of the server. */
+export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Service[] {
+  const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
+  const services = [contentService(shared), aiJobService(shared), paymentService(shared)];
+  return [publicService({ ...deps, metrics, services }), ...services];
 }

@@ -2,9 +2,12 @@ import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import compose from 'koa-compose';
 import type { Logger } from 'pino';
-import type { ServiceError } from '../domain/errors.js';
+import type { z } from 'zod';
+import type { ZodOpenApiObject } from 'zod-openapi';
+import type { ErrorCode, ServiceError } from '../domain/errors.js';
 import type { RequestContext, RequestState } from './context.js';
 import { errorAnswers } from './errors.js';
+import { operationOf } from './operation.js';
 
 /** One of the services that share this server, with its own keys and its own shape of errors. */
 export interface Service {
@@ -12,11 +15,46 @@ export interface Service {
   paths: readonly string[];
   answerError(ctx: RequestContext, error: ServiceError): void;
   middleware: Middleware<RequestState>[];
+  /** Without it the service is left out of `/openapi.json`. */
+  document?: ServiceDocument;
+}
+
+/** What holds for all routes of a service, for `/openapi.json`. */
+export interface ServiceDocument {
+  /** Headings its operations stand under, and what is said there. */
+  tags: readonly { name: string; description: string }[];
+  /** How a request shows its key; absent where none is needed. */
+  security?: { name: string; description: string };
+  /** Headers of every request. */
+  headers?: z.ZodObject;
+  /** The shape of an answer with this data, and of a refusal with one of these codes. */
+  success(data: z.ZodType): z.ZodType;
+  failure(code: z.ZodType<ErrorCode>): z.ZodType;
+  /** What any of its routes may refuse. */
+  errors: readonly ErrorCode[];
+  /** What the service sends, by event. */
+  webhooks?: ZodOpenApiObject['webhooks'];
 }
 
 /** The routes as middleware; the router's own type asks for a context that only the router itself makes. */
 export function routesOf(router: Router<RequestState>): Middleware<RequestState> {
   return router.routes() as unknown as Middleware<RequestState>;
+}
+
+/** Every route of a service, with what it says about itself. */
+export function listRoutes(service: Service) {
+  const routers = service.middleware.flatMap((one) => ('router' in one ? [one.router as Router<RequestState>] : []));
+  return routers
+    .flatMap((router) => router.stack)
+    .flatMap((layer) =>
+      layer.methods
+        .filter((method) => method !== 'HEAD')
+        .map((method) => ({
+          method: method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete',
+          path: String(layer.path),
+          ...layer.stack.map(operationOf).find((found) => found !== undefined),
+        })),
+    );
 }
 
 /** Hands each request to the service whose paths it is under. One of them must have the path `/`. */

@@ -73,6 +73,26 @@ export const memoriesSchema = z.array(
     }),
 );
 
+/** A field that carries JSON as its text. */
+const jsonText = (schema: z.ZodType, description: string) => {
+  const { $schema, ...contentSchema } = z.toJSONSchema(schema, { io: 'input' });
+  return z.string().optional().meta({ contentMediaType: 'application/json', contentSchema, description });
+};
+
+/** The whole form, as it is documented. */
+export const ingestFormSchema = ingestFieldsSchema.extend({
+  documents: z
+    .array(z.file())
+    .optional()
+    .meta({ description: 'One file or many. Their kind is told by their content.' }),
+  document_metadata: jsonText(
+    documentMetadataSchema,
+    "JSON text: an array with one object a file, in the files' order.",
+  ),
+  app_knowledge: jsonText(appKnowledgeSchema, 'JSON text: an array of items, each with `text` or `content`.'),
+  memories: jsonText(memoriesSchema, 'JSON text: an array of memories, each with `text` or `user_assistant_pairs`.'),
+});
+
 /** A conversation as the text that is indexed. */
 export function conversationText(pairs: readonly { user: string; assistant: string }[]): string {
   return pairs.map((pair) => `User: ${pair.user}\nAssistant: ${pair.assistant}`).join('\n\n');

@@ -6,7 +6,7 @@ import type { CallbackEvent } from '../domain/callbacks.js';
 import type { FileKind } from '../domain/extraction.js';
 import type { SdkNextAction, StoredAuthenticationStatus } from '../domain/payments.js';
 import type { ItemType } from '../domain/search.js';
-import type { DeliveryState, IndexingStatus } from '../domain/states.js';
+import type { DatabaseStatus, DeliveryState, IndexingStatus } from '../domain/states.js';
 import type { EventType, IndexingEvent } from '../domain/webhooks.js';
 
 export interface ApiKeyRecord {
@@ -35,7 +35,7 @@ export interface DatabaseRecord {
   _id: string;
   org: string;
   name: string;
-  status: 'provisioning' | 'ready';
+  status: DatabaseStatus;
   metadata_schema: MetadataField[];
   /** Set by the provisioning workflow, part by part. */
   graph_ready: boolean;

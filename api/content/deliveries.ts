@@ -7,9 +7,10 @@ import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
-import { idempotent } from '../idempotency.js';
-import { read } from '../validation.js';
-import { answer } from './envelope.js';
+import { deliveryDetailSchema, deliveryListSchema, deliveryQueuedSchema } from './answers.js';
+import { contentOperations } from './document.js';
+
+const operation = contentOperations('Deliveries');
 
 const listQuerySchema = z.object({
   limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
@@ -32,41 +33,64 @@ export function deliveryRoutes({
 }): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing/deliveries' });
 
-  router.get('/', async (ctx) => {
-    const { limit, status, cursor } = read(listQuerySchema, ctx.query);
-    const before = cursor === undefined ? undefined : openCursor(cursor);
-    const page = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
-    const shown = page.slice(0, limit);
-    answer(ctx, 200, {
-      deliveries: shown.map(listed),
-      count: shown.length,
-      next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
-    });
-  });
+  router.get(
+    '/',
+    operation(
+      { summary: 'List deliveries', query: listQuerySchema, status: 200, answers: deliveryListSchema },
+      async (ctx, { query: { limit, status, cursor }, answer }) => {
+        const before = cursor === undefined ? undefined : openCursor(cursor);
+        const page = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
+        const shown = page.slice(0, limit);
+        answer({
+          deliveries: shown.map(listed),
+          count: shown.length,
+          next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
+        });
+      },
+    ),
+  );
 
-  router.get('/:delivery_id', async (ctx) => {
-    const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
-    answer(ctx, 200, {
-      ...listed(record),
-      url: record.url,
-      payload: record.payload,
-      attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
-      next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
-    });
-  });
+  router.get(
+    '/:delivery_id',
+    operation(
+      { summary: 'One delivery', status: 200, answers: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
+      async (ctx, { answer }) => {
+        const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
+        answer({
+          ...listed(record),
+          url: record.url,
+          payload: record.payload,
+          attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+          next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
+        });
+      },
+    ),
+  );
 
-  router.post('/:delivery_id/retry', idempotent(idempotencyKeys), async (ctx) => {
-    const { org } = ctx.state.principal;
-    const record = await find(org, ctx.params.delivery_id!);
-    answer(ctx, 200, { delivery_id: record._id, queued: true, message: 'Queued for delivery.' });
-    if ((await deliveries.requeue(org, EVENT, record._id, ctx.state.keepAnswer)) === null) {
-      throw new ServiceError(
-        'DELIVERY_NOT_RETRYABLE',
-        `Only failed deliveries can be retried; this one is ${record.status}.`,
-      );
-    }
-    await launcher.retryDelivery(record);
-  });
+  router.post(
+    '/:delivery_id/retry',
+    operation(
+      {
+        summary: 'Try a failed delivery again at once',
+        status: 200,
+        answers: deliveryQueuedSchema,
+        errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
+        idempotencyKeys,
+      },
+      async (ctx, { answer }) => {
+        const { org } = ctx.state.principal;
+        const record = await find(org, ctx.params.delivery_id!);
+        answer({ delivery_id: record._id, queued: true, message: 'Queued for delivery.' });
+        if ((await deliveries.requeue(org, EVENT, record._id, ctx.state.keepAnswer)) === null) {
+          throw new ServiceError(
+            'DELIVERY_NOT_RETRYABLE',
+            `Only failed deliveries can be retried; this one is ${record.status}.`,
+          );
+        }
+        await launcher.retryDelivery(record);
+      },
+    ),
+  );
 
   return router;
 

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId, newItemId } from '../../domain/ids.js';
-import { ingestFieldsSchema } from '../../domain/ingest.js';
+import { ingestFieldsSchema, ingestFormSchema } from '../../domain/ingest.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Files } from '../../storage/files.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
@@ -14,8 +14,11 @@ import { answerOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
 import { contentOf, type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
 import { read } from '../validation.js';
-import { answer } from './envelope.js';
+import { ingestResultSchema } from './answers.js';
+import { contentOperations } from './document.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
+
+const operation = contentOperations('Context');
 
 export interface IngestDependencies {
   databases: Databases;
@@ -31,57 +34,76 @@ export interface IngestDependencies {
 /** `POST /context/ingest`: all of a request is queued or nothing, but for files that are refused one by one. */
 export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
-  router.post('/context/ingest', async (ctx) => {
-    const batch = newBatchId();
-    const { org } = ctx.state.principal;
-    const receipts: FileReceipt[] = [];
-    /** What of the uploads belongs to no item; when it is unknown (a commit without an answer) the sweep finds out. */
-    let orphans = () => receipts;
-    try {
-      const { fields, files } = await readMultipart(ctx.req, deps.limits, async (stream, filename) => {
-        const receipt = await receiveFile(deps, stream, filename, { org, batch });
-        receipts.push(receipt);
-        return receipt;
-      });
-      await answerOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
-        const request = read(ingestFieldsSchema, Object.fromEntries(fields));
-        const database = await deps.databases.get(org, request.database);
-        if (database.status !== 'ready') {
-          throw new ServiceError(
-            'TENANT_INFRA_NOT_READY',
-            `The database "${database.name}" is not ready for ingestion yet.`,
-          );
+  router.post(
+    '/context/ingest',
+    operation(
+      {
+        summary: 'Ingest files, app knowledge and memories',
+        description:
+          'All of a request is queued or nothing, but for files that are refused one by one (`error_code` in their result). ' +
+          'What becomes of the items is told by `GET /context/status` and by the webhook.',
+        form: ingestFormSchema,
+        status: 202,
+        answers: ingestResultSchema,
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY'],
+        idempotencyKeys: deps.idempotencyKeys,
+      },
+      async (ctx, { answer }) => {
+        const batch = newBatchId();
+        const { org } = ctx.state.principal;
+        const receipts: FileReceipt[] = [];
+        /** What of the uploads belongs to no item; when it is unknown (a commit without an answer) the sweep finds out. */
+        let orphans = () => receipts;
+        try {
+          const { fields, files } = await readMultipart(ctx.req, deps.limits, async (stream, filename) => {
+            const receipt = await receiveFile(deps, stream, filename, { org, batch });
+            receipts.push(receipt);
+            return receipt;
+          });
+          await answerOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
+            const request = read(ingestFieldsSchema, Object.fromEntries(fields));
+            const database = await deps.databases.get(org, request.database);
+            if (database.status !== 'ready') {
+              throw new ServiceError(
+                'TENANT_INFRA_NOT_READY',
+                `The database "${database.name}" is not ready for ingestion yet.`,
+              );
+            }
+            const drafts = draftItems(request.type, fields, files);
+            if (drafts.length === 0)
+              throw new ServiceError(
+                'INVALID_PARAMETERS',
+                'documents, app_knowledge or memories: one of them is required',
+              );
+            if (drafts.length > deps.limits.maxItems) {
+              throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
+            }
+            refuseRepeatedIds(drafts);
+            const { records, replacedFiles } = await asRecords(
+              drafts,
+              { org, tenant: database._id, database: database.name, collection: request.collection, batch },
+              request.upsert,
+            );
+            answer({
+              results: drafts.map(result),
+              success_count: records.length,
+              failed_count: drafts.length - records.length,
+            });
+            orphans = () => [];
+            await deps.items.queue(records, ctx.state.keepAnswer).catch((error) => {
+              if (error instanceof ServiceError) orphans = () => receipts;
+              throw error;
+            });
+            orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
+            await tidy(batch, replacedFiles);
+            await launch(org, batch, records.length, database.name);
+          });
+        } finally {
+          await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));
         }
-        const drafts = draftItems(request.type, fields, files);
-        if (drafts.length === 0)
-          throw new ServiceError('INVALID_PARAMETERS', 'documents, app_knowledge or memories: one of them is required');
-        if (drafts.length > deps.limits.maxItems) {
-          throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
-        }
-        refuseRepeatedIds(drafts);
-        const { records, replacedFiles } = await asRecords(
-          drafts,
-          { org, tenant: database._id, database: database.name, collection: request.collection, batch },
-          request.upsert,
-        );
-        answer(ctx, 202, {
-          results: drafts.map(result),
-          success_count: records.length,
-          failed_count: drafts.length - records.length,
-        });
-        orphans = () => [];
-        await deps.items.queue(records, ctx.state.keepAnswer).catch((error) => {
-          if (error instanceof ServiceError) orphans = () => receipts;
-          throw error;
-        });
-        orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
-        await tidy(batch, replacedFiles);
-        await launch(org, batch, records.length, database.name);
-      });
-    } finally {
-      await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));
-    }
-  });
+      },
+    ),
+  );
   return router;
 
   /** The request is accepted whatever comes of this: the sweep claims what is not claimed here. */
@@ -152,7 +174,7 @@ function result(draft: Draft) {
     id: draft.id,
     ...(draft.filename === undefined ? {} : { filename: draft.filename }),
     ...(draft.refusal
-      ? { status: 'errored', error_code: draft.refusal.code, error_message: draft.refusal.message }
-      : { status: 'queued' }),
+      ? { status: 'errored' as const, error_code: draft.refusal.code, error_message: draft.refusal.message }
+      : { status: 'queued' as const }),
   };
 }

@@ -7,8 +7,10 @@ import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/search.js'
 import type { Databases } from '../../storage/databases.js';
 import type { Retrieval } from '../../storage/retrieval.js';
 import type { RequestState } from '../context.js';
-import { read } from '../validation.js';
-import { answer } from './envelope.js';
+import { queryResultSchema } from './answers.js';
+import { contentOperations } from './document.js';
+
+const operation = contentOperations('Query');
 
 const querySchema = z.object({
   query: z.string().trim().min(1).max(10_000),
@@ -29,24 +31,36 @@ const querySchema = z.object({
 export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }): Router<RequestState> {
   const router = new Router<RequestState>();
 
-  router.post('/query', async (ctx) => {
-    const question = read(querySchema, ctx.request.body ?? {});
-    const database = await deps.databases.get(ctx.state.principal.org, question.database);
-    if (database.status !== 'ready') {
-      throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
-    }
-    const { chunks, graph } = await deps.retrieval.ask(database, {
-      query: question.query,
-      mode: question.query_by,
-      operator: question.operator,
-      collections: question.collections ?? (question.collection === undefined ? undefined : [question.collection]),
-      type: question.type === 'all' ? undefined : question.type,
-      ids: question.ids,
-      max_results: question.max_results,
-      graph_context: question.graph_context,
-    });
-    answer(ctx, 200, { chunks, graph });
-  });
+  router.post(
+    '/query',
+    operation(
+      {
+        summary: 'Ask',
+        description: 'Full text and vectors, fused, and the graph around the hits.',
+        body: querySchema,
+        status: 200,
+        answers: queryResultSchema,
+        errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],
+      },
+      async (ctx, { body: question, answer }) => {
+        const database = await deps.databases.get(ctx.state.principal.org, question.database);
+        if (database.status !== 'ready') {
+          throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
+        }
+        const { chunks, graph } = await deps.retrieval.ask(database, {
+          query: question.query,
+          mode: question.query_by,
+          operator: question.operator,
+          collections: question.collections ?? (question.collection === undefined ? undefined : [question.collection]),
+          type: question.type === 'all' ? undefined : question.type,
+          ids: question.ids,
+          max_results: question.max_results,
+          graph_context: question.graph_context,
+        });
+        answer({ chunks, graph });
+      },
+    ),
+  );
 
   return router;
 }

@@ -9,6 +9,7 @@ import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
 import { databaseRoutes } from './databases.js';
 import { deliveryRoutes } from './deliveries.js';
+import { contentDocument } from './document.js';
 import { answerError } from './envelope.js';
 import { type IngestDependencies, ingestRoutes } from './ingest.js';
 import { queryRoutes } from './query.js';
@@ -28,6 +29,7 @@ export function contentService(deps: ContentDependencies): Service {
   return {
     paths: ['/'],
     answerError,
+    document: contentDocument,
     middleware: [
       authenticate(deps.keys, ['api']),
       deps.rateLimit,

@@ -7,17 +7,22 @@ import type { Databases } from '../../storage/databases.js';
 import type { Items } from '../../storage/items.js';
 import type { ItemRecord } from '../../storage/records.js';
 import type { RequestState } from '../context.js';
-import { read } from '../validation.js';
-import { answer } from './envelope.js';
+import { statusesSchema } from './answers.js';
+import { contentOperations } from './document.js';
+
+const operation = contentOperations('Context');
 
 const MAX_STATUS_IDS = 1_000;
 
-const idList = z.union([z.string(), z.array(z.string())]).transform((value) =>
-  [value]
-    .flat()
-    .flatMap((part) => part.split(','))
-    .filter((id) => id !== ''),
-);
+const idList = z
+  .union([z.string(), z.array(z.string())])
+  .transform((value) =>
+    [value]
+      .flat()
+      .flatMap((part) => part.split(','))
+      .filter((id) => id !== ''),
+  )
+  .meta({ description: 'Repeated or separated by commas.' });
 
 const statusQuerySchema = z
   .object({
@@ -36,16 +41,31 @@ const statusQuerySchema = z
 export function statusRoutes(deps: { databases: Databases; items: Items }): Router<RequestState> {
   const router = new Router<RequestState>();
 
-  router.get('/context/status', async (ctx) => {
-    const { database: name, collection, ids } = read(statusQuerySchema, ctx.query);
-    if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
-    const database = await deps.databases.get(ctx.state.principal.org, name);
-    const found = new Map((await deps.items.statuses(database._id, ids, collection)).map((item) => [item.id, item]));
-    if (ids.length === 1 && found.size === 0) {
-      throw new ServiceError('FILE_NOT_FOUND', `There is no item "${ids[0]}"; a file refused at upload has no status.`);
-    }
-    answer(ctx, 200, { statuses: ids.map((id) => status(id, found.get(id))) });
-  });
+  router.get(
+    '/context/status',
+    operation(
+      {
+        summary: 'How far items are',
+        query: statusQuerySchema,
+        status: 200,
+        answers: statusesSchema,
+        errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
+      },
+      async (ctx, { query: { database: name, collection, ids }, answer }) => {
+        if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
+        const database = await deps.databases.get(ctx.state.principal.org, name);
+        const found = await deps.items.statuses(database._id, ids, collection);
+        if (ids.length === 1 && found.length === 0) {
+          throw new ServiceError(
+            'FILE_NOT_FOUND',
+            `There is no item "${ids[0]}"; a file refused at upload has no status.`,
+          );
+        }
+        const byId = new Map(found.map((item) => [item.id, item]));
+        answer({ statuses: ids.map((id) => status(id, byId.get(id))) });
+      },
+    ),
+  );
 
   return router;
 }

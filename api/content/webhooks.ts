@@ -7,9 +7,17 @@ import type { RegistrationRecord } from '../../storage/records.js';
 import type { Registrations } from '../../storage/registrations.js';
 import type { RequestState } from '../context.js';
 import { refuseBlocked } from '../refuse-blocked.js';
-import { read } from '../validation.js';
-import { answer } from './envelope.js';
+import {
+  deletedSchema,
+  registeredSchema,
+  registrationSchema,
+  signingSecretSchema,
+  testDeliverySchema,
+} from './answers.js';
+import { contentOperations } from './document.js';
 import { sendTestDelivery } from './test-delivery.js';
+
+const operation = contentOperations('Webhooks');
 
 export interface WebhookDependencies {
   registrations: Registrations;
@@ -22,68 +30,109 @@ export interface WebhookDependencies {
 export function webhookRoutes({ registrations, outbound, timeoutMs }: WebhookDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing' });
 
-  router.post('/', async (ctx) => {
-    const request = read(registrationRequestSchema, ctx.request.body ?? {});
-    await refuseBlocked(outbound, 'url', request.url);
-    const generated = request.generate_signing_secret ? newSigningSecret() : undefined;
-    const { org } = ctx.state.principal;
-    const record = await registrations.replace(
-      org,
-      request.url,
-      request.event_types,
-      generated ?? request.signing_secret,
-    );
-    answer(ctx, 200, {
-      ...described(record),
-      ...(generated === undefined ? {} : { signing_secret: generated }),
-      message:
-        generated === undefined
-          ? 'Webhook registered.'
-          : 'Webhook registered. Store the signing secret now; it is not shown again.',
-    });
-  });
+  router.post(
+    '/',
+    operation(
+      {
+        summary: 'Register the webhook, or replace it',
+        description: 'Without `signing_secret` a stored one is kept. A generated one is shown in this answer only.',
+        body: registrationRequestSchema,
+        status: 200,
+        answers: registeredSchema,
+      },
+      async (ctx, { body, answer }) => {
+        await refuseBlocked(outbound, 'url', body.url);
+        const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
+        const { org } = ctx.state.principal;
+        const secret = generated ?? body.signing_secret;
+        const record = await registrations.replace(org, body.url, body.event_types, secret);
+        answer({
+          ...described(record),
+          ...(generated === undefined ? {} : { signing_secret: generated }),
+          message:
+            generated === undefined
+              ? 'Webhook registered.'
+              : 'Webhook registered. Store the signing secret now; it is not shown again.',
+        });
+      },
+    ),
+  );
 
-  router.get('/', async (ctx) => {
-    answer(ctx, 200, described(await registrations.get(ctx.state.principal.org)));
-  });
+  router.get(
+    '/',
+    operation({ summary: 'The registration', status: 200, answers: registrationSchema }, async (ctx, { answer }) =>
+      answer(described(await registrations.get(ctx.state.principal.org))),
+    ),
+  );
 
-  router.delete('/', async (ctx) => {
-    const deleted = await registrations.remove(ctx.state.principal.org);
-    answer(ctx, 200, {
-      deleted,
-      message: deleted ? 'Webhook and signing secret removed.' : 'No webhook was registered.',
-    });
-  });
+  router.delete(
+    '/',
+    operation(
+      { summary: 'Remove the registration and its secret', status: 200, answers: deletedSchema },
+      async (ctx, { answer }) => {
+        const deleted = await registrations.remove(ctx.state.principal.org);
+        answer({ deleted, message: deleted ? 'Webhook and signing secret removed.' : 'No webhook was registered.' });
+      },
+    ),
+  );
 
-  router.post('/signing-secret', async (ctx) => {
-    const { signing_secret } = read(signingSecretRequestSchema, ctx.request.body ?? {});
-    const generated = signing_secret === undefined ? newSigningSecret() : undefined;
-    if (!(await registrations.setSecret(ctx.state.principal.org, generated ?? signing_secret!))) throw noWebhook();
-    answer(ctx, 200, {
-      generated: generated !== undefined,
-      ...(generated === undefined ? {} : { signing_secret: generated }),
-      message:
-        generated === undefined ? 'Signing secret stored.' : 'Store the signing secret now; it is not shown again.',
-    });
-  });
+  router.post(
+    '/signing-secret',
+    operation(
+      {
+        summary: 'Set the signing secret, or have one generated',
+        description: 'It holds from the next attempt on; there is no overlap with the old one.',
+        body: signingSecretRequestSchema,
+        status: 200,
+        answers: signingSecretSchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+      },
+      async (ctx, { body: { signing_secret }, answer }) => {
+        const generated = signing_secret === undefined ? newSigningSecret() : undefined;
+        if (!(await registrations.setSecret(ctx.state.principal.org, generated ?? signing_secret!))) throw noWebhook();
+        answer({
+          generated: generated !== undefined,
+          ...(generated === undefined ? {} : { signing_secret: generated }),
+          message:
+            generated === undefined ? 'Signing secret stored.' : 'Store the signing secret now; it is not shown again.',
+        });
+      },
+    ),
+  );
 
-  router.delete('/signing-secret', async (ctx) => {
-    const { org } = ctx.state.principal;
-    const before = await registrations.get(org);
-    if (!before || !(await registrations.setSecret(org, null))) throw noWebhook();
-    const deleted = before.sealed_secret !== null;
-    answer(ctx, 200, {
-      deleted,
-      message: deleted ? 'Deliveries go unsigned from now on.' : 'No signing secret was stored.',
-    });
-  });
+  router.delete(
+    '/signing-secret',
+    operation(
+      { summary: 'Send unsigned from now on', status: 200, answers: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
+      async (ctx, { answer }) => {
+        const { org } = ctx.state.principal;
+        const before = await registrations.get(org);
+        if (!before || !(await registrations.setSecret(org, null))) throw noWebhook();
+        const deleted = before.sealed_secret !== null;
+        answer({
+          deleted,
+          message: deleted ? 'Deliveries go unsigned from now on.' : 'No signing secret was stored.',
+        });
+      },
+    ),
+  );
 
-  router.post('/test', async (ctx) => {
-    const { org } = ctx.state.principal;
-    const registration = await registrations.get(org);
-    if (!registration) throw noWebhook();
-    answer(ctx, 200, await sendTestDelivery(outbound, registration, registrations.secretOf(registration), timeoutMs));
-  });
+  router.post(
+    '/test',
+    operation(
+      {
+        summary: 'Send a test delivery and wait for the answer',
+        status: 200,
+        answers: testDeliverySchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+      },
+      async (ctx, { answer }) => {
+        const registration = await registrations.get(ctx.state.principal.org);
+        if (!registration) throw noWebhook();
+        answer(await sendTestDelivery(outbound, registration, registrations.secretOf(registration), timeoutMs));
+      },
+    ),
+  );
 
   return router;
 }

@@ -1,3 +1,4 @@
+import { expectDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
 export interface Answer {
@@ -15,7 +16,7 @@ export interface Answer {
 
 export type Client = ReturnType<typeof createClient>;
 
-/** Speaks to the API as any HTTP client would. */
+/** Speaks to the API as any HTTP client would, and holds each answer against the documentation. */
 export function createClient(apiUrl: string, key: string) {
   const base = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
 
@@ -34,7 +35,9 @@ export function createClient(apiUrl: string, key: string) {
       body: options.json === undefined ? options.body : JSON.stringify(options.json),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+    const answer = { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+    await expectDocumented(apiUrl, method, path, answer.status, answer.body);
+    return answer;
   }
 
   const client = {

@@ -1,0 +1,148 @@
+/** What the content service answers, as its routes declare it and `/openapi.json` shows it. */
+import { z } from 'zod';
+import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
+import { ENTITY_TYPES } from '../../domain/graph.js';
+import { ITEM_TYPES } from '../../domain/search.js';
+import { DATABASE_STATUSES, DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
+import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks.js';
+
+const time = z.iso.datetime();
+
+export const databaseCreatedSchema = z.object({ database: z.string(), status: z.enum(DATABASE_STATUSES) });
+
+export const databaseStatusSchema = z.object({
+  database: z.string(),
+  status: z.enum(DATABASE_STATUSES),
+  infra: z.object({
+    scheduler_status: z.boolean(),
+    graph_status: z.boolean(),
+    vectorstore_status: z.object({ knowledge: z.boolean(), memories: z.boolean() }),
+    ready_for_ingestion: z.boolean().meta({ description: 'All of them together.' }),
+  }),
+});
+
+export const ingestResultSchema = z.object({
+  results: z
+    .array(
+      z.object({
+        id: z.string(),
+        filename: z.string().optional(),
+        status: z.enum(['queued', 'errored']),
+        error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
+        error_message: z.string().optional(),
+      }),
+    )
+    .meta({ description: 'In the order sent: files, app knowledge, memories.' }),
+  success_count: z.int(),
+  failed_count: z.int(),
+});
+
+export const statusesSchema = z.object({
+  statuses: z.array(
+    z.object({
+      id: z.string(),
+      indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+      error_code: z
+        .string()
+        .nullable()
+        .meta({ description: 'An item code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
+      error_message: z.string().nullable(),
+      created_at: time.nullable(),
+      updated_at: time.nullable(),
+    }),
+  ),
+});
+
+export const queryResultSchema = z.object({
+  chunks: z
+    .array(
+      z.object({
+        chunk_id: z.string(),
+        source_id: z.string(),
+        title: z.string().nullable(),
+        text: z.string(),
+        score: z.number().meta({ description: 'Comparable within one answer only.' }),
+        metadata: z.record(z.string(), z.unknown()),
+        collection: z.string(),
+        type: z.enum(ITEM_TYPES),
+      }),
+    )
+    .meta({ description: 'Best first.' }),
+  graph: z.object({
+    entities: z.array(
+      z.object({
+        name: z.string(),
+        type: z.string().meta({ examples: [...ENTITY_TYPES] }),
+        source_ids: z.array(z.string()),
+        chunk_ids: z.array(z.string()),
+      }),
+    ),
+    relations: z.array(
+      z.object({
+        source: z.string(),
+        target: z.string(),
+        relation: z.string(),
+        source_id: z.string(),
+        evidence: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
+      }),
+    ),
+  }),
+});
+
+export const registrationSchema = z.object({
+  registered: z.boolean(),
+  url: z.string().nullable(),
+  event_types: z.array(z.enum(EVENT_TYPES)),
+  signing_secret_configured: z.boolean(),
+  disabled_at: time.nullable().meta({ description: 'Since when nothing is sent any more; registering again ends it.' }),
+  disabled_reason: z.string().nullable(),
+});
+
+const shownOnce = z.string().optional().meta({ description: 'Only when it was generated; it cannot be read again.' });
+const message = z.string();
+
+export const registeredSchema = registrationSchema.extend({ signing_secret: shownOnce, message });
+export const signingSecretSchema = z.object({ generated: z.boolean(), signing_secret: shownOnce, message });
+export const deletedSchema = z.object({ deleted: z.boolean(), message });
+
+export const testDeliverySchema = z.object({
+  delivered: z.boolean(),
+  status_code: z.int().nullable().meta({ description: "The receiver's status; null when it gave none." }),
+  message,
+});
+
+const deliverySchema = z.object({
+  delivery_id: z.string(),
+  doc_id: z.string().meta({ description: 'The id of the item, which the payload calls `id`.' }),
+  status: z.enum(DELIVERY_STATES),
+  indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+  event_type: z.string(),
+  attempts: z.int(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  created_at: time,
+  updated_at: time,
+});
+
+export const deliveryListSchema = z.object({
+  deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: z.string().nullable().meta({ description: 'Pass it as `cursor` for the next page; null on the last.' }),
+});
+
+export const deliveryDetailSchema = deliverySchema.extend({
+  url: z.string().nullable().meta({ description: 'Where the last attempt went.' }),
+  payload: indexingEventSchema.nullable(),
+  attempt_log: z.array(
+    z.object({
+      at: time,
+      status_code: z.int().nullable(),
+      duration_ms: z.number(),
+      error: z.string().nullable(),
+      answer: z.string().nullable().meta({ description: "First KiB of the receiver's answer." }),
+    }),
+  ),
+  next_attempt_at: time.nullable(),
+});
+
+export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });

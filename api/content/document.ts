@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { indexingEventSchema } from '../../domain/webhooks.js';
+import { operations } from '../operation.js';
+import type { ServiceDocument } from '../service.js';
+import { answer } from './envelope.js';
+
+/** Routes of the content service, under one of the headings below. */
+export const contentOperations = (tag: 'Databases' | 'Context' | 'Query' | 'Webhooks' | 'Deliveries') =>
+  operations(tag, answer);
+
+const metaSchema = z
+  .object({
+    request_id: z.string(),
+    latency_ms: z.number().meta({ description: 'Milliseconds.' }),
+  })
+  .meta({ id: 'Meta' });
+
+export const contentDocument: ServiceDocument = {
+  tags: [
+    { name: 'Databases', description: 'Where items live. A database is provisioned in the background.' },
+    {
+      name: 'Context',
+      description: 'Items go in and are indexed in the background; their status tells how far they are.',
+    },
+    { name: 'Query', description: 'Answers from what was ingested.' },
+    { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
+    { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
+  ],
+  security: { name: 'api_key', description: 'A key of kind `api`, from `postback keys create`.' },
+  headers: z.object({ 'API-Version': z.literal('2') }),
+  success: (data) => z.object({ success: z.literal(true), data, error: z.null(), meta: metaSchema }),
+  failure: (code) =>
+    z.object({
+      success: z.literal(false),
+      data: z.null(),
+      error: z.object({ code, message: z.string() }),
+      meta: metaSchema,
+    }),
+  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  webhooks: {
+    'indexing.status_changed': {
+      post: {
+        operationId: 'indexing_status_changed',
+        tags: ['Webhooks'],
+        summary: 'An item has come to its end',
+        description:
+          'Sent to the registered URL. Any 2xx within 15 seconds accepts it; anything else is tried again for days. ' +
+          'The same delivery may come twice: remember `delivery_id`.',
+        security: [],
+        requestParams: {
+          header: z.object({
+            'X-Service-Delivery-ID': z.string(),
+            'X-Service-Event': z.string(),
+            'X-Service-Signature': z.string().optional().meta({
+              description:
+                '`sha256=` and the lower-case hex HMAC-SHA256 of the body, byte for byte, by the signing secret; absent without one.',
+            }),
+          }),
+        },
+        requestBody: { required: true, content: { 'application/json': { schema: indexingEventSchema } } },
+        responses: { '2XX': { description: 'Accepted.' }, '410': { description: 'Do not try again.' } },
+      },
+    },
+  },
+};

@@ -1,0 +1,136 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import {
+  createDocument,
+  type oas31,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
+import { ERROR_STATUS, type ErrorCode } from '../../domain/errors.js';
+import type { Operation } from '../operation.js';
+import { listRoutes, type Service, type ServiceDocument } from '../service.js';
+
+const INFO = {
+  title: 'Postback',
+  version: '1',
+  license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  description:
+    'Work that finishes later and is announced by a signed HTTP callback. Every answer carries `X-Request-Id`, the ' +
+    "client's own where it sent a sane one. New fields and error codes may be added: bear what you do not know.",
+};
+
+const RETRY_AFTER: readonly ErrorCode[] = [
+  'RATE_LIMITED',
+  'SERVICE_UNAVAILABLE',
+  'IDEMPOTENCY_IN_PROGRESS',
+  'SOURCE_PROCESSING',
+];
+
+const retryAfter = z.object({
+  'Retry-After': z.int().meta({ description: 'Seconds until it makes sense to try again.' }),
+});
+
+const idempotencyKey = z.object({
+  'Idempotency-Key': z
+    .string()
+    .regex(/^[\x20-\x7e]{1,255}$/)
+    .optional()
+    .meta({
+      description:
+        'Carries the request out once: the same key and body give the first answer again, with `Idempotent-Replayed: true`; ' +
+        'another body is refused. Only answers of 2xx are kept.',
+    }),
+});
+
+/** The services' routes as an OpenAPI 3.1 document, made from the schemas that read requests and describe answers. */
+export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObject {
+  const paths: ZodOpenApiPathsObject = {};
+  const tags: oas31.TagObject[] = [];
+  const securitySchemes: Record<string, oas31.SecuritySchemeObject> = {};
+  const webhooks: ZodOpenApiObject['webhooks'] = {};
+  for (const service of services) {
+    const { document } = service;
+    if (!document) continue;
+    tags.push(...document.tags);
+    Object.assign(webhooks, document.webhooks);
+    const { security } = document;
+    if (security)
+      securitySchemes[security.name] = { type: 'http', scheme: 'bearer', description: security.description };
+    for (const { method, path: pattern, operation, tag } of listRoutes(service)) {
+      if (!operation || !tag) continue;
+      const path = pattern.replace(/:(\w+)/g, '{$1}');
+      paths[path] = { ...paths[path], [method]: describe(document, method, path, tag, operation) };
+    }
+  }
+  return createDocument(
+    { openapi: '3.1.0', info: INFO, servers: [{ url: '/' }], tags, paths, webhooks, components: { securitySchemes } },
+    {
+      override: ({ jsonSchema, io }) => {
+        // An answer may gain fields, and the format says what the pattern of a time says more readably.
+        if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      },
+    },
+  );
+}
+
+function describe(
+  document: ServiceDocument,
+  method: string,
+  path: string,
+  tag: string,
+  operation: Operation,
+): ZodOpenApiOperationObject {
+  const { summary, description, query, body, form, idempotencyKeys } = operation;
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const headers = z.object({ ...document.headers?.shape, ...(idempotencyKeys ? idempotencyKey.shape : {}) });
+  const content = form ? { 'multipart/form-data': { schema: form } } : body && { 'application/json': { schema: body } };
+  const required = form !== undefined || body?.safeParse({}).success === false;
+  return {
+    operationId: [method, ...path.split(/\W+/)].filter(Boolean).join('_'),
+    tags: [tag],
+    summary,
+    ...(description ? { description } : {}),
+    security: document.security ? [{ [document.security.name]: [] }] : [],
+    requestParams: {
+      header: headers,
+      ...(names.length > 0 ? { path: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),
+      ...(query ? { query: query as z.ZodObject } : {}),
+    },
+    ...(content ? { requestBody: { required, content } } : {}),
+    responses: { ...successes(document, operation), ...refusals(document, method, operation) },
+  };
+}
+
+function successes(document: ServiceDocument, { status, alsoStatus, answers }: Operation): ZodOpenApiResponsesObject {
+  const content = { 'application/json': { schema: document.success(answers) } };
+  const statuses = [status, ...(alsoStatus === undefined ? [] : [alsoStatus])];
+  return Object.fromEntries(statuses.map((one) => [one, { description: STATUS_CODES[one] ?? '', content }]));
+}
+
+/** One entry a status, which names the codes that come with it. */
+function refusals(document: ServiceDocument, method: string, operation: Operation): ZodOpenApiResponsesObject {
+  const { query, body, form, idempotencyKeys, errors = [] } = operation;
+  const codes = new Set<ErrorCode>([...document.errors, ...errors]);
+  if (query || body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
+  if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
+  if (idempotencyKeys) {
+    codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');
+  }
+  const statuses = [...new Set([...codes].map((code) => ERROR_STATUS[code]))].sort();
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const those = [...codes].filter((code) => ERROR_STATUS[code] === status);
+      return [
+        status,
+        {
+          description: `${STATUS_CODES[status]}: ${those.map((code) => `\`${code}\``).join(', ')}`,
+          ...(those.some((code) => RETRY_AFTER.includes(code)) ? { headers: retryAfter } : {}),
+          content: { 'application/json': { schema: document.failure(z.enum(those)) } },
+        },
+      ];
+    }),
+  );
+}

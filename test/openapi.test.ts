@@ -1,0 +1,120 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import Router from '@koa/router';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { z } from 'zod';
+import { type ApiDependencies, createServices } from '../api/app.js';
+import type { RequestState } from '../api/context.js';
+import { operations } from '../api/operation.js';
+import { createHttpMetrics } from '../api/public/metrics.js';
+import { openApiDocument } from '../api/public/openapi.js';
+import { listRoutes, routesOf, type Service } from '../api/service.js';
+import { ERROR_STATUS } from '../domain/errors.js';
+import { createClient } from './support/client.js';
+import { createChecker } from './support/conformance.js';
+import { makeKey, sharedProduct } from './support/product.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked into at many depths
+type Document = any;
+
+/** Not for clients: the documentation itself, and what a scraper reads. */
+const UNDOCUMENTED = [/^\/openapi\.json$/, /^\/metrics$/, /^\/docs/];
+
+describe('/openapi.json', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let document: Document;
+
+  beforeAll(async () => {
+    document = await (await fetch(`${apiUrl}/openapi.json`)).json();
+  });
+
+  // The services' routes can be listed without the world they work in.
+  const services = () =>
+    createServices({ rateLimits: { perMinute: 0, burst: 0 } } as ApiDependencies, createHttpMetrics());
+  const documentedRoutes = (of: Document) =>
+    Object.entries(of.paths).flatMap(([path, methods]) =>
+      Object.keys(methods as object).map((method) => `${method} ${path}`),
+    );
+  const registeredRoutes = (of: readonly Service[]) =>
+    of.flatMap((service) => listRoutes(service)).map(({ method, path }) => ({ method, path }));
+
+  test('is valid OpenAPI 3.1, all references included', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(document);
+    expect(result).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+    const broken = structuredClone(document);
+    delete broken.paths['/databases'].post.responses;
+    broken.paths['/databases'].post.parameters = 'none';
+    expect((await new Validator().validate(broken)).valid).toBe(false);
+  });
+
+  test('has every route of every service', () => {
+    const wanted = registeredRoutes(services())
+      .filter(({ path }) => !UNDOCUMENTED.some((pattern) => pattern.test(path)))
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    expect(wanted.length).toBeGreaterThan(12);
+    expect(documentedRoutes(document).sort()).toEqual(wanted.sort());
+  });
+
+  test('lacks a route that does not describe itself, which is how the test above would notice', () => {
+    const router = new Router<RequestState>();
+    router.get('/silent', (ctx) => {
+      ctx.body = {};
+    });
+    router.get(
+      '/things/:thing',
+      operations('Things', () => undefined)(
+        { summary: 'A thing', status: 200, answers: z.object({}) },
+        () => undefined,
+      ),
+    );
+    const service = { ...services()[0]!, middleware: [routesOf(router)] };
+    expect(registeredRoutes([service]).map(({ path }) => path)).toEqual(['/silent', '/things/:thing']);
+    expect(documentedRoutes(openApiDocument([service]))).toEqual(['get /things/{thing}']);
+  });
+
+  test('names every operation once, and with each status the codes that come with it', () => {
+    const found = Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods));
+    expect(new Set(found.map((operation) => operation.operationId)).size).toBe(found.length);
+    for (const operation of found.filter(({ security }) => security.length > 0)) {
+      for (const [status, response] of Object.entries<Document>(operation.responses).filter(([at]) => at >= '400')) {
+        const codes = [...response.description.matchAll(/`(\w+)`/g)].map(
+          (match) => match[1] as keyof typeof ERROR_STATUS,
+        );
+        expect(codes.length).toBeGreaterThan(0);
+        for (const code of codes) expect([code, ERROR_STATUS[code]]).toEqual([code, Number(status)]);
+      }
+    }
+  });
+
+  test('says which routes take an Idempotency-Key, and describes the event that is sent', () => {
+    const taking = Object.entries<Document>(document.paths).filter(([, { post }]) =>
+      post?.parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key'),
+    );
+    expect(taking.map(([path]) => path).sort()).toEqual([
+      '/context/ingest',
+      '/databases',
+      '/webhooks/indexing/deliveries/{delivery_id}/retry',
+    ]);
+    expect(document.webhooks['indexing.status_changed'].post.requestBody.required).toBe(true);
+  });
+
+  test('is kept by the answers: the tests hold each against it, and an undocumented one is found', async () => {
+    const check = createChecker(document);
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'documented')).key);
+    const { body } = await api.get('/webhooks/indexing');
+    check('get', '/webhooks/indexing', 200, body);
+    const judged = (change: object) => () => check('get', '/webhooks/indexing', 200, { ...body, ...change });
+    expect(judged({ extra: 1 })).toThrow(/must NOT have additional properties/);
+    expect(judged({ data: { ...body.data, url: 17 } })).toThrow(/url/);
+    expect(judged({ data: { ...body.data, registered: undefined } })).toThrow(/registered/);
+    expect(() => check('get', '/webhooks/indexing', 409, body)).toThrow(/409 is not documented/);
+    const refused = { ...body, success: false, data: null, error: { code: 'NEW_CODE', message: 'x' } };
+    expect(() => check('get', '/webhooks/indexing', 401, refused)).toThrow(/code/);
+  });
+
+  test('needs no key', async () => {
+    const response = await fetch(`${apiUrl}/openapi.json`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+  });
+});
