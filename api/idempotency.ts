@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Middleware } from 'koa';
 import { ServiceError } from '../domain/errors.js';
 import {
   type IdempotencyClaim,
@@ -7,16 +6,11 @@ import {
   type KeptAnswer,
   requestUnderWay,
 } from '../storage/idempotency-keys.js';
-import type { RequestContext, RequestState } from './context.js';
+import type { RequestContext } from './context.js';
 
 const SANE_KEY = /^[\x20-\x7e]{1,255}$/;
 /** Headers that belong to an answer and not to the request it was given to. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
-
-/** For a route that starts work, behind `jsonBody()`: with an `Idempotency-Key` it is carried out once. */
-export function idempotent(keys: IdempotencyKeys): Middleware<RequestState> {
-  return (ctx, next) => answerOnce(ctx, keys, ctx.request.text ?? '', next);
-}
 
 /**
  * Carries a request out once per `Idempotency-Key`: the same request again gets the first answer, word for word.

@@ -43,7 +43,9 @@ describe('/metrics', () => {
     await api.get('/measured/nowhere');
     expect(await answered(pattern, 404)).toBeGreaterThanOrEqual(before[0]! + 2);
     expect(await answered('none', 404)).toBeGreaterThan(before[1]!);
-    expect((await fetch(`${apiUrl}/metrics`)).headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    const response = await fetch(`${apiUrl}/metrics`);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(await response.text()).toContain('# TYPE postback_http_request_duration_seconds histogram');
   });
 
   test('names no organisation, no key and nothing that a client has sent', async () => {

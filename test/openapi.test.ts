@@ -116,5 +116,6 @@ describe('/openapi.json', () => {
   test('needs no key', async () => {
     const response = await fetch(`${apiUrl}/openapi.json`);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(await response.json()).toEqual(document);
   });
 });

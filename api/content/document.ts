@@ -27,7 +27,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
   ],
   security: { name: 'api_key', description: 'A key of kind `api`, from `postback keys create`.' },
-  headers: z.object({ 'API-Version': z.literal('2') }),
+  headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
   success: (data) => z.object({ success: z.literal(true), data, error: z.null(), meta: metaSchema }),
   failure: (code) =>
     z.object({
@@ -40,7 +40,7 @@ export const contentDocument: ServiceDocument = {
   webhooks: {
     'indexing.status_changed': {
       post: {
-        operationId: 'indexing_status_changed',
+        operationId: 'indexingStatusChanged',
         tags: ['Webhooks'],
         summary: 'An item has come to its end',
         description:

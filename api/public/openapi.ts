@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { createRequire } from 'node:module';
 import { z } from 'zod';
 import {
   createDocument,
@@ -12,9 +13,11 @@ import { ERROR_STATUS, type ErrorCode } from '../../domain/errors.js';
 import type { Operation } from '../operation.js';
 import { listRoutes, type Service, type ServiceDocument } from '../service.js';
 
+const { version } = createRequire(import.meta.url)('../../../package.json') as { version: string };
+
 const INFO = {
   title: 'Postback',
-  version: '1',
+  version,
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   description:
     'Work that finishes later and is announced by a signed HTTP callback. Every answer carries `X-Request-Id`, the ' +
@@ -65,12 +68,15 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
     }
   }
   return createDocument(
-    { openapi: '3.1.0', info: INFO, servers: [{ url: '/' }], tags, paths, webhooks, components: { securitySchemes } },
+    { openapi: '3.1.0', info: INFO, tags, paths, webhooks, components: { securitySchemes } },
     {
       override: ({ jsonSchema, io }) => {
         // An answer may gain fields, and the format says what the pattern of a time says more readably.
         if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+        // JavaScript's own limits say nothing about the interface.
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       },
     },
   );
@@ -89,7 +95,7 @@ function describe(
   const content = form ? { 'multipart/form-data': { schema: form } } : body && { 'application/json': { schema: body } };
   const required = form !== undefined || body?.safeParse({}).success === false;
   return {
-    operationId: [method, ...path.split(/\W+/)].filter(Boolean).join('_'),
+    operationId: method + path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase()),
     tags: [tag],
     summary,
     ...(description ? { description } : {}),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { routesOf, type Service } from '../service.js';
+import { docsRoutes } from './docs.js';
 import { documentRoutes } from './document.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import type { HttpMetrics } from './metrics.js';
@@ -18,6 +19,7 @@ export function publicService(
       routesOf(healthRoutes(deps)),
       routesOf(deps.metrics.routes),
       routesOf(documentRoutes(() => [...deps.services, service])),
+      routesOf(docsRoutes()),
     ],
     document: {
       tags: [{ name: 'Health', description: 'For probes. No key needed.' }],

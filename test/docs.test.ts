@@ -1,0 +1,42 @@
+import { describe, expect, test } from '@jest/globals';
+import { sharedProduct } from './support/product.js';
+
+describe('/docs', () => {
+  const { apiUrl } = sharedProduct();
+
+  async function get(path: string) {
+    const response = await fetch(apiUrl + path);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  test('is a page without a key that asks nothing of any other host', async () => {
+    const page = await get('/docs');
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const policy = page.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    const parts = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1]!);
+    expect(parts.length).toBeGreaterThan(4);
+    for (const part of parts) expect([part, (await get(part)).status]).toEqual([part, 200]);
+    const script = (await get('/docs/page.js')).text;
+    expect(script).toContain("url: '/openapi.json'");
+    expect(script).toContain('validatorUrl: null');
+  });
+
+  test('serves what the page needs as what it is, and nothing else of the package', async () => {
+    for (const [path, type] of [
+      ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+      ['/docs/swagger-ui.css', 'text/css; charset=utf-8'],
+      ['/docs/page.css', 'text/css; charset=utf-8'],
+      ['/docs/favicon-32x32.png', 'image/png'],
+    ] as const) {
+      const { headers } = await get(path);
+      expect([path, headers.get('content-type')]).toEqual([path, type]);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+    for (const path of ['/docs/index.html', '/docs/package.json', '/docs/..%2f..%2fpackage.json', '/docs/other']) {
+      const { status, text } = await get(path);
+      expect([path, status, JSON.parse(text).error.code]).toEqual([path, 404, 'NOT_FOUND']);
+    }
+  });
+});
