@@ -12,6 +12,7 @@ export function welcome(file: DevelopmentFile, noModel: string | null, allowedCi
 ${styleText('green', '●')} ${bold('Postback is ready')}
 
   API           ${bold(file.api_url)}
+  Every route   ${file.api_url}/docs
   Temporal UI   ${file.temporal_ui_url ?? '(that of your Temporal)'}
   API key       ${bold(file.keys.api)}
                 ${dim('fresh at each start; all development keys are in .postback/dev.json')}

@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 export const nameSchema = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -');
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -')
+  .meta({ example: 'library' });
 
 export const METADATA_TYPES = [
   'BOOL',

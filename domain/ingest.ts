@@ -73,11 +73,17 @@ export const memoriesSchema = z.array(
     }),
 );
 
-/** A field that carries JSON as its text. */
-const jsonText = (schema: z.ZodType, description: string) => {
+/**
+ * A field that carries JSON as its text. It names no media type, which would make documentation pages ask for a file
+ * instead of text.
+ */
+function jsonText(schema: z.ZodType, description: string, example: unknown) {
   const { $schema, ...contentSchema } = z.toJSONSchema(schema, { io: 'input' });
-  return z.string().optional().meta({ contentMediaType: 'application/json', contentSchema, description });
-};
+  return z
+    .string()
+    .optional()
+    .meta({ contentSchema, description: `JSON text: ${description}`, example: JSON.stringify(example) });
+}
 
 /** The whole form, as it is documented. */
 export const ingestFormSchema = ingestFieldsSchema.extend({
@@ -85,12 +91,15 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
     .array(z.file())
     .optional()
     .meta({ description: 'One file or many. Their kind is told by their content.' }),
-  document_metadata: jsonText(
-    documentMetadataSchema,
-    "JSON text: an array with one object a file, in the files' order.",
-  ),
-  app_knowledge: jsonText(appKnowledgeSchema, 'JSON text: an array of items, each with `text` or `content`.'),
-  memories: jsonText(memoriesSchema, 'JSON text: an array of memories, each with `text` or `user_assistant_pairs`.'),
+  document_metadata: jsonText(documentMetadataSchema, "an array with one object a file, in the files' order.", [
+    { id: 'handbook' },
+  ]),
+  app_knowledge: jsonText(appKnowledgeSchema, 'an array of items, each with `text` or `content`.', [
+    { title: 'Opening hours', text: 'The library opens at nine.' },
+  ]),
+  memories: jsonText(memoriesSchema, 'an array of memories, each with `text` or `user_assistant_pairs`.', [
+    { text: 'Ada prefers the reading room.' },
+  ]),
 });
 
 /** A conversation as the text that is indexed. */
