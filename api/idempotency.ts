@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
 import {
   type IdempotencyClaim,
@@ -8,7 +9,15 @@ import {
 } from '../storage/idempotency-keys.js';
 import type { RequestContext } from './context.js';
 
-const SANE_KEY = /^[\x20-\x7e]{1,255}$/;
+export const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,255}$/, 'must have 1 to 255 printable ASCII characters')
+  .meta({
+    description:
+      'Carries the request out once: the same key and body give the first answer again, with `Idempotent-Replayed: true`; ' +
+      'another body is refused. Only answers of 2xx are kept.',
+  });
+
 /** Headers that belong to an answer and not to the request it was given to. */
 const KEPT_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
 
@@ -26,14 +35,13 @@ export async function answerOnce(
   body: string | Uint8Array,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  const key = ctx.headers['idempotency-key'];
-  if (key === undefined) {
+  const sent = ctx.headers['idempotency-key'];
+  if (sent === undefined) {
     await work();
     return;
   }
-  if (typeof key !== 'string' || !SANE_KEY.test(key)) {
-    throw new ServiceError('INVALID_PARAMETERS', 'Idempotency-Key: must have 1 to 255 printable ASCII characters');
-  }
+  const { data: key, error } = idempotencyKeySchema.safeParse(sent);
+  if (error) throw new ServiceError('INVALID_PARAMETERS', `Idempotency-Key: ${error.issues[0]?.message}`);
   const scope = { org: ctx.state.principal.org, route: `${ctx.method} ${ctx._matchedRoute}`, key };
   const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`).update(body).digest('hex');
   const outcome = await keys.claim(scope, fingerprint);
@@ -72,7 +80,7 @@ function currentAnswer(ctx: RequestContext): KeptAnswer {
     const value = ctx.response.get(name);
     return value === '' ? [] : [[name, value]];
   });
-  return { status: ctx.status, headers: Object.fromEntries(headers), body: JSON.stringify(ctx.body) };
+  return { status: ctx.status, headers: Object.fromEntries(headers), body: JSON.stringify(ctx.body ?? null) };
 }
 
 function repeatAnswer(ctx: RequestContext, { status, headers, body }: KeptAnswer): void {

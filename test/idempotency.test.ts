@@ -1,4 +1,17 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import Router from '@koa/router';
+import Koa from 'koa';
+import { pino } from 'pino';
+import { z } from 'zod';
+import type { RequestState } from '../api/context.js';
+import { jsonBody } from '../api/json-body.js';
+import { operations } from '../api/operation.js';
+import { requestContext } from '../api/request-context.js';
+import { routesOf, type Service, serve } from '../api/service.js';
+import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import { createSealer } from '../domain/sealing.js';
 import { createDatabases } from '../storage/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -160,5 +173,84 @@ describe('a process that dies in the middle', () => {
     const brief = { ...scope, key: 'brief' };
     expect((await keysWith({ ttlMs: 0, leaseMs: 60_000 }).claim(brief, 'a')).state).toBe('claimed');
     expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(brief, 'b')).state).toBe('claimed');
+  });
+});
+
+describe('a route whose work is in no transaction', () => {
+  const { mongodbUri } = sharedProduct();
+  let mongo: Mongo;
+  let server: Server;
+  let url: string;
+  /** What the work comes to, time after time. */
+  const outcomes: (ErrorCode | 'done')[] = [];
+  let carriedOut = 0;
+
+  beforeAll(async () => {
+    mongo = await connectMongo(mongodbUri, 'postback-test');
+    const sealer = createSealer(Buffer.alloc(32, 7).toString('base64'));
+    const router = new Router<RequestState>();
+    const operation = operations('Work', (ctx, status, data) => {
+      ctx.status = status;
+      ctx.body = data;
+    });
+    router.post(
+      '/work',
+      operation(
+        {
+          summary: 'Work',
+          status: 201,
+          answers: z.object({ turn: z.int() }),
+          idempotencyKeys: createIdempotencyKeys(mongo, sealer, { ttlMs: 60_000 }),
+        },
+        (_ctx, { answer }) => {
+          const outcome = outcomes[carriedOut++];
+          answer({ turn: carriedOut });
+          if (outcome !== undefined && outcome !== 'done') throw new ServiceError(outcome, 'as told');
+        },
+      ),
+    );
+    const service: Service = {
+      paths: ['/'],
+      answerError: (ctx, error) => {
+        ctx.status = error.status;
+        ctx.body = { code: error.code };
+      },
+      middleware: [
+        (ctx, next) => {
+          ctx.state.principal = { key_id: 'key_test', org: `idempotency-${process.pid}`, kind: 'api' };
+          return next();
+        },
+        jsonBody(),
+        routesOf(router),
+      ],
+    };
+    const log = pino({ level: 'silent' });
+    const app = new Koa<RequestState>().use(requestContext(log)).use(serve([service], log));
+    server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/work`;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    server.close();
+    await mongo.client.close();
+  });
+
+  test('may be tried again after a failure, and is carried out no more once it has succeeded', async () => {
+    outcomes.push('INTERNAL_ERROR', 'SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'VALIDATION_ERROR', 'done');
+    const answers = [];
+    for (let n = 0; n < 7; n++) {
+      const response = await fetch(url, { method: 'POST', body: '{"a":1}', ...withKey('stubborn') });
+      answers.push([response.status, await response.json()]);
+    }
+    expect(answers).toEqual([
+      [500, { code: 'INTERNAL_ERROR' }],
+      [503, { code: 'SERVICE_UNAVAILABLE' }],
+      [429, { code: 'RATE_LIMITED' }],
+      [422, { code: 'VALIDATION_ERROR' }],
+      [201, { turn: 5 }],
+      [201, { turn: 5 }],
+      [201, { turn: 5 }],
+    ]);
   });
 });

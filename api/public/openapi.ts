@@ -10,6 +10,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { ERROR_STATUS, type ErrorCode } from '../../domain/errors.js';
+import { idempotencyKeySchema } from '../idempotency.js';
 import type { Operation } from '../operation.js';
 import { listRoutes, type Service, type ServiceDocument } from '../service.js';
 
@@ -35,17 +36,7 @@ const retryAfter = z.object({
   'Retry-After': z.int().meta({ description: 'Seconds until it makes sense to try again.' }),
 });
 
-const idempotencyKey = z.object({
-  'Idempotency-Key': z
-    .string()
-    .regex(/^[\x20-\x7e]{1,255}$/)
-    .optional()
-    .meta({
-      description:
-        'Carries the request out once: the same key and body give the first answer again, with `Idempotent-Replayed: true`; ' +
-        'another body is refused. Only answers of 2xx are kept.',
-    }),
-});
+const idempotencyKey = z.object({ 'Idempotency-Key': idempotencyKeySchema.optional() });
 
 /** The services' routes as an OpenAPI 3.1 document, made from the schemas that read requests and describe answers. */
 export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObject {
