@@ -16,6 +16,8 @@ export interface Operation<
   /** Markdown. */
   description?: string;
   query?: Query;
+  /** Headers beside those of every route of its service. */
+  headers?: z.ZodObject;
   /** A JSON body. */
   body?: Body;
   /** A `multipart/form-data` body, for the document only: the handler reads it while it arrives. */
@@ -23,6 +25,8 @@ export interface Operation<
   /** Of the answer when all goes well. */
   status: number;
   answers: Data;
+  /** Of the answer, where it is not JSON. */
+  type?: string;
   /** The same answer with another status. */
   alsoStatus?: number;
   /** What this route may refuse beside what every route of its service may. */
@@ -37,7 +41,13 @@ export interface OperationInput<Query extends z.ZodType, Body extends z.ZodType,
   answer(data: z.input<Data>): void;
 }
 
-type Handler = RouterMiddleware<RequestState> & { operation: Operation; tag: string };
+/** What a route carries along. */
+export interface Described {
+  operation: Operation;
+  tag: string;
+}
+
+type Handler = RouterMiddleware<RequestState> & Described;
 
 /**
  * Makes routes that describe themselves: `router.post('/things', operation({ … }, async (ctx, { body, answer }) => …))`.
@@ -49,12 +59,15 @@ export function operations(tag: string, write: (ctx: RequestContext, status: num
     operation: Operation<Query, Body, Data>,
     handle: (ctx: RouterContext<RequestState>, input: OperationInput<Query, Body, Data>) => Promise<void> | void,
   ): Handler => {
-    const { query, body, form, idempotencyKeys, status } = operation;
+    const { query, body, form, idempotencyKeys, status, type } = operation;
     const run = async (ctx: RouterContext<RequestState>) =>
       handle(ctx, {
         query: (query && read(query, ctx.query)) as z.output<Query>,
         body: (body && read(body, ctx.request.body ?? {})) as z.output<Body>,
-        answer: (data) => write(ctx, status, data),
+        answer: (data) => {
+          write(ctx, status, data);
+          if (type !== undefined) ctx.type = type;
+        },
       });
     const middleware: RouterMiddleware<RequestState> =
       idempotencyKeys && !form
@@ -65,6 +78,8 @@ export function operations(tag: string, write: (ctx: RequestContext, status: num
 }
 
 /** The description a route carries, if it was made by `operations()`. */
-export function operationOf(middleware: unknown): { operation: Operation; tag: string } | undefined {
-  return typeof middleware === 'function' && 'operation' in middleware ? (middleware as Handler) : undefined;
+export function operationOf(middleware: unknown): Described | undefined {
+  if (typeof middleware !== 'function' || !('operation' in middleware)) return undefined;
+  const { operation, tag } = middleware as Handler;
+  return { operation, tag };
 }

@@ -1,6 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import type { JobOutcome } from '../domain/work.js';
-import { isDuplicateKey, type Mongo } from './mongo.js';
+import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
 import type { AiJobRecord, AiJobResultRecord } from './records.js';
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
@@ -11,11 +11,11 @@ const UNDER_WAY: AiJobRecord['status'][] = ['queued', 'processing'];
  * AI jobs, their results and the finished parts of those under way. Every move is one conditional update.
  * @param retentionMs how long a job and its result outlive its end
  */
-export function createAiJobs({ aiJobs, aiJobResults, aiJobParts }: Mongo, retentionMs: number) {
+export function createAiJobs({ client, aiJobs, aiJobResults, aiJobParts }: Mongo, retentionMs: number) {
   const expiry = () => new Date(Date.now() + retentionMs);
   return {
-    async add(job: AiJobRecord): Promise<void> {
-      await aiJobs.insertOne(job);
+    async add(job: AiJobRecord, alongside?: Alongside): Promise<void> {
+      await writeAlongside(client, (session) => aiJobs.insertOne(job, { session }), alongside);
     },
 
     get(jobId: string): Promise<AiJobRecord | null> {

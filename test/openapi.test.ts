@@ -92,8 +92,10 @@ describe('/openapi.json', () => {
       post?.parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key'),
     );
     expect(taking.map(([path]) => path).sort()).toEqual([
+      '/authentication',
       '/context/ingest',
       '/databases',
+      '/v3/ai/async',
       '/webhooks/indexing/deliveries/{delivery_id}/retry',
     ]);
     expect(document.webhooks['indexing.status_changed'].post.requestBody.required).toBe(true);

@@ -1,8 +1,11 @@
 import Router from '@koa/router';
+import { z } from 'zod';
 import { AI_FEATURES } from '../../domain/ai-features.js';
 import type { AiProvider } from '../../domain/ai-provider.js';
 import type { SigningKeys } from '../../storage/signing-keys.js';
 import type { RequestState } from '../context.js';
+import { modelsSchema } from './answers.js';
+import { aiJobOperation } from './document.js';
 
 type Offer = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
 
@@ -21,21 +24,33 @@ export interface CatalogueDependencies {
 export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/v3/ai' });
 
-  router.get('/models', (ctx) => {
-    ctx.body = { models: catalogue.list().map(described) };
-  });
+  router.get(
+    '/models',
+    aiJobOperation({ summary: 'What can be asked for', status: 200, answers: modelsSchema }, (_ctx, { answer }) =>
+      answer({ models: catalogue.list().map(described) }),
+    ),
+  );
 
   // PEM blocks, the current key first: a reader of one key takes the first.
-  router.get('/webhook-public-key', async (ctx) => {
-    ctx.type = 'application/x-pem-file';
-    ctx.body = (await signingKeys.readable()).join('');
-  });
+  router.get(
+    '/webhook-public-key',
+    aiJobOperation(
+      {
+        summary: 'The keys that callbacks are verified with',
+        description: 'PEM, the current key first; an old one stays until the last job signed with it is done.',
+        status: 200,
+        answers: z.string(),
+        type: 'application/x-pem-file',
+      },
+      async (_ctx, { answer }) => answer((await signingKeys.readable()).join('')),
+    ),
+  );
 
   return router;
 }
 
 function described({ subfeature: name, name: provider, models }: Offer) {
-  const [feature, subfeature] = name.split('/');
+  const [feature, subfeature] = name.split('/') as [string, string];
   const { summary, takes } = AI_FEATURES[name];
   return { model: `${name}/${provider}`, feature, subfeature, provider, summary, takes, provider_models: models };
 }

@@ -1,14 +1,18 @@
+import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
+import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
 import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
+import { aiJobDocument } from './document.js';
 import { answerError } from './envelope.js';
 import { type JobDependencies, jobRoutes } from './jobs.js';
 import { type UploadDependencies, uploadRoutes } from './uploads.js';
 
 export interface AiJobServiceDependencies extends JobDependencies, UploadDependencies, CatalogueDependencies {
   keys: ApiKeys;
+  rateLimit: Middleware<RequestState>;
 }
 
 /** AI jobs: OCR, text extraction, language tasks by pluggable providers. */
@@ -16,8 +20,10 @@ export function aiJobService(deps: AiJobServiceDependencies): Service {
   return {
     paths: ['/v3'],
     answerError,
+    document: aiJobDocument,
     middleware: [
       authenticate(deps.keys, ['api']),
+      deps.rateLimit,
       routesOf(uploadRoutes(deps)),
       jsonBody(),
       routesOf(catalogueRoutes(deps)),

@@ -1,5 +1,6 @@
+import type { z } from 'zod';
 import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-features.js';
-import { jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
+import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
 import { canonicalJson, JsonError, parseExact } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobId } from '../../domain/ids.js';
@@ -22,15 +23,15 @@ export interface SubmissionDependencies {
 
 /**
  * Reads a submission into the record of a job.
- * @param body parsed, and as the text it came as
+ * @param text the body as it came
  * @throws ServiceError that names what is wrong
  */
 export async function readSubmission(
   deps: SubmissionDependencies,
   org: string,
-  body: { parsed: unknown; text: string },
+  request: z.output<typeof jobRequestSchema>,
+  text: string,
 ): Promise<AiJobRecord> {
-  const request = read(jobRequestSchema, body.parsed ?? {});
   const { feature, subfeature, provider, model } = request.model;
   const name = findOffer(deps.catalogue, request.model);
   const input = readInput(name, request.input);
@@ -48,7 +49,7 @@ export async function readSubmission(
     status: 'queued',
     input: JSON.stringify(request.input),
     webhook_receiver: webhook_receiver ?? null,
-    user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(body.text),
+    user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
     show_original_response: request.show_original_response,
     time_limit_ms: deps.jobTimeLimitMs,
     signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),

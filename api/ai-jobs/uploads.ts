@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newFileId } from '../../domain/ids.js';
 import type { Files } from '../../storage/files.js';
@@ -7,6 +8,8 @@ import type { Uploads } from '../../storage/uploads.js';
 import type { RequestState } from '../context.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
 import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
+import { uploadedSchema } from './answers.js';
+import { aiJobOperation } from './document.js';
 
 export interface UploadDependencies {
   files: Files;
@@ -20,30 +23,40 @@ export interface UploadDependencies {
 /** `POST /v3/upload`: a file for jobs to name by its id, for a day or so. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
-  router.post('/v3/upload', async (ctx) => {
-    const { org } = ctx.state.principal;
-    const batch = newFileId();
-    const receipts: FileReceipt<string>[] = [];
-    let kept: string | undefined;
-    try {
-      const { files } = await readMultipart(ctx.req, { ...deps.limits, maxFiles: 1 }, async (stream, filename) => {
-        const store = { files: deps.files, detectKind: deps.describeFile };
-        const receipt = await receiveFile(store, stream, filename, { org, batch });
-        receipts.push(receipt);
-        return receipt;
-      });
-      const upload = asRecord(org, files, deps.uploadRetentionMs);
-      await deps.uploads.add(upload);
-      kept = upload._id;
-      await deps.files.claim(batch);
-      const { filename, size, mime_type, expires_at } = upload;
-      ctx.status = 201;
-      ctx.body = { file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() };
-    } finally {
-      const left = receipts.filter(({ file_id }) => file_id !== kept);
-      await Promise.all(left.map(({ file_id }) => deps.files.remove(file_id)));
-    }
-  });
+  router.post(
+    '/v3/upload',
+    aiJobOperation(
+      {
+        summary: 'Upload a file for jobs to name',
+        form: z.object({ file: z.file() }),
+        status: 201,
+        answers: uploadedSchema,
+      },
+      async (ctx, { answer }) => {
+        const { org } = ctx.state.principal;
+        const batch = newFileId();
+        const receipts: FileReceipt<string>[] = [];
+        let kept: string | undefined;
+        try {
+          const { files } = await readMultipart(ctx.req, { ...deps.limits, maxFiles: 1 }, async (stream, filename) => {
+            const store = { files: deps.files, detectKind: deps.describeFile };
+            const receipt = await receiveFile(store, stream, filename, { org, batch });
+            receipts.push(receipt);
+            return receipt;
+          });
+          const upload = asRecord(org, files, deps.uploadRetentionMs);
+          await deps.uploads.add(upload);
+          kept = upload._id;
+          await deps.files.claim(batch);
+          const { filename, size, mime_type, expires_at } = upload;
+          answer({ file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() });
+        } finally {
+          const left = receipts.filter(({ file_id }) => file_id !== kept);
+          await Promise.all(left.map(({ file_id }) => deps.files.remove(file_id)));
+        }
+      },
+    ),
+  );
   return router;
 }
 

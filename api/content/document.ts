@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { indexingEventSchema } from '../../domain/webhooks.js';
 import { operations } from '../operation.js';
-import type { ServiceDocument } from '../service.js';
+import { API_KEY, type ServiceDocument } from '../service.js';
 import { answer } from './envelope.js';
 
 /** Routes of the content service, under one of the headings below. */
@@ -26,7 +26,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
     { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
   ],
-  security: { name: 'api_key', description: 'A key of kind `api`, from `postback keys create`.' },
+  security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
   success: (data) => z.object({ success: z.literal(true), data, error: z.null(), meta: metaSchema }),
   failure: (code) =>

@@ -2,50 +2,80 @@ import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
 import { createAuthenticationSchema, statusAt } from '../../domain/payments.js';
 import type { Authentications } from '../../storage/authentications.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
 import type { AuthenticationRecord } from '../../storage/records.js';
 import type { RequestState } from '../context.js';
-import { read } from '../validation.js';
+import { authenticationSchema, createdSchema } from './answers.js';
+import { paymentOperation } from './document.js';
 import { limitByAuthentication } from './rate-limit.js';
 
 /** What the merchant's server does with an authentication: create, read, close. */
 export function authenticationRoutes(deps: {
   authentications: Authentications;
   authenticationLimit: RateLimit;
+  idempotencyKeys: IdempotencyKeys;
 }): Router<RequestState> {
   const { authentications } = deps;
   const limited = limitByAuthentication(deps.authenticationLimit);
   const router = new Router<RequestState>({ prefix: '/authentication' });
 
-  router.post('/', async (ctx) => {
-    const request = read(createAuthenticationSchema, ctx.request.body ?? {});
-    const { record, clientSecret } = await authentications.create(ctx.state.principal.org, request, new Date());
-    ctx.status = 201;
-    ctx.body = {
-      authentication_id: record._id,
-      // The only time that it is shown.
-      client_secret: clientSecret,
-      status: record.status,
-      amount: record.amount,
-      currency: record.currency,
-      created_at: record.created_at.toISOString(),
-      expires_at: record.expires_at.toISOString(),
-    };
-  });
+  router.post(
+    '/',
+    paymentOperation(
+      {
+        summary: 'Start an authentication',
+        body: createAuthenticationSchema,
+        status: 201,
+        answers: createdSchema,
+        errors: ['FORBIDDEN'],
+        idempotencyKeys: deps.idempotencyKeys,
+      },
+      async (ctx, { body, answer }) => {
+        const { record, clientSecret } = await authentications.create(ctx.state.principal.org, body, new Date());
+        answer({
+          authentication_id: record._id,
+          // The only time that it is shown.
+          client_secret: clientSecret,
+          status: record.status,
+          amount: record.amount,
+          currency: record.currency,
+          created_at: record.created_at.toISOString(),
+          expires_at: record.expires_at.toISOString(),
+        });
+      },
+    ),
+  );
 
-  router.get('/:id', limited, async (ctx) => {
-    const now = new Date();
-    const record = await authentications.get(ctx.state.principal.org, ctx.params.id!, now);
-    if (!record) throw notFound();
-    ctx.body = await described(authentications, record, now);
-  });
+  const refusals = ['FORBIDDEN', 'AUTHENTICATION_NOT_FOUND'] as const;
 
-  router.post('/:id/close', limited, async (ctx) => {
-    const now = new Date();
-    const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
-    if (!record) throw notFound();
-    ctx.body = await described(authentications, record, now);
-  });
+  router.get(
+    '/:id',
+    limited,
+    paymentOperation(
+      { summary: 'Read an authentication', status: 200, answers: authenticationSchema, errors: refusals },
+      async (ctx, { answer }) => {
+        const now = new Date();
+        const record = await authentications.get(ctx.state.principal.org, ctx.params.id!, now);
+        if (!record) throw notFound();
+        answer(await described(authentications, record, now));
+      },
+    ),
+  );
+
+  router.post(
+    '/:id/close',
+    limited,
+    paymentOperation(
+      { summary: 'Close an authentication', status: 200, answers: authenticationSchema, errors: refusals },
+      async (ctx, { answer }) => {
+        const now = new Date();
+        const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
+        if (!record) throw notFound();
+        answer(await described(authentications, record, now));
+      },
+    ),
+  );
 
   return router;
 }

@@ -1,6 +1,7 @@
 import cors from '@koa/cors';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
+import { z } from 'zod';
 import { checkFingerprint } from '../../domain/client-secrets.js';
 import { ServiceError } from '../../domain/errors.js';
 import { eligibilityCheckSchema, nextAction, statusAt } from '../../domain/payments.js';
@@ -9,9 +10,10 @@ import type { Authentications } from '../../storage/authentications.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
 import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
-import { read } from '../validation.js';
+import { eligibilitySchema } from './answers.js';
 import { notProven, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
+import { paymentOperation } from './document.js';
 import { limitByAuthentication } from './rate-limit.js';
 
 /** A check as browsers send it has about one KiB. */
@@ -31,40 +33,72 @@ export function eligibilityCheckRoutes(deps: {
 
   router.register(PATH, ['OPTIONS', 'GET', 'POST'], openToBrowsers());
 
-  router.post(PATH, keyed, publishableOnly, limited, jsonBody(MAX_CHECK_BYTES), async (ctx) => {
-    const { client_secret, eligibility_check_data: data } = read(eligibilityCheckSchema, ctx.request.body ?? {});
-    const { org } = ctx.state.principal;
-    const now = new Date();
-    const proven = await authentications.prove(org, ctx.params.id!, client_secret, now);
-    if (!proven) throw notProven();
-    const fingerprint = checkFingerprint(client_secret, data);
-    const record = await authentications.check(proven, data, fingerprint, now);
-    if (!record) throw notProven();
-    const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
-    if (action !== 'deny' && record.check?.fingerprint !== fingerprint) {
-      throw new ServiceError(
-        'ELIGIBILITY_ALREADY_CHECKED',
-        'This authentication has been checked with other data, and its answer stands. Another answer needs a new authentication.',
-      );
-    }
-    ctx.body = { authentication_id: record._id, sdk_next_action: action };
-  });
+  router.post(
+    PATH,
+    keyed,
+    publishableOnly,
+    limited,
+    jsonBody(MAX_CHECK_BYTES),
+    paymentOperation(
+      {
+        summary: 'Submit the eligibility check',
+        description: 'From the browser, with the publishable key. The same check gives the same answer again.',
+        body: eligibilityCheckSchema,
+        status: 200,
+        answers: eligibilitySchema,
+        errors: ['ELIGIBILITY_ALREADY_CHECKED'],
+      },
+      async (ctx, { body: { client_secret, eligibility_check_data: data }, answer }) => {
+        const { org } = ctx.state.principal;
+        const now = new Date();
+        const proven = await authentications.prove(org, ctx.params.id!, client_secret, now);
+        if (!proven) throw notProven();
+        const fingerprint = checkFingerprint(client_secret, data);
+        const record = await authentications.check(proven, data, fingerprint, now);
+        if (!record) throw notProven();
+        const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
+        if (action === null || (action !== 'deny' && record.check?.fingerprint !== fingerprint)) {
+          throw new ServiceError(
+            'ELIGIBILITY_ALREADY_CHECKED',
+            'This authentication has been checked with other data, and its answer stands. Another answer needs a new authentication.',
+          );
+        }
+        answer({ authentication_id: record._id, sdk_next_action: action });
+      },
+    ),
+  );
 
-  router.get(PATH, keyed, limited, async (ctx) => {
-    const { org, kind } = ctx.state.principal;
-    const now = new Date();
-    const id = ctx.params.id!;
-    const record =
-      kind === 'payment_secret'
-        ? await authentications.get(org, id, now)
-        : await authentications.prove(org, id, ctx.get('client-secret'), now);
-    if (!record) throw kind === 'payment_secret' ? notFound() : notProven();
-    const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
-    if (action === null) {
-      throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
-    }
-    ctx.body = { authentication_id: record._id, sdk_next_action: action };
-  });
+  router.get(
+    PATH,
+    keyed,
+    limited,
+    paymentOperation(
+      {
+        summary: 'Read the answer of the eligibility check again',
+        headers: z.object({
+          'client-secret': z.string().optional().meta({ description: 'Needed with a publishable key.' }),
+        }),
+        status: 200,
+        answers: eligibilitySchema,
+        errors: ['AUTHENTICATION_NOT_FOUND', 'ELIGIBILITY_CHECK_NOT_FOUND'],
+      },
+      async (ctx, { answer }) => {
+        const { org, kind } = ctx.state.principal;
+        const now = new Date();
+        const id = ctx.params.id!;
+        const record =
+          kind === 'payment_secret'
+            ? await authentications.get(org, id, now)
+            : await authentications.prove(org, id, ctx.get('client-secret'), now);
+        if (!record) throw kind === 'payment_secret' ? notFound() : notProven();
+        const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
+        if (action === null) {
+          throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
+        }
+        answer({ authentication_id: record._id, sdk_next_action: action });
+      },
+    ),
+  );
 
   return router;
 }

@@ -1,12 +1,14 @@
 import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { Authentications } from '../../storage/authentications.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
 import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
 import { requireSecretKey } from './authenticate.js';
 import { authenticationRoutes } from './authentications.js';
+import { paymentDocument } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
 import { answerError } from './envelope.js';
 
@@ -15,6 +17,8 @@ export interface PaymentDependencies {
   authentications: Authentications;
   /** Requests about one authentication. */
   authenticationLimit: RateLimit;
+  idempotencyKeys: IdempotencyKeys;
+  rateLimit: Middleware<RequestState>;
 }
 
 /** Fifty metadata fields at their limits come to less. */
@@ -25,10 +29,13 @@ export function paymentService(deps: PaymentDependencies): Service {
   return {
     paths: ['/authentication'],
     answerError,
+    document: paymentDocument,
     middleware: [
       neverCached,
       routesOf(eligibilityCheckRoutes(deps)),
       requireSecretKey(deps.keys),
+      // Not before: a publishable key is in everyone's hands, and must not be used up by one of them.
+      deps.rateLimit,
       jsonBody(MAX_CREATE_BYTES),
       routesOf(authenticationRoutes(deps)),
     ],

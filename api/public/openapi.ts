@@ -50,8 +50,7 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
     tags.push(...document.tags);
     Object.assign(webhooks, document.webhooks);
     const { security } = document;
-    if (security)
-      securitySchemes[security.name] = { type: 'http', scheme: 'bearer', description: security.description };
+    if (security) securitySchemes[security.name] = security.scheme;
     for (const { method, path: pattern, operation, tag } of listRoutes(service)) {
       if (!operation || !tag) continue;
       const path = pattern.replace(/:(\w+)/g, '{$1}');
@@ -82,7 +81,11 @@ function describe(
 ): ZodOpenApiOperationObject {
   const { summary, description, query, body, form, idempotencyKeys } = operation;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
-  const headers = z.object({ ...document.headers?.shape, ...(idempotencyKeys ? idempotencyKey.shape : {}) });
+  const headers = z.object({
+    ...document.headers?.shape,
+    ...operation.headers?.shape,
+    ...(idempotencyKeys ? idempotencyKey.shape : {}),
+  });
   const content = form ? { 'multipart/form-data': { schema: form } } : body && { 'application/json': { schema: body } };
   const required = form !== undefined || body?.safeParse({}).success === false;
   return {
@@ -101,8 +104,13 @@ function describe(
   };
 }
 
-function successes(document: ServiceDocument, { status, alsoStatus, answers }: Operation): ZodOpenApiResponsesObject {
-  const content = { 'application/json': { schema: document.success(answers) } };
+function successes(
+  document: ServiceDocument,
+  { status, alsoStatus, answers, type }: Operation,
+): ZodOpenApiResponsesObject {
+  const content = type
+    ? { [type]: { schema: answers } }
+    : { 'application/json': { schema: document.success(answers) } };
   const statuses = [status, ...(alsoStatus === undefined ? [] : [alsoStatus])];
   return Object.fromEntries(statuses.map((one) => [one, { description: STATUS_CODES[one] ?? '', content }]));
 }

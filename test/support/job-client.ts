@@ -1,3 +1,4 @@
+import { expectDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
 export interface JobAnswer {
@@ -23,7 +24,9 @@ export function createJobClient(apiUrl: string, key: string) {
     });
     const text = await response.text();
     const json = response.headers.get('content-type')?.startsWith('application/json');
-    return { status: response.status, text, body: json ? JSON.parse(text) : undefined };
+    const answer = { status: response.status, text, body: json ? JSON.parse(text) : undefined };
+    if (json) await expectDocumented(apiUrl, method, path, answer.status, answer.body);
+    return answer;
   }
 
   const client = {

@@ -1,3 +1,4 @@
+import { expectDocumented } from './conformance.js';
 import { makeKey, type ProductAddress } from './product.js';
 
 export interface PaymentAnswer {
@@ -31,7 +32,9 @@ export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org
       body: json === undefined ? body : JSON.stringify(json),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+    const answer = { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+    if (answer.body !== null) await expectDocumented(apiUrl, method, path, answer.status, answer.body);
+    return answer;
   }
 
   return {
