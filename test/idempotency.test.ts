@@ -118,6 +118,32 @@ describe('a request with an Idempotency-Key', () => {
     expect((await retry()).body).toEqual(first.body);
   });
 
+  test('starts one AI job and one payment authentication', async () => {
+    const send = async (path: string, headers: Record<string, string>, body: unknown) => {
+      const response = await fetch(apiUrl + path, {
+        method: 'POST',
+        headers: { ...headers, 'Idempotency-Key': 'services-1', 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    };
+    const { key } = await makeKey(mongodbUri, org);
+    const job = { model: 'text/keyword_extraction/wink', input: { text: 'One lamp, one keeper.' } };
+    const submit = () => send('/v3/ai/async', { Authorization: `Bearer ${key}` }, job);
+    const submitted = await submit();
+    expect([submitted.status, submitted.body.status]).toEqual([202, 'queued']);
+    expect(await submit()).toEqual(submitted);
+    expect(await withDb(mongodbUri, (db) => db.collection('ai_jobs').countDocuments({ org }))).toBe(1);
+
+    const secretKey = (await makeKey(mongodbUri, org, 'payment_secret')).key;
+    const start = (amount: number) => send('/authentication', { 'api-key': secretKey }, { amount, currency: 'EUR' });
+    const started = await start(1250);
+    expect([started.status, typeof started.body.client_secret]).toEqual([201, 'string']);
+    expect(await start(1250)).toEqual(started);
+    expect(await start(1300)).toMatchObject({ status: 409, body: { error: { code: 'IDEMPOTENCY_CONFLICT' } } });
+    expect(await withDb(mongodbUri, (db) => db.collection('authentications').countDocuments({ org }))).toBe(1);
+  });
+
   test('must have a key of 1 to 255 printable characters', async () => {
     for (const key of ['', 'x'.repeat(256), 'clé']) {
       expect([key, ...code(await create(key, 'never'))]).toEqual([key, 400, 'INVALID_PARAMETERS']);
