@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { parse } from 'yaml';
+import { TASK_QUEUES } from '../domain/task-queues.js';
 import { defaultCacheDir, obtainEmbeddingModel } from '../stack/index.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
@@ -81,7 +82,7 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   test('become healthy by the health checks of the file', async () => {
-    expect([...running.keys()].sort()).toEqual(['api', 'worker-content', 'worker-deliveries']);
+    expect([...running.keys()].sort()).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`)].sort());
     for (const [name, { healthcheck }] of services) {
       const { port } = running.get(name)!;
       const [kind, command, ...args] = healthcheck.test;
@@ -102,7 +103,7 @@ describe('the processes of docker-compose.yml', () => {
     await api.createDatabase('parts');
     await api.ingest({
       database: 'parts',
-      memories: JSON.stringify([{ id: 'one', text: 'Made by three processes.' }]),
+      memories: JSON.stringify([{ id: 'one', text: 'Made by several processes.' }]),
     });
     expect(await api.ended('parts', 'one')).toMatchObject({ indexing_status: 'completed' });
   });

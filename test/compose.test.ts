@@ -72,12 +72,15 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('takes every secret from the environment, and fails without it', () => {
+  test('takes every secret from the environment, and fails without one that is needed', () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>
       Object.entries(environment).filter(([name]) => /PASSWORD|PWD|KEY|SECRET|MONGODB_URI/.test(name)),
     );
     expect(secrets.length).toBeGreaterThan(5);
-    for (const [name, value] of secrets) expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
+    // An outside service that is not used needs no key: it is empty then.
+    const needed = secrets.filter(([, value]) => !/^\$\{[A-Z_]+:-\}$/.test(value));
+    for (const [name, value] of needed) expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
+    expect(secrets.length - needed.length).toBeLessThan(needed.length);
   });
 
   test('data lie in named volumes', () => {

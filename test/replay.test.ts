@@ -19,6 +19,7 @@ describe('executions that run during a deployment go on', () => {
       'deliverWebhook',
       'indexItem',
       'provisionDatabase',
+      'runAiJob',
       'startIngestedItems',
       'sweep',
     ]);

@@ -15,12 +15,14 @@ export const retryNow = defineSignal('retryNow');
 const { attemptDeliveryAtOnce } = proxyLocalActivities<DeliveryActivities>({
   startToCloseTimeout: '40 seconds',
   retry: { maximumAttempts: 1 },
+  summary: 'The first attempt',
 });
 
 // Each retry of this activity is an attempt, at the time that the failed one named (`nextRetryDelay`); the intervals
 // below only hold when the attempt could not even be recorded. Retries add no events to the history.
 const { attemptDelivery } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '40 seconds',
+  summary: 'Further attempts, each a retry',
   retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
 });
 

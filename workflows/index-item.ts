@@ -5,17 +5,13 @@ import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../domain/work.js';
 // No limit on attempts: storage errors (E6001) clear by themselves, and what cannot clear is not retryable.
 const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
-const { extractItem, embedAndIndexItem } = proxyActivities<ContentActivities>({
-  startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '20 seconds',
-  retry,
-});
+const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
+const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
 
-const { linkItemGraph, finishItem } = proxyActivities<ContentActivities>({
-  startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '20 seconds',
-  retry,
-});
+const { extractItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Read its text, cut it into chunks' });
+const { embedAndIndexItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Embed and index its chunks' });
+const { linkItemGraph } = proxyActivities<ContentActivities>({ ...short, summary: 'Link it into the graph' });
+const { finishItem } = proxyActivities<ContentActivities>({ ...short, summary: 'Write its end and the delivery' });
 
 /**
  * One version of one item: queued -> processing -> graph_creation -> completed | errored.

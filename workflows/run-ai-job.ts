@@ -10,7 +10,11 @@ import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../doma
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
-const { finishJob } = proxyActivities<AiJobActivities>({ startToCloseTimeout: '1 minute', retry });
+const { finishJob } = proxyActivities<AiJobActivities>({
+  startToCloseTimeout: '1 minute',
+  summary: 'Write its end and the callback',
+  retry,
+});
 
 /** One AI job: queued -> processing -> success | fail. Its callback is a delivery, whose workflow lives on its own. */
 export async function runAiJob(job: JobRef): Promise<JobOutcome> {
@@ -26,6 +30,7 @@ async function run(job: JobRef): Promise<JobOutcome> {
   const { runProvider } = proxyActivities<AiJobActivities>({
     startToCloseTimeout: job.time_limit_ms + 60_000,
     heartbeatTimeout: '15 seconds',
+    summary: 'Fetch the input and run the provider',
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry: { ...retry, maximumAttempts: 20 },
   });

@@ -5,6 +5,7 @@ import type { IngestRef } from '../domain/work.js';
 const { startItems } = proxyActivities<ContentActivities>({
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '20 seconds',
+  summary: 'Start the workflow of each item',
   retry: { maximumInterval: '30 seconds' },
 });
 

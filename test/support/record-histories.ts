@@ -2,27 +2,35 @@
  * Records sample histories of every workflow into `test/histories/`, from real runs on servers of its own:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createClient } from './client.js';
 import { eventually } from './eventually.js';
+import { createJobClient } from './job-client.js';
+import { sendJson, startOpenAiServer } from './openai-server.js';
 import { makeKey, startProduct } from './product.js';
 import { startReceiver } from './receiver.js';
 
 const FOLDER = 'test/histories';
 
-const product = await startProduct();
+const openai = await startOpenAiServer();
+const product = await startProduct({ POSTBACK_OPENAI_URL: openai.baseUrl, POSTBACK_OPENAI_CHAT_MODEL: 'small' });
 const receiver = await startReceiver();
 const temporal = await connectTemporal(product.temporalAddress, 'default');
-const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'histories')).key);
+const { key } = await makeKey(product.mongodbUri, 'histories');
+const api = createClient(product.apiUrl, key);
+const jobs = createJobClient(product.apiUrl, key);
 
 async function record(name: string, workflowId: string): Promise<void> {
+  const path = `${FOLDER}/${name}.json`;
+  // Histories of earlier code are what is worth replaying; a new path gets a new name.
+  if (existsSync(path)) return;
   const handle = temporal.workflow.getHandle(workflowId);
   await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
   const history = JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1);
   // Stack traces name the folder of whoever records.
-  writeFileSync(`${FOLDER}/${name}.json`, `${history.replaceAll(`${process.cwd()}/`, '')}\n`);
+  writeFileSync(path, `${history.replaceAll(`${process.cwd()}/`, '')}\n`);
   console.log(`${name}  ${workflowId}`);
 }
 
@@ -70,10 +78,28 @@ try {
   receiver.answer = () => ({ status: 204 });
   await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
   await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
+  const job = await jobs.submit('text/sentiment_analysis/wink', { text: 'The note is fine.' }, { webhook_receiver: receiver.url }); // biome-ignore format: one line
+  await jobs.finished(job);
+  await record('run-ai-job-success', `ai-job/${job.body.job_id}`);
+  const callback = await newest(`WorkflowType="deliverWebhook" AND PostbackSource="${job.body.job_id}"`);
+  await record('deliver-webhook-of-a-job', callback);
+  const chat = { messages: [{ role: 'user', content: 'The note?' }] };
+  openai.answer((_request, response) => sendJson(response, {}, openai.asked.length === 1 ? 503 : 400));
+  const failing = await jobs.submit('text/chat/openai', chat);
+  await jobs.finished(failing);
+  await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
+  openai.answer(() => undefined);
+  const asked = openai.asked.length;
+  const cancelled = await jobs.submit('text/chat/openai', chat);
+  await eventually('the provider asked', () => openai.asked.length > asked);
+  await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
+  await jobs.finished(cancelled);
+  await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
   await record('sweep', await newest('WorkflowType="sweep" AND ExecutionStatus="Completed"'));
 } finally {
   await temporal.connection.close();
   await receiver.close();
+  await openai.close();
   await product.stop();
   rmSync(product.dataDir, { recursive: true, force: true });
 }
