@@ -1,4 +1,5 @@
 import { deliveryList } from './deliveries.js';
+import { jobs } from './jobs.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
 import { throughput } from './throughput.js';
@@ -7,7 +8,8 @@ import { throughput } from './throughput.js';
 export async function bench(name: string, folder?: string): Promise<void> {
   if (name === 'throughput') return throughput();
   if (name === 'deliveries') return deliveryList();
+  if (name === 'jobs') return jobs();
   if (name === 'receivers') return receivers();
   if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
-  throw new Error('usage: npm run bench [-- throughput | deliveries | receivers | retrieval <folder>]');
+  throw new Error('usage: npm run bench [-- throughput | deliveries | receivers | jobs | retrieval <folder>]');
 }

@@ -48,7 +48,8 @@ memory at its peak   API ${peak.api} MiB, worker ${peak.worker} MiB   (before th
   }
 }
 
-async function measureBare(instance: BenchInstance, temporal: Client): Promise<number> {
+/** Workflows a second with one activity that does nothing, on a worker tuned as the delivery worker is. */
+export async function measureBare(instance: BenchInstance, temporal: Client): Promise<number> {
   const worker = fork(fileURLToPath(new URL('./bare-worker.js', import.meta.url)), { env: instance.env });
   await once(worker, 'message');
   const run = (n: number) =>
