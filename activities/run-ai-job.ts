@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { type AiProviders, ProviderError, type ProviderResult } from '../domain/ai-provider.js';
 import { canonicalJson, tidyJson } from '../domain/canonical-json.js';
 import { ExtractionError } from '../domain/extraction.js';
-import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../domain/work.js';
+import { JOB_CANCELLED, JOB_FAILED, type JobRef } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
 import type { AiJobRecord } from '../storage/records.js';
 import type { EndingDependencies } from './ending.js';
@@ -34,27 +34,33 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   const finish = createFinishJob(deps);
 
   return {
-    /** queued -> processing: fetches the input, runs the provider and stores what it gives. */
+    /** queued -> processing -> success: fetches the input, runs the provider, stores what it gives and announces it. */
     async runProvider(ref: JobRef): Promise<void> {
       try {
         await withHeartbeat(async (cancelled) => {
           const job = await aiJobs.start(ref.job);
-          if (!job) return; // It has ended; an earlier attempt's answer was lost on the way.
-          if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
-          const timeUp = AbortSignal.timeout(ref.time_limit_ms);
-          const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
-            throw timeUp.aborted ? new ProviderError('The job took longer than is allowed.', false) : error;
-          });
-          await save(job, result);
+          if (job?.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
+          // Stored by an attempt that could not finish: no provider is paid twice for it.
+          if (job && !(await aiJobs.result(job._id))) await runAndStore(job, ref, cancelled);
+          // Also when an earlier attempt has ended the job: its delivery may not have been started.
+          await finish(ref, { status: 'success' });
         });
       } catch (error) {
         throw asJobFailure(error, ref.job);
       }
     },
 
-    /** -> success | fail, with the delivery that announces it. */
-    finishJob: (ref: JobRef, outcome: JobOutcome): Promise<void> => finish(ref, outcome),
+    /** -> fail, with the delivery that announces it. */
+    failJob: (ref: JobRef, error_message: string): Promise<void> => finish(ref, { status: 'fail', error_message }),
   };
+
+  async function runAndStore(job: AiJobRecord, ref: JobRef, cancelled: AbortSignal): Promise<void> {
+    const timeUp = AbortSignal.timeout(ref.time_limit_ms);
+    const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
+      throw timeUp.aborted ? new ProviderError('The job took longer than is allowed.', false) : error;
+    });
+    await save(job, result);
+  }
 
   async function run(job: AiJobRecord, signal: AbortSignal): Promise<ProviderResult> {
     const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);

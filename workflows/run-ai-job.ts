@@ -10,27 +10,20 @@ import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../doma
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
-const { finishJob } = proxyActivities<AiJobActivities>({
+const { failJob } = proxyActivities<AiJobActivities>({
   startToCloseTimeout: '1 minute',
-  summary: 'Write its end and the callback',
+  summary: 'Write that it failed, and the callback',
   retry,
 });
 
 /** One AI job: queued -> processing -> success | fail. Its callback is a delivery, whose workflow lives on its own. */
 export async function runAiJob(job: JobRef): Promise<JobOutcome> {
-  const outcome = await run(job);
-  // A cancelled job has ended too, and whoever waits for its callback is told.
-  await CancellationScope.nonCancellable(() => finishJob(job, outcome));
-  return outcome;
-}
-
-async function run(job: JobRef): Promise<JobOutcome> {
   // The activity keeps the time limit itself and decides which errors are worth a retry. What is bounded here is what
   // it cannot see: a job that takes its worker down each time.
   const { runProvider } = proxyActivities<AiJobActivities>({
     startToCloseTimeout: job.time_limit_ms + 60_000,
     heartbeatTimeout: '15 seconds',
-    summary: 'Fetch the input and run the provider',
+    summary: 'Fetch the input, run the provider, store and announce the result',
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry: { ...retry, maximumAttempts: 20 },
   });
@@ -38,6 +31,8 @@ async function run(job: JobRef): Promise<JobOutcome> {
     await runProvider(job);
     return { status: 'success' };
   } catch (error) {
+    // A cancelled job has ended too, and whoever waits for its callback is told.
+    await CancellationScope.nonCancellable(() => failJob(job, reason(error)));
     return { status: 'fail', error_message: reason(error) };
   }
 }
