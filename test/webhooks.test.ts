@@ -264,6 +264,24 @@ describe('webhooks of the indexing service', () => {
     });
   });
 
+  test('a delivery is sweeping while its attempt lasts, and failed with the time of the next in between', async () => {
+    await register();
+    let letGo: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    receiver.hold = () => held;
+    receiver.answer = () => ({ status: 500 });
+    const { delivery_id } = await deliveryOf(await announceOne());
+    expect(await inState(delivery_id, 'sweeping')).toMatchObject({ attempts: 1, attempt_log: [] });
+    const early = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    expect([early.status, early.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
+    letGo!();
+    const failed = await inState(delivery_id, 'failed');
+    expect(Date.parse(failed.next_attempt_at)).toBeGreaterThan(Date.parse(failed.updated_at));
+    receiver.hold = undefined;
+  });
+
   test('the list is paged by a cursor, newest first, and filtered by status', async () => {
     await register();
     const ids = [await announceOne(), await announceOne(), await announceOne()];
@@ -276,6 +294,8 @@ describe('webhooks of the indexing service', () => {
       expect(data.count).toBe(1);
       seen.push(data.deliveries[0].doc_id);
       cursor = data.next_cursor;
+      // What comes in meanwhile is newer, and moves nothing on the pages to come.
+      if (seen.length === 1) await inState((await deliveryOf(await announceOne())).delivery_id, 'delivered');
     } while (cursor !== null && seen.length < 3);
     expect(seen).toEqual([...ids].reverse());
     expect((await api.get('/webhooks/indexing/deliveries?cursor=nonsense')).status).toBe(400);

@@ -15,6 +15,8 @@ export interface Receiver {
   received: Received[];
   /** Decides the answer to each request; 204 unless told otherwise. */
   answer: (request: Received, count: number) => { status: number; headers?: Record<string, string>; body?: string };
+  /** Awaited before each answer. */
+  hold?: (() => Promise<void>) | undefined;
   waitFor(what: string, wanted: (request: Received) => boolean): Promise<Received>;
   close(): Promise<void>;
 }
@@ -28,6 +30,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     const body = Buffer.concat(pieces);
     const one: Received = { path: request.url ?? '', headers: request.headers, body, json: parse(body) };
     received.push(one);
+    await receiver.hold?.();
     const { status, headers, body: text } = receiver.answer(one, received.length);
     response.writeHead(status, headers).end(text);
   });
