@@ -18,6 +18,8 @@ import { untilStopped } from './until-stopped.js';
 
 /** How long a request may take to arrive; Node's own five minutes cut large uploads off. */
 const UPLOAD_MS = 60 * 60 * 1000;
+/** A request does not wait longer for Temporal: what it wanted to start is on record, and the sweep starts it. */
+const TEMPORAL_CALL_MS = 5_000;
 /** How long requests under way may take to end after the signal to stop. */
 const DRAIN_MS = 10_000;
 
@@ -33,7 +35,7 @@ export async function runApi(): Promise<void> {
   const app = createApp({
     ...parts,
     log,
-    launcher: createLauncher(client),
+    launcher: createLauncher(client, TEMPORAL_CALL_MS),
     retrieval: createRetrieval(parts),
     detectKind: detectFileKind,
     describeFile,

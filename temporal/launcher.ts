@@ -46,15 +46,20 @@ export type Launcher = ReturnType<typeof createLauncher>;
 /**
  * Starts and signals every workflow: the one place that says under which id, on which queue and with which
  * search attributes. Starting is idempotent, the id is the record's; a start that comes twice does nothing.
+ * @param deadlineMs for each call; without one the client tries for as long as it sees fit
  */
-export function createLauncher(client: Client) {
+export function createLauncher(client: Client, deadlineMs?: number) {
+  const call = <T>(ask: () => Promise<T>): Promise<T> =>
+    deadlineMs === undefined ? ask() : client.withDeadline(Date.now() + deadlineMs, ask);
+
   async function start(
     workflow: string,
     options: Omit<WorkflowStartOptions, 'args'> & { args: unknown[] },
   ): Promise<void> {
     try {
       // A run that an operator terminated, or that failed, may be started again; one that ended well may not.
-      await client.workflow.start(workflow, { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', ...options });
+      const policy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', ...options } as const;
+      await call(() => client.workflow.start(workflow, policy));
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
@@ -88,11 +93,8 @@ export function createLauncher(client: Client) {
 
     /** Wakes the delivery's workflow, or starts a new run of it when the last one has ended. */
     async retryDelivery(delivery: LaunchableDelivery): Promise<void> {
-      await client.workflow.signalWithStart('deliverWebhook', {
-        ...deliveryOptions(delivery),
-        signal: 'retryNow',
-        signalArgs: [],
-      });
+      const signal = { ...deliveryOptions(delivery), signal: 'retryNow', signalArgs: [] };
+      await call(() => client.workflow.signalWithStart('deliverWebhook', signal));
     },
 
     async startIngest(ref: IngestRef, items: number, database: string): Promise<void> {
@@ -127,12 +129,9 @@ export function createLauncher(client: Client) {
 
     /** Asks a job's workflow to end; one that has ended, or never started, is left alone. */
     async cancelJob(jobId: string): Promise<void> {
-      await client.workflow
-        .getHandle(workflowIds.job(jobId))
-        .cancel()
-        .catch((error) => {
-          if (!(error instanceof WorkflowNotFoundError)) throw error;
-        });
+      await call(() => client.workflow.getHandle(workflowIds.job(jobId)).cancel()).catch((error) => {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      });
     },
 
     /** The schedule that finds work whose workflow is missing. @param everySeconds how often */

@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { DELIVERY_STATES } from '../../domain/states.js';
@@ -26,10 +27,12 @@ export function deliveryRoutes({
   deliveries,
   idempotencyKeys,
   launcher,
+  log,
 }: {
   deliveries: Deliveries;
   idempotencyKeys: IdempotencyKeys;
   launcher: Launcher;
+  log: Logger;
 }): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing/deliveries' });
 
@@ -87,7 +90,10 @@ export function deliveryRoutes({
             `Only failed deliveries can be retried; this one is ${record.status}.`,
           );
         }
-        await launcher.retryDelivery(record);
+        // It is pending and due: when Temporal is away the sweep sends it as soon as it is back.
+        await launcher.retryDelivery(record).catch((error) => {
+          log.warn({ err: error, delivery_id: record._id }, 'retry not started; the sweep will start it');
+        });
       },
     ),
   );
