@@ -1,7 +1,7 @@
 import type { DeliveryState } from '../domain/states.js';
-import { indexingDelivery } from '../storage/deliveries.js';
 import type { DeliveryRecord } from '../storage/records.js';
 import { call } from './api-client.js';
+import { pendingBenchDelivery } from './delivery-record.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
 import { percentile } from './side-by-side.js';
 
@@ -74,21 +74,6 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 /** One in ten was given up, the others were delivered. */
 function ended(n: number): DeliveryRecord {
   // Ids as the product makes them sort by time; here by number.
-  const _id = `dlv_${String(n).padStart(26, '0')}`;
-  const now = new Date();
-  const pending = indexingDelivery(
-    { _id, org: 'bench', subject: `item/${_id}/1`, now },
-    {
-      event: 'indexing.status_changed',
-      delivery_id: _id,
-      id: `doc-${n}`,
-      database: 'bench',
-      collection: 'default',
-      tenant_id: 'bench',
-      sub_tenant_id: 'default',
-      status: 'completed',
-      timestamp: now.toISOString(),
-    },
-  );
+  const pending = pendingBenchDelivery(`dlv_${String(n).padStart(26, '0')}`, n);
   return { ...pending, status: n % 10 === 0 ? 'permanently_failed' : 'delivered', attempts: 1, next_attempt_at: null };
 }

@@ -5,11 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { newDeliveryId } from '../domain/ids.js';
-import { indexingDelivery } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { call, ingestMemories, provision } from './api-client.js';
+import { pendingBenchDelivery } from './delivery-record.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
 import { sideBySide } from './side-by-side.js';
 
@@ -63,7 +62,7 @@ export async function measureBare(instance: BenchInstance, temporal: Client): Pr
 
 async function measureDeliveries(instance: BenchInstance, temporal: Client, count: number): Promise<number> {
   const launcher = createLauncher(temporal);
-  const records = Array.from({ length: count }, (_, n) => deliveryRecord(n));
+  const records = Array.from({ length: count }, (_, n) => pendingBenchDelivery(newDeliveryId(), n));
   await instance.mongo.deliveries.insertMany(records);
   return timed(count, () =>
     sideBySide(count, CONCURRENCY, async (n) => {
@@ -131,28 +130,4 @@ async function startCountingReceiver(): Promise<CountingReceiver> {
       await once(server, 'close');
     },
   };
-}
-
-function deliveryRecord(n: number): DeliveryRecord {
-  const _id = newDeliveryId();
-  const now = new Date();
-  return indexingDelivery(
-    {
-      _id,
-      org: 'bench',
-      subject: `item/${_id}/1`,
-      now,
-    },
-    {
-      event: 'indexing.status_changed',
-      delivery_id: _id,
-      id: `doc-${n}`,
-      database: 'bench',
-      collection: 'default',
-      tenant_id: 'bench',
-      sub_tenant_id: 'default',
-      status: 'completed',
-      timestamp: now.toISOString(),
-    },
-  );
 }

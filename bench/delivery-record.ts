@@ -1,0 +1,21 @@
+import { indexingDelivery } from '../storage/deliveries.js';
+import type { DeliveryRecord } from '../storage/records.js';
+
+/** The n-th delivery of a bench, as the end of an item writes it. */
+export function pendingBenchDelivery(_id: string, n: number): DeliveryRecord {
+  const now = new Date();
+  return indexingDelivery(
+    { _id, org: 'bench', subject: `item/${_id}/1`, now },
+    {
+      event: 'indexing.status_changed',
+      delivery_id: _id,
+      id: `doc-${n}`,
+      database: 'bench',
+      collection: 'default',
+      tenant_id: 'bench',
+      sub_tenant_id: 'default',
+      status: 'completed',
+      timestamp: now.toISOString(),
+    },
+  );
+}
