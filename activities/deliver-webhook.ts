@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
+import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import type { CallbackEvent } from '../domain/callbacks.js';
 import { type AttemptResult, judgeAttempt } from '../domain/delivery-policy.js';
@@ -9,7 +10,7 @@ import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
 import type { DeliveryRef } from '../domain/work.js';
 import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
 import type { DeliveryRecord } from '../storage/records.js';
-import type { Callback, CallbackRequest } from './callbacks/callback.js';
+import type { Callback, CallbackRequest, Undeliverable } from './callbacks/callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 
 /** What the workflow is told: `failed` means that another attempt is due. */
@@ -28,7 +29,7 @@ export interface DeliveryDependencies {
   now: () => Date | Promise<Date>;
 }
 
-export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>;
+export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>['activities'];
 
 /** How long a claim outlives the time limit of its attempt, for writing the outcome. */
 const CLAIM_MARGIN_MS = 8_000;
@@ -56,12 +57,13 @@ interface Standing {
 /** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
 export function createDeliveryActivities(deps: DeliveryDependencies) {
   const { deliveries, callbacks, outbound } = deps;
-  const timeouts = Object.values(callbacks).map(({ policy }) => policy.timeoutMs);
-  const longestAttemptMs = Math.max(...timeouts) + CLAIM_MARGIN_MS;
+  const attemptMs = Object.fromEntries(
+    Object.entries(callbacks).map(([event, { policy }]) => [event, policy.timeoutMs + CLAIM_MARGIN_MS]),
+  ) as Record<CallbackEvent, number>;
   const load = createReceiverLoad(AT_ONCE_MS);
   const underWay = new Map<string, Promise<Standing>>();
 
-  return {
+  const activities = {
     /**
      * The first attempt. One that fails, lasts too long or finds no room at the receiver is no error here: the workflow
      * goes on with `attemptDelivery`, which waits for it or repeats it.
@@ -93,6 +95,14 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     },
   };
 
+  return {
+    activities,
+    /** Resolves when the attempts that have outlived their activity are on record. */
+    async drain(): Promise<void> {
+      await Promise.allSettled(underWay.values());
+    },
+  };
+
   function begin(deliveryId: string, receiver: string): Promise<Standing> {
     const attempt = load.track(receiver, () => attemptWhenDue(deliveryId)).finally(() => underWay.delete(deliveryId));
     underWay.set(deliveryId, attempt);
@@ -106,7 +116,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   async function attemptWhenDue(deliveryId: string): Promise<Standing> {
     const now = await deps.now();
-    const claimed = await deliveries.claim(deliveryId, now, new Date(now.getTime() + longestAttemptMs));
+    const claimed = await deliveries.claim(deliveryId, now, attemptMs);
     if (!claimed) return whereItStands(await deliveries.get(deliveryId), now);
     const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
     const end = await deps.now();
@@ -123,10 +133,19 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   /** One request to the receiver, or none where there is nobody to send to any more. */
   async function attempt(claimed: DeliveryRecord, callback: Callback): Promise<Attempt> {
     const at = await deps.now();
-    const request = await callback.prepare(claimed);
+    const request = await callback.prepare(claimed).catch(notPrepared);
     if ('error_code' in request) {
-      const entry = { at, status_code: null, duration_ms: 0, error: request.error_message, answer: null };
-      return { recorded: { status: 'permanently_failed', url: null, next_attempt_at: null, entry, ...request } };
+      const { error_code, error_message } = request;
+      const entry = { at, status_code: null, duration_ms: 0, error: error_message, answer: null };
+      // A defect of ours may be mended before the next attempt; a receiver that is gone stays gone.
+      const verdict = request.mendable
+        ? judgeAttempt(callback.policy, { error: error_message }, claimed.failures, at, deps.random())
+        : ({ state: 'permanently_failed' } as const);
+      const next_attempt_at = verdict.state === 'failed' ? new Date(at.getTime() + verdict.delayMs) : null;
+      const url = claimed.url;
+      return {
+        recorded: { status: verdict.state, sent: false, url, next_attempt_at, entry, error_code, error_message },
+      };
     }
     const started = performance.now();
     const answer = await send(request, callback.policy.timeoutMs);
@@ -147,6 +166,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       request,
       recorded: {
         status: verdict.state,
+        sent: true,
         url: request.url,
         entry,
         next_attempt_at: verdict.state === 'failed' ? new Date(now.getTime() + verdict.delayMs) : null,
@@ -156,15 +176,26 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     };
   }
 
+  /** What is wrong with the record or with a key of ours must not hold the delivery in the middle of an attempt for ever. */
+  function notPrepared(error: Error): Undeliverable {
+    if (error instanceof MongoError) throw error;
+    deps.log.error({ err: error }, 'a delivery could not be prepared');
+    const error_message = 'The request could not be made, for an internal reason.';
+    return { error_code: 'INTERNAL_ERROR', error_message, mendable: true };
+  }
+
   async function send(
     request: CallbackRequest,
     timeoutMs: number,
   ): Promise<OutboundAnswer | { error: string; code: string }> {
     const { url, headers, body } = request;
     try {
-      return await outbound.send({ method: 'POST', url, headers, body, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES });
+      const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, excerpt: true };
+      return await outbound.send({ method: 'POST', url, headers, body, ...limits });
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };
+      // This process ends: not the receiver's failure, and whoever takes the claim over tries again.
+      if (code === 'ECANCELED') throw error;
       return { error: message, code: code ?? name };
     }
   }

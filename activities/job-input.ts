@@ -1,13 +1,16 @@
+import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { SubfeatureName } from '../domain/ai-features.js';
 import { AI_FEATURES } from '../domain/ai-features.js';
 import { readFileReference } from '../domain/ai-jobs.js';
 import { type InputFile, ProviderError, type ValidatedInput } from '../domain/ai-provider.js';
 import type { Extraction, FileKind } from '../domain/extraction.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../domain/outbound.js';
+import { asProviderError } from '../providers/ai/file-failure.js';
 import type { Files } from '../storage/files.js';
 import type { AiJobRecord } from '../storage/records.js';
 import type { Uploads } from '../storage/uploads.js';
@@ -28,27 +31,45 @@ export interface JobInputDependencies {
 
 const HEAD_BYTES = 64 * 1024;
 
+export interface PreparedInput {
+  input: ValidatedInput;
+  /** Tells the file's content from another that its address may give the next time. */
+  fingerprint: string;
+}
+
 /**
  * A job's input as its provider takes it: the file on the local disk, or its text.
  * @param folder takes the file; the caller removes it
- * @throws ProviderError when the file cannot be had, ExtractionError when it cannot be read
+ * @throws ProviderError when the file cannot be had or read
  */
 export async function prepareInput(
   deps: JobInputDependencies,
   job: AiJobRecord,
   folder: string,
   signal: AbortSignal,
-): Promise<ValidatedInput> {
+): Promise<PreparedInput> {
   const feature = AI_FEATURES[`${job.feature}/${job.subfeature}` as SubfeatureName];
   const { file, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
-  if (file === undefined) return input as ValidatedInput;
+  if (file === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
   const local = await obtain(deps, job.org, file, folder, signal);
-  if (feature.takes === 'file') return { ...input, file: local } as ValidatedInput;
+  const fingerprint = await fingerprintOf(local.path);
+  if (feature.takes === 'file') return { input: { ...input, file: local } as ValidatedInput, fingerprint };
   if (local.kind === 'audio' || local.kind === 'unknown') {
     throw new ProviderError('No text can be read from a file of this kind.', false);
   }
-  const { sections } = await deps.extractor.extract({ path: local.path, kind: local.kind }, signal);
-  return { ...input, text: sections.map(({ text }) => text).join('\n\n') } as ValidatedInput;
+  const { sections } = await deps.extractor.extract({ path: local.path, kind: local.kind }, signal).catch(refused);
+  const text = sections.map((section) => section.text).join('\n\n');
+  return { input: { ...input, text } as ValidatedInput, fingerprint };
+}
+
+function refused(error: unknown): never {
+  throw asProviderError(error);
+}
+
+async function fingerprintOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex').slice(0, 16);
 }
 
 async function obtain(
@@ -64,7 +85,12 @@ async function obtain(
     'url' in named ? await fetchFile(deps, named.url, path, signal) : await copyUpload(deps, org, named.file_id, path);
   const { size } = await stat(path);
   const openStream = () => createReadStream(path);
-  return { path, filename, size, ...(await deps.describeFile(await headOf(path), { filename, openStream })) };
+  return {
+    path,
+    filename,
+    size,
+    ...(await deps.describeFile(await headOf(path), { filename, openStream }).catch(refused)),
+  };
 }
 
 async function copyUpload(
@@ -73,20 +99,20 @@ async function copyUpload(
   fileId: string,
   path: string,
 ): Promise<string> {
-  const upload = await uploads.find(org, fileId);
-  if (!upload) throw new ProviderError('The file has expired.', false);
+  const upload = await uploads.get(fileId);
+  if (upload?.org !== org) throw new ProviderError('The file has expired.', false);
   await files.copyTo(fileId, path);
   return upload.filename;
 }
 
-/** @returns the file's name as its address gives it */
+/** @returns the file's name as its address gives it @throws ProviderError when it cannot be had */
 async function fetchFile(deps: JobInputDependencies, url: string, path: string, signal: AbortSignal): Promise<string> {
   const limits = { timeoutMs: deps.fetchTimeoutMs, maxBytes: deps.maxFileBytes };
   const { status } = await deps.outbound
     .download({ url, ...limits, signal, to: createWriteStream(path) })
     .catch((error: unknown) => {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof BlockedAddressError) throw new ProviderError(`The file: ${error.message}.`, false);
+      if (error instanceof BlockedAddressError) throw new ProviderError('The file is at a blocked address.', false);
       if (!(error instanceof OutboundError)) throw error;
       throw new ProviderError(`The file could not be fetched: ${error.message}.`, error.code !== 'ETOOLARGE');
     });
@@ -94,7 +120,16 @@ async function fetchFile(deps: JobInputDependencies, url: string, path: string, 
     const passing = status >= 500 || status === 429;
     throw new ProviderError(`The file could not be fetched: its server answered ${status}.`, passing);
   }
-  return decodeURIComponent(basename(new URL(url).pathname)) || 'file';
+  return nameIn(url);
+}
+
+function nameIn(url: string): string {
+  const name = basename(new URL(url).pathname);
+  try {
+    return decodeURIComponent(name) || 'file';
+  } catch {
+    return name; // A stray percent sign.
+  }
 }
 
 async function headOf(path: string): Promise<Buffer> {

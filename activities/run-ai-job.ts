@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
+import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import { type AiProviders, ProviderError, type ProviderResult } from '../domain/ai-provider.js';
-import { canonicalJson, tidyJson } from '../domain/canonical-json.js';
-import { ExtractionError } from '../domain/extraction.js';
+import { canonicalJson, JsonError, tidyJson } from '../domain/canonical-json.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobRef } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
 import type { AiJobRecord } from '../storage/records.js';
@@ -23,10 +23,14 @@ export interface AiJobDependencies extends EndingDependencies, JobInputDependenc
 
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
 
-/** After this many attempts a provider's passing error is taken for a lasting one. */
-const MAX_PROVIDER_ATTEMPTS = 5;
-/** A MongoDB document holds 16 MiB, and a receiver may not want more. */
-const MAX_RESULT_BYTES = 7 * 1024 * 1024;
+/** After so many of them a provider's passing error is taken for a lasting one. */
+const MAX_PROVIDER_FAILURES = 5;
+/** Runs of a job that ended with their worker; it is likely the job that ends them. */
+const MAX_LOST_RUNS = 5;
+/** After so many attempts a defect of our own is taken for a lasting one. */
+const MAX_ATTEMPTS_AT_A_DEFECT = 5;
+/** Of a result as it is sent, each of output and original response. */
+const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 
 /** The steps of an AI job. Each may be repeated without harm. */
 export function createAiJobActivities(deps: AiJobDependencies) {
@@ -35,29 +39,31 @@ export function createAiJobActivities(deps: AiJobDependencies) {
 
   return {
     /** queued -> processing -> success: fetches the input, runs the provider, stores what it gives and announces it. */
-    async runProvider(ref: JobRef): Promise<void> {
-      try {
-        await withHeartbeat(async (cancelled) => {
-          const job = await aiJobs.start(ref.job);
-          if (job?.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
+    runProvider: (ref: JobRef): Promise<void> =>
+      withHeartbeat(async (cancelled) => {
+        const job = await aiJobs.start(ref.job);
+        try {
           // Stored by an attempt that could not finish: no provider is paid twice for it.
-          if (job && !(await aiJobs.result(job._id))) await runAndStore(job, ref, cancelled);
+          if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
           // Also when an earlier attempt has ended the job: its delivery may not have been started.
           await finish(ref, { status: 'success' });
-        });
-      } catch (error) {
-        throw asJobFailure(error, ref.job);
-      }
-    },
+        } catch (error) {
+          throw job ? await asJobFailure(error, job) : error;
+        }
+      }),
 
     /** -> fail, with the delivery that announces it. */
     failJob: (ref: JobRef, error_message: string): Promise<void> => finish(ref, { status: 'fail', error_message }),
   };
 
-  async function runAndStore(job: AiJobRecord, ref: JobRef, cancelled: AbortSignal): Promise<void> {
-    const timeUp = AbortSignal.timeout(ref.time_limit_ms);
+  async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {
+    if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
+    if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed for an internal reason.', false);
+    const left = timeLeftMs(job);
+    if (left <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
+    const timeUp = AbortSignal.timeout(left);
     const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
-      throw timeUp.aborted ? new ProviderError('The job took longer than is allowed.', false) : error;
+      throw timeUp.aborted ? new ProviderError(TOOK_TOO_LONG, false) : error;
     });
     await save(job, result);
   }
@@ -67,8 +73,8 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     if (!provider) throw new ProviderError('This provider is not configured any more.', false);
     const folder = await mkdtemp(join(tmpdir(), 'postback-'));
     try {
-      const input = await prepareInput(deps, job, folder, signal);
-      const options = { model: job.model, parts: aiJobs.partsOf(job._id) };
+      const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
+      const options = { model: job.model, parts: aiJobs.partsOf(job._id, fingerprint) };
       return await provider.run(input, options, signal, () => Context.current().heartbeat());
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -76,26 +82,46 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   }
 
   async function save(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
-    const shown = job.show_original_response ? canonicalJson(tidyJson(original)) : null;
-    const written = canonicalJson(tidyJson(output));
-    if (Buffer.byteLength(written) > MAX_RESULT_BYTES || Buffer.byteLength(shown ?? '') > MAX_RESULT_BYTES) {
-      throw new ProviderError(`The result is over ${MAX_RESULT_BYTES} bytes.`, false);
+    try {
+      await aiJobs.saveResult(job._id, {
+        output: canonicalJson(tidyJson(output), MAX_RESULT_BYTES),
+        original: job.show_original_response ? canonicalJson(tidyJson(original), MAX_RESULT_BYTES) : null,
+      });
+    } catch (error) {
+      if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
+      throw new ProviderError('The result is too large to be sent.', false);
     }
-    await aiJobs.saveResult(job._id, written, shown);
   }
 
   /** Turns any error into the failure that the workflow understands; whether Temporal retries follows from it. */
-  function asJobFailure(error: unknown, job: string): Error {
+  async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
+    // Best effort: when MongoDB is away there is nothing to count in either.
+    await aiJobs.endRun(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
-    if (error instanceof CancelledFailure || Context.current().cancellationSignal.aborted) return error as Error;
-    deps.log.warn({ err: error, job, activity: activityType, attempt }, 'job activity failed');
-    if (error instanceof ExtractionError) return failed(error.message, { nonRetryable: true });
+    if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
+    deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
     if (error instanceof ProviderError) {
-      const nonRetryable = !error.retryable || attempt >= MAX_PROVIDER_ATTEMPTS;
-      return failed(error.message, { nonRetryable, nextRetryDelay: error.retryAfterMs });
+      const { message, retryable, retryAfterMs } = error;
+      const passing = retryable && (retryAfterMs ?? 0) < timeLeftMs(job);
+      const failures = passing ? await aiJobs.countProviderFailure(job._id) : 0;
+      return failed(message, {
+        nonRetryable: !passing || failures >= MAX_PROVIDER_FAILURES,
+        nextRetryDelay: retryAfterMs,
+      });
     }
-    return ApplicationFailure.create({ type: 'InternalError', message: `An internal error: ${(error as Error).name}` });
+    return ApplicationFailure.create({
+      type: 'InternalError',
+      message: `An internal error: ${(error as Error).name}`,
+      // Storage errors clear by themselves; the time limit bounds them.
+      nonRetryable: !(error instanceof MongoError) && attempt >= MAX_ATTEMPTS_AT_A_DEFECT,
+    });
   }
+}
+
+const TOOK_TOO_LONG = 'The job took longer than is allowed.';
+
+function timeLeftMs({ started_at, time_limit_ms }: AiJobRecord): number {
+  return started_at!.getTime() + time_limit_ms - Date.now();
 }
 
 function failed(message: string, options: { nonRetryable: boolean; nextRetryDelay?: number | undefined }) {

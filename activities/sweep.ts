@@ -29,6 +29,8 @@ export type SweepActivities = ReturnType<typeof createSweepActivities>;
 const BATCH = 1_000;
 /** Most of what is quiet only waits its turn; asking Temporal about it again and again would slow that down. */
 const LOOK_AGAIN_MS = 10 * 60 * 1000;
+/** How long an expired upload that a job still needs is left alone. */
+const KEEP_LONGER_MS = 60 * 60 * 1000;
 /** An upload that takes longer than this is not under way any more. */
 const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 
@@ -63,9 +65,9 @@ export function createSweepActivities({
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
     for (const delivery of lostDeliveries) {
-      // A pending one may be a manual retry whose signal was lost: its workflow lives, and waits for hours.
+      // Of one that was put back the signal may be lost: its workflow lives, and waits for hours.
       const { startDelivery, retryDelivery } = launcher;
-      await attempt(delivery._id, delivery.status === 'pending' ? retryDelivery(delivery) : startDelivery(delivery));
+      await attempt(delivery._id, delivery.requeued ? retryDelivery(delivery) : startDelivery(delivery));
     }
     for (const { _id, org, name } of lostDatabases) {
       await attempt(_id, launcher.startProvisioning({ org, tenant: _id }, name));
@@ -80,20 +82,28 @@ export function createSweepActivities({
     return found;
   }
 
-  /** One record that cannot be started must not keep the others waiting. */
-  async function attempt(id: string, start: Promise<void>): Promise<void> {
-    await start.catch((error) => log.error({ err: error, id }, 'the sweep could not start this'));
+  /** One record that fails must not keep the others waiting. */
+  async function attempt(id: string, work: Promise<void>): Promise<void> {
+    await work.catch((error) => log.error({ err: error, id }, 'the sweep could not look after this'));
   }
 
   async function dropAbandonedFiles(): Promise<void> {
-    for (const { _id } of await uploads.expired(BATCH)) {
-      await files.remove(_id);
-      await uploads.remove(_id);
-    }
+    for (const { _id } of await uploads.expired(BATCH)) await attempt(_id, dropUpload(_id));
     for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
-      if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
-      else await files.remove(file.file_id);
+      await attempt(file.file_id, dropUnclaimed(file));
     }
+  }
+
+  /** A job that waits or runs keeps its file, however long that takes. */
+  async function dropUpload(fileId: string): Promise<void> {
+    if (await aiJobs.needFile(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
+    await files.remove(fileId);
+    await uploads.remove(fileId);
+  }
+
+  async function dropUnclaimed(file: { file_id: string; batch: string }): Promise<void> {
+    if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
+    else await files.remove(file.file_id);
   }
 
   async function compactSearchIndex(): Promise<void> {

@@ -9,7 +9,7 @@ export interface UploadLimits {
   maxFileBytes: number;
   /** All of a request together. */
   maxRequestBytes: number;
-  /** A stringified field such as `memories`. */
+  /** All stringified fields such as `memories` together. */
   maxFieldBytes: number;
 }
 
@@ -38,9 +38,12 @@ export async function readMultipart<T>(
   const files: Promise<UploadedFile<T>>[] = [];
   const underWay = new Set<Readable>();
   const problems: unknown[] = [];
+  let fieldBytes = 0;
 
   form.on('field', (name, value, nameCut, valueCut) => {
-    if (nameCut || valueCut) problems.push(tooLarge(`The field "${name}"`, limits.maxFieldBytes));
+    fieldBytes += Buffer.byteLength(value);
+    if (nameCut || valueCut || fieldBytes > limits.maxFieldBytes)
+      problems.push(tooLarge('The fields together', limits.maxFieldBytes));
     else if (fields.has(name)) problems.push(new ServiceError('VALIDATION_ERROR', `${name}: is given twice`));
     else fields.set(name, value);
   });
@@ -67,7 +70,9 @@ export async function readMultipart<T>(
       .finally(() => underWay.delete(stream));
     files.push(stored);
   });
-  form.on('filesLimit', () => problems.push(tooMany(`documents: at most ${limits.maxFiles} files a request`)));
+  form.on('filesLimit', () =>
+    problems.push(tooMany(`at most ${limits.maxFiles} ${limits.maxFiles === 1 ? 'file' : 'files'} a request`)),
+  );
   form.on('fieldsLimit', () => problems.push(tooMany(`at most ${MAX_FIELDS} fields a request`)));
 
   try {

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { NativeConnection } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import { createContentActivities } from '../activities/content.js';
@@ -24,6 +25,9 @@ import { compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
 
+/** For first attempts that have outlived their workflow task; a receiver that hangs on loses its attempt. */
+const DRAIN_MS = 5_000;
+
 /** The worker process: runs the workers of its task queues until it is told to stop. @param queues comma-separated */
 export async function runWorker(queues?: string): Promise<void> {
   const stopped = untilStopped();
@@ -43,6 +47,12 @@ export async function runWorker(queues?: string): Promise<void> {
   const metrics = createWorkerMetrics();
   const world = { ...parts, log, metrics, launcher, extractor, graphExtractor };
   const has = (queue: TaskQueue) => config.POSTBACK_QUEUES.includes(queue);
+  const delivering = createDeliveryActivities({
+    ...world,
+    callbacks: createCallbacks(config, world),
+    random: Math.random,
+    now: () => new Date(),
+  });
   const workers = await createWorkers({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -62,12 +72,7 @@ export async function runWorker(queues?: string): Promise<void> {
         maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
         fetchTimeoutMs: config.POSTBACK_FETCH_TIMEOUT_SECONDS * 1000,
       }),
-      deliveries: createDeliveryActivities({
-        ...world,
-        callbacks: createCallbacks(config, world),
-        random: Math.random,
-        now: () => new Date(),
-      }),
+      deliveries: delivering.activities,
     },
   });
   if (has('content')) await launcher.ensureSweepSchedule(config.POSTBACK_SWEEP_SECONDS);
@@ -81,6 +86,9 @@ export async function runWorker(queues?: string): Promise<void> {
   log.info('workers stopping');
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   await running;
+  const enough = new AbortController();
+  await Promise.race([delivering.drain(), wait(DRAIN_MS, undefined, { signal: enough.signal })]);
+  enough.abort();
   health?.close();
   await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close()]);
   await parts.close();

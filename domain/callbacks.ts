@@ -6,8 +6,8 @@ export type CallbackEvent = (typeof CALLBACK_EVENTS)[number];
 
 /**
  * Names the receiver behind an address where an organisation may have many, so that one that hangs is told apart from
- * the others. A hash, because it may be read where addresses may not.
+ * the others, and from other organisations' at the same place. A hash, because it may be read where addresses may not.
  */
-export function receiverKey(url: string): string {
-  return sha256Hex(new URL(url).origin).slice(0, 16);
+export function receiverKey(org: string, url: string): string {
+  return sha256Hex(`${org} ${new URL(url).origin}`).slice(0, 16);
 }

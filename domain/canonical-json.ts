@@ -27,27 +27,39 @@ export function parseExact(text: string): Json {
 /**
  * Writes a value byte for byte as Python's `json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)` writes it, so
  * that a receiver may rebuild the signed text from the parsed body.
- * @throws JsonError where Python could not write the same, or UTF-8 not hold it
+ * @param maxLength of the text, which indentation can make many times longer than what it is made from
+ * @throws JsonError where Python could not write the same, or UTF-8 not hold it, or it gets too long
  */
-export function canonicalJson(value: Json): string {
-  return write(value, 0);
+export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY): string {
+  return write(value, 0, maxLength);
 }
 
-function write(value: Json, depth: number): string {
+/** An object of members that are canonical JSON already: they are moved in by one level, not written again. */
+export function canonicalObject(members: { [name: string]: string }): string {
+  const lines = Object.keys(members)
+    .sort(byCodePoint)
+    // No text holds a bare line break, so each one begins a line of JSON.
+    .map((name) => `  ${writeString(name)}: ${members[name]!.replaceAll('\n', '\n  ')}`);
+  return `{\n${lines.join(',\n')}\n}`;
+}
+
+function write(value: Json, depth: number, maxLength: number): string {
   if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return writeString(value);
   if (typeof value === 'number') return writeNumber(String(value));
   if (isLosslessNumber(value)) return writeNumber(value.value);
   const items = Array.isArray(value)
-    ? value.map((item) => write(item, depth + 1))
+    ? value.map((item) => write(item, depth + 1, maxLength))
     : Object.keys(value)
         .sort(byCodePoint)
-        .map((name) => `${writeString(name)}: ${write(value[name]!, depth + 1)}`);
+        .map((name) => `${writeString(name)}: ${write(value[name]!, depth + 1, maxLength)}`);
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
   if (items.length === 0) return `${open}${close}`;
   const indent = '  '.repeat(depth + 1);
-  return `${open}\n${indent}${items.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
+  const text = `${open}\n${indent}${items.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
+  if (text.length > maxLength) throw new JsonError(`It is longer than ${maxLength} characters when it is indented.`);
+  return text;
 }
 
 /** For characters, both languages escape the same ones in the same way; only half a surrogate pair cannot be sent. */
@@ -64,7 +76,7 @@ function byCodePoint(a: string, b: string): number {
 /** @param text a JSON number; Python makes an integer of it, or a float when it has a fraction or an exponent */
 function writeNumber(text: string): string {
   if (/^-?\d+$/.test(text)) {
-    if (text.length > MAX_INTEGER_DIGITS) throw new JsonError('A number has too many digits.');
+    if (text.replace('-', '').length > MAX_INTEGER_DIGITS) throw new JsonError('A number has too many digits.');
     return text === '-0' ? '0' : text;
   }
   const float = Number(text);

@@ -5,8 +5,8 @@ export interface DeliveryPolicy {
   scheduleMs: readonly number[];
   /** Milliseconds a receiver has for its answer. */
   timeoutMs: number;
-  /** A receiver's `Retry-After` is obeyed up to this many milliseconds. */
-  maxRetryAfterMs: number;
+  /** Milliseconds of the longest wait; a receiver's `Retry-After` is obeyed up to it. */
+  maxDelayMs: number;
   /** Why an answer with this status ends the delivery at once; null when another attempt may help. */
   finalReason(status: number): string | null;
 }
@@ -20,7 +20,7 @@ export const DAY_MS = 24 * HOUR;
 export const INDEXING_DELIVERY_POLICY: DeliveryPolicy = {
   scheduleMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR],
   timeoutMs: 15 * SECOND,
-  maxRetryAfterMs: DAY_MS,
+  maxDelayMs: DAY_MS,
   finalReason: (status) => (status === 410 ? 'The receiver answered 410: it does not want this any more.' : null),
 };
 
@@ -28,7 +28,7 @@ export const INDEXING_DELIVERY_POLICY: DeliveryPolicy = {
 export const CALLBACK_DELIVERY_POLICY: DeliveryPolicy = {
   scheduleMs: [2 * SECOND, 8 * SECOND, 30 * SECOND],
   timeoutMs: 30 * SECOND,
-  maxRetryAfterMs: 30 * SECOND,
+  maxDelayMs: 30 * SECOND,
   finalReason: (status) => (status < 500 ? `The receiver answered ${status}, which is final.` : null),
 };
 
@@ -60,15 +60,18 @@ export function judgeAttempt(
   if (scheduled === undefined) return { state: 'permanently_failed', reason };
   const asked = 'status' in result && (result.status === 429 || result.status === 503) ? result.retryAfter : undefined;
   const askedMs = asked === undefined ? null : parseRetryAfter(asked, now);
-  const delayMs =
-    askedMs === null ? Math.round(scheduled * (0.9 + 0.2 * random)) : Math.min(askedMs, policy.maxRetryAfterMs);
-  return { state: 'failed', delayMs, reason };
+  // A receiver may ask for more patience than planned, not for less: eight attempts within seconds would help nobody.
+  const delayMs = Math.max(Math.round(scheduled * (0.9 + 0.2 * random)), askedMs ?? 0);
+  return { state: 'failed', delayMs: Math.min(delayMs, policy.maxDelayMs), reason };
 }
+
+/** The one form that senders may use (RFC 9110, 5.6.7). */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /** @returns milliseconds from now, or null when the header is neither seconds nor a date (RFC 9110, 10.2.3) */
 export function parseRetryAfter(value: string, now: Date): number | null {
   const trimmed = value.trim();
   if (/^\d{1,10}$/.test(trimmed)) return Number(trimmed) * SECOND;
-  const date = Date.parse(trimmed);
-  return Number.isNaN(date) ? null : Math.max(0, date - now.getTime());
+  if (!HTTP_DATE.test(trimmed)) return null;
+  return Math.max(0, Date.parse(trimmed) - now.getTime());
 }

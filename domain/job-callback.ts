@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, sign } from 'node:crypto';
-import { canonicalJson, type Json } from './canonical-json.js';
+import { canonicalObject } from './canonical-json.js';
 
 /**
  * The signature of an AI job's callback (specification, "Callback signature"): RSA PKCS#1 v1.5 with SHA-256 over the
@@ -22,7 +22,10 @@ export function jobCallbackHeaders(signature: string): Record<string, string> {
   };
 }
 
-/** The body of a callback; sent as it is signed. */
-export function jobCallbackBody(job: { [name: string]: Json }): Buffer {
-  return Buffer.from(canonicalJson({ event: 'async_job_completed', ...job }), 'utf8');
+/**
+ * The body of a callback; sent as it is signed.
+ * @param job its members, each canonical JSON
+ */
+export function jobCallbackBody(job: { [name: string]: string }): Buffer {
+  return Buffer.from(canonicalObject({ event: '"async_job_completed"', ...job }), 'utf8');
 }

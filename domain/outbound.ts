@@ -11,6 +11,8 @@ export interface OutboundRequest {
   timeoutMs: number;
   /** Bytes of the answer that are read and kept; the rest is discarded and the connection closed. */
   maxAnswerBytes: number;
+  /** The status is what counts: a body that comes late or breaks off is left out, and is no failure. */
+  excerpt?: boolean;
   signal?: AbortSignal;
 }
 
@@ -55,7 +57,7 @@ export interface OutboundClient {
   /** Sends once: redirects are returned, not followed. @throws BlockedAddressError or OutboundError */
   send(request: OutboundRequest): Promise<OutboundAnswer>;
   /**
-   * Streams what a GET answers with 2xx; any other answer is returned with nothing written. Redirects are not followed.
+   * Streams what a GET answers with 2xx; any other answer is returned with nothing written, and `to` destroyed. Redirects are not followed.
    * @throws BlockedAddressError or OutboundError, ETOOLARGE beyond `maxBytes`
    */
   download(request: OutboundDownload): Promise<Omit<OutboundAnswer, 'body'>>;

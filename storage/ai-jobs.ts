@@ -1,7 +1,22 @@
-import type { ClientSession } from 'mongodb';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { Binary, type ClientSession } from 'mongodb';
 import type { JobOutcome } from '../domain/work.js';
 import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
-import type { AiJobRecord, AiJobResultRecord } from './records.js';
+import type { AiJobRecord } from './records.js';
+
+/** What a provider has made of a job, as canonical JSON. */
+export interface AiJobResult {
+  output: string;
+  original: string | null;
+}
+
+/** Below the 16 MiB of a document. */
+const MAX_PACKED_BYTES = 15 * 1024 * 1024;
+
+// Indented JSON is mostly spaces and repeated names.
+const pack = async (text: string) => new Binary(await promisify(gzip)(text));
+const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
 
@@ -26,11 +41,19 @@ export function createAiJobs({ client, aiJobs, aiJobResults, aiJobParts }: Mongo
       return aiJobs.findOne({ _id: jobId, org });
     },
 
-    /** queued -> processing; a repeated start keeps its first time. @returns null once it has ended */
+    /** queued -> processing, one run more; its first start counts for the time limit. @returns null once it has ended */
     start(jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
         { _id: jobId, status: { $in: UNDER_WAY } },
-        [{ $set: { status: 'processing', started_at: { $ifNull: ['$started_at', '$$NOW'] } } }],
+        [
+          {
+            $set: {
+              status: 'processing',
+              started_at: { $ifNull: ['$started_at', '$$NOW'] },
+              runs: { $add: ['$runs', 1] },
+            },
+          },
+        ],
         { returnDocument: 'after' },
       );
     },
@@ -45,33 +68,74 @@ export function createAiJobs({ client, aiJobs, aiJobResults, aiJobParts }: Mongo
     },
 
     /** Part of the transaction that also writes the delivery. @returns the job as it ended; null when it had before */
-    finish(jobId: string, outcome: JobOutcome, now: Date, session: ClientSession): Promise<AiJobRecord | null> {
-      return aiJobs.findOneAndUpdate(
+    async finish(jobId: string, outcome: JobOutcome, now: Date, session: ClientSession): Promise<AiJobRecord | null> {
+      const expires_at = new Date(now.getTime() + retentionMs);
+      const ended = await aiJobs.findOneAndUpdate(
         { _id: jobId, status: { $in: UNDER_WAY } },
         {
           $set: {
             status: outcome.status,
             error_message: outcome.error_message ?? null,
             finished_at: now,
-            expires_at: new Date(now.getTime() + retentionMs),
+            expires_at,
           },
         },
         { session, returnDocument: 'after' },
       );
+      if (ended) await aiJobResults.updateOne({ _id: jobId }, { $set: { expires_at } }, { session });
+      return ended;
     },
 
-    /** @param output and `original` as JSON */
-    async saveResult(jobId: string, output: string, original: string | null): Promise<void> {
-      await aiJobResults.replaceOne({ _id: jobId }, { output, original, expires_at: expiry() }, { upsert: true });
+    /**
+     * The first result counts: what has been announced does not change when an attempt that was given up wakes.
+     * @param result canonical JSON
+     * @throws RangeError when it is too large to be stored, even compressed
+     */
+    async saveResult(jobId: string, { output, original }: AiJobResult): Promise<void> {
+      const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
+      if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
+        throw new RangeError('too large');
+      await aiJobResults.updateOne({ _id: jobId }, { $setOnInsert: { ...packed, expires_at: null } }, { upsert: true });
     },
 
-    result(jobId: string): Promise<AiJobResultRecord | null> {
-      return aiJobResults.findOne({ _id: jobId });
+    async result(jobId: string): Promise<AiJobResult | null> {
+      const found = await aiJobResults.findOne({ _id: jobId });
+      if (!found) return null;
+      return { output: await unpack(found.output), original: found.original && (await unpack(found.original)) };
     },
 
-    /** What providers keep of finished parts, for the run after a worker's death. */
-    partsOf(jobId: string) {
-      const id = (part: string) => `${jobId}/${part}`;
+    async hasResult(jobId: string): Promise<boolean> {
+      return (await aiJobResults.findOne({ _id: jobId }, { projection: { _id: 1 } })) !== null;
+    },
+
+    /** A passing error of its provider. @returns how many there were, this one included */
+    async countProviderFailure(jobId: string): Promise<number> {
+      const after = await aiJobs.findOneAndUpdate(
+        { _id: jobId },
+        { $inc: { provider_failures: 1 } },
+        { returnDocument: 'after', projection: { provider_failures: 1 } },
+      );
+      return after?.provider_failures ?? 0;
+    },
+
+    /** The run that `start` counted has ended with the process alive. */
+    async endRun(jobId: string): Promise<void> {
+      await aiJobs.updateOne({ _id: jobId }, { $inc: { runs: -1 } });
+    },
+
+    /** Whether a job that waits or runs names this upload. */
+    async needFile(fileId: string): Promise<boolean> {
+      return (
+        (await aiJobs.findOne({ file_id: fileId, status: { $in: UNDER_WAY } }, { projection: { _id: 1 } })) !== null
+      );
+    },
+
+    /**
+     * What providers keep of finished parts, for the run after a worker's death.
+     * @param content tells the input from another that its address may give the next time
+     */
+    partsOf(jobId: string, content: string) {
+      const id = (part: string) => `${jobId}/${content}/${part}`;
       return {
         async load(part: string): Promise<unknown | undefined> {
           const found = await aiJobParts.findOne({ _id: id(part) });

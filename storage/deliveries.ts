@@ -14,6 +14,8 @@ const MAX_LOGGED_ATTEMPTS = 50;
 /** The end of one attempt, as it is written down. */
 export interface RecordedAttempt {
   status: Extract<DeliveryState, 'delivered' | 'failed' | 'permanently_failed'>;
+  /** Whether a request was made at all. */
+  sent: boolean;
   entry: AttemptEntry;
   url: string | null;
   next_attempt_at: Date | null;
@@ -51,7 +53,7 @@ export function indexingDelivery(
 export function pendingDelivery({ now, url, ...announcement }: Announcement): DeliveryRecord {
   return {
     ...announcement,
-    receiver: url === undefined ? null : receiverKey(url),
+    receiver: url === undefined ? null : receiverKey(announcement.org, url),
     indexing_status: null,
     payload: null,
     status: 'pending',
@@ -91,9 +93,15 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
 
     /**
      * pending | failed -> sweeping, when due; also takes over a claim that has run out.
+     * @param attemptMs how long the claim holds, for each kind of callback
      * @returns null when it is not due, not waiting, or claimed by another
      */
-    claim(deliveryId: string, now: Date, claimedUntil: Date): Promise<DeliveryRecord | null> {
+    claim(deliveryId: string, now: Date, attemptMs: Record<CallbackEvent, number>): Promise<DeliveryRecord | null> {
+      const branches = Object.entries(attemptMs).map(([event, ms]) => ({
+        case: { $eq: ['$event_type', event] },
+        // biome-ignore lint/suspicious/noThenProperty: MongoDB's word
+        then: new Date(now.getTime() + ms),
+      }));
       return deliveries.findOneAndUpdate(
         {
           _id: deliveryId,
@@ -102,7 +110,17 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
             { status: 'sweeping', claimed_until: { $lte: now } },
           ],
         },
-        { $set: { status: 'sweeping', claimed_until: claimedUntil, updated_at: now }, $inc: { attempts: 1 } },
+        [
+          {
+            $set: {
+              status: 'sweeping',
+              claimed_until: { $switch: { branches } },
+              requeued: false,
+              attempts: { $add: ['$attempts', 1] },
+              updated_at: now,
+            },
+          },
+        ],
         { returnDocument: 'after', projection: { attempt_log: 0 } },
       );
     },
@@ -123,7 +141,7 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
             error_message: attempt.error_message,
             updated_at: now,
           },
-          $inc: { failures: attempt.status === 'delivered' ? 0 : 1 },
+          $inc: { failures: attempt.status === 'delivered' ? 0 : 1, attempts: attempt.sent ? 0 : -1 },
           $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
         },
       );
@@ -148,6 +166,7 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
               $set: {
                 failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
                 status: 'pending',
+                requeued: true,
                 next_attempt_at: now,
                 check_at: now,
                 expires_at: null,

@@ -10,6 +10,9 @@ interface FileMetadata {
   batch: string;
 }
 
+/** For pieces that are on their way to the database when an upload breaks off. */
+const OUTSTANDING_PIECES_MS = 5_000;
+
 export type Files = ReturnType<typeof createFiles>;
 
 /** The file store, in GridFS: files come and go as streams and are never whole in memory. */
@@ -29,7 +32,9 @@ export function createFiles({ db }: Mongo) {
     /** What an interrupted upload has left behind. */
     async removePieces(upload: GridFSBucketWriteStream): Promise<void> {
       // A piece that is on its way to the database would otherwise arrive after the others have been removed.
-      while (upload.state.outstandingRequests > 0) await wait(10);
+      // The driver never counts down for one that has failed, so the wait has an end.
+      const patience = Date.now() + OUTSTANDING_PIECES_MS;
+      while (upload.state.outstandingRequests > 0 && Date.now() < patience) await wait(10);
       await db.collection('files.chunks').deleteMany({ files_id: upload.id });
     },
 

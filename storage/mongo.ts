@@ -82,6 +82,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
+    { key: { file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
     // Whether a retired signing key is still waited for.
     { key: { signing_key: 1, status: 1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },

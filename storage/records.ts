@@ -128,6 +128,8 @@ export interface AiJobRecord {
   status: JobStatus;
   /** The input as JSON, because its names may be any. */
   input: string;
+  /** The upload that the input names. */
+  file_id: string | null;
   webhook_receiver: string | null;
   /** As JSON, exactly as they were sent. */
   user_parameters: string | null;
@@ -138,6 +140,9 @@ export interface AiJobRecord {
   signing_key: string | null;
   error_message: string | null;
   cancel_requested: boolean;
+  /** Runs that were begun and have not ended in an orderly way: more than a few, and it is what ends its workers. */
+  runs: number;
+  provider_failures: number;
   /** From when on the sweep may wonder whether its workflow exists. */
   check_at: Date;
   created_at: Date;
@@ -147,13 +152,14 @@ export interface AiJobRecord {
   expires_at: Date | null;
 }
 
-/** What a provider has made of a job, as canonical JSON; its names may be any. */
+/** What a provider has made of a job: canonical JSON, because its names may be any, in gzip. */
 export interface AiJobResultRecord {
   /** The job. */
   _id: string;
-  output: string;
-  original: string | null;
-  expires_at: Date;
+  output: Binary;
+  original: Binary | null;
+  /** Set with the job's, when it ends. */
+  expires_at: Date | null;
 }
 
 /** A finished part (page) of a job under way. */
@@ -238,6 +244,8 @@ export interface DeliveryRecord {
   attempt_log: AttemptEntry[];
   /** When the next attempt is due; null once there is none. */
   next_attempt_at: Date | null;
+  /** Put back by a person, and not claimed since. */
+  requeued?: boolean;
   /** While `sweeping`: until when the claim holds if the claimant is never heard of again. */
   claimed_until: Date | null;
   /** From when on the sweep may wonder whether its workflow exists. */

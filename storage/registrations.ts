@@ -9,6 +9,13 @@ export type Registrations = ReturnType<typeof createRegistrations>;
 /** The one webhook registration of an organisation. Its secret is sealed, and opened only to sign. */
 export function createRegistrations({ registrations }: Mongo, sealer: Sealer) {
   const context = (org: string) => `webhook-signing-secret/${org}`;
+  /** Another attempt may have succeeded, or the webhook been registered anew, since it was read. */
+  const unchanged = ({ _id, url, updated_at, failing_since = null }: RegistrationRecord) => ({
+    _id,
+    url,
+    updated_at,
+    failing_since,
+  });
   const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
   return {
     get(org: string): Promise<RegistrationRecord | null> {
@@ -53,14 +60,14 @@ export function createRegistrations({ registrations }: Mongo, sealer: Sealer) {
     },
 
     /** Since when nothing but failures; the registration may have been replaced meanwhile, then it is left alone. */
-    async markFailing({ _id, url }: RegistrationRecord, since: Date | null): Promise<void> {
-      await registrations.updateOne({ _id, url }, { $set: { failing_since: since } });
+    async markFailing(seen: RegistrationRecord, since: Date | null): Promise<void> {
+      await registrations.updateOne(unchanged(seen), { $set: { failing_since: since } });
     },
 
     /** Nothing is sent to it any more until it is registered again. */
-    async disable({ _id, url }: RegistrationRecord, reason: string, now: Date): Promise<void> {
+    async disable(seen: RegistrationRecord, reason: string, now: Date): Promise<void> {
       await registrations.updateOne(
-        { _id, url, disabled_at: null },
+        { ...unchanged(seen), disabled_at: null },
         { $set: { disabled_at: now, disabled_reason: reason } },
       );
     },

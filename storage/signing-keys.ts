@@ -38,7 +38,8 @@ export function createSigningKeys({ client, signingKeys, aiJobs, deliveries }: M
     async readable(): Promise<string[]> {
       await this.current();
       const records = await signingKeys.find().sort({ current: -1, created_at: -1 }).toArray();
-      const waitedFor = await Promise.all(records.map(isReadable));
+      const unsent = await unsentJobs();
+      const waitedFor = await Promise.all(records.map((record) => isReadable(record, unsent)));
       return records.filter((_record, n) => waitedFor[n]).map(({ public_key }) => public_key);
     },
 
@@ -83,13 +84,23 @@ export function createSigningKeys({ client, signingKeys, aiJobs, deliveries }: M
     }
   }
 
-  async function isReadable({ _id, current, retired_at }: SigningKeyRecord): Promise<boolean> {
-    if (current || retired_at === null || retired_at.getTime() > Date.now() - READABLE_FOR_MS) return true;
-    if (await aiJobs.findOne({ signing_key: _id, status: { $in: ['queued', 'processing'] } })) return true;
-    const unsent = await deliveries
-      .find({ event_type: 'async_job_completed', status: { $in: ['pending', 'sweeping', 'failed'] } })
+  /** Jobs that have ended and whose callback is still under way. */
+  async function unsentJobs(): Promise<string[]> {
+    const found = await deliveries
+      .find({
+        event_type: 'async_job_completed',
+        status: { $in: ['pending', 'sweeping', 'failed'] },
+        // So that the small index of unfinished deliveries is used.
+        check_at: { $gt: new Date(0) },
+      })
       .project<{ doc_id: string }>({ doc_id: 1 })
       .toArray();
-    return (await aiJobs.findOne({ _id: { $in: unsent.map(({ doc_id }) => doc_id) }, signing_key: _id })) !== null;
+    return found.map(({ doc_id }) => doc_id);
+  }
+
+  async function isReadable({ _id, current, retired_at }: SigningKeyRecord, unsent: string[]): Promise<boolean> {
+    if (current || retired_at === null || retired_at.getTime() > Date.now() - READABLE_FOR_MS) return true;
+    if (await aiJobs.findOne({ signing_key: _id, status: { $in: ['queued', 'processing'] } })) return true;
+    return (await aiJobs.findOne({ _id: { $in: unsent }, signing_key: _id })) !== null;
   }
 }

@@ -15,13 +15,13 @@ export function createUploads({ uploads }: Mongo) {
       return uploads.findOne({ _id: fileId, org, expires_at: { $gt: new Date() } });
     },
 
-    /** A job was made that needs it until then. @returns null as `find` does */
-    keepUntil(org: string, fileId: string, until: Date): Promise<UploadRecord | null> {
-      return uploads.findOneAndUpdate(
-        { _id: fileId, org, expires_at: { $gt: new Date() } },
-        { $max: { expires_at: until } },
-        { returnDocument: 'after' },
-      );
+    /** @returns null when its content has been removed */
+    get(fileId: string): Promise<UploadRecord | null> {
+      return uploads.findOne({ _id: fileId });
+    },
+
+    async keepUntil(fileId: string, until: Date): Promise<void> {
+      await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
     },
 
     expired(limit: number): Promise<UploadRecord[]> {

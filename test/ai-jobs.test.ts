@@ -10,6 +10,7 @@ import { createJobClient, type JobClient } from './support/job-client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { pythonWithCryptography } from './support/python.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
+import { aiJobRecord } from './support/records.js';
 
 const SENTIMENT = 'text/sentiment_analysis/wink';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -131,6 +132,7 @@ print('verified')`;
     beforeAll(async () => {
       server = createServer((request, response) => {
         if (request.url === '/note.txt') response.end('What a wonderful, happy day.');
+        else if (request.url === '/100%25%.txt') response.end('What a wonderful, happy day.');
         else if (request.url === '/moved') response.writeHead(302, { location: '/note.txt' }).end();
         else response.writeHead(404).end();
       }).listen(0, '127.0.0.1');
@@ -142,8 +144,8 @@ print('verified')`;
       server.close();
     });
 
-    test('are fetched', async () => {
-      const job = await api.finished(await api.submit(SENTIMENT, { file: `${url}/note.txt` }));
+    test.each(['/note.txt', '/100%25%.txt'])('are fetched: %s', async (path) => {
+      const job = await api.finished(await api.submit(SENTIMENT, { file: url + path }));
       expect(job).toMatchObject({ status: 'success', output: { sentiment: 'positive' } });
     });
 
@@ -206,6 +208,7 @@ print('verified')`;
       Object.keys(body),
     ];
     const text = { text: 'Fine.' };
+    const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
 
     test.each<[string, number, string, unknown]>([
       ['no model', 400, 'INVALID_PARAMETERS', { input: text }],
@@ -256,6 +259,18 @@ print('verified')`;
         { model: SENTIMENT, input: text, user_webhook_parameters: { a: '\ud800' } },
       ],
       [
+        'parameters too deep for the payload',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: nested(101) },
+      ],
+      [
+        'parameters that grow too long',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: { a: 'x'.repeat(300_000) } },
+      ],
+      [
         'show_original_response as text',
         422,
         'VALIDATION_ERROR',
@@ -286,6 +301,26 @@ print('verified')`;
       expect(code(await api.upload('empty.txt', ''))).toEqual([422, 'VALIDATION_ERROR', ['error']]);
       expect(code(await api.upload('a.txt', 'x', 'document'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
       expect(code(await api.request('POST', '/v3/upload', '{}'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
+    });
+  });
+
+  test('a file that has expired stays for the job that waits for it', async () => {
+    const upload = await api.upload('a.txt', 'What a wonderful, happy day.');
+    const now = new Date();
+    const file = upload.body.file_id;
+    const later = new Date(now.getTime() + 60 * 60 * 1000);
+    const waiting = aiJobRecord({ org: 'jobs', now, check_at: later, file_id: file, input: JSON.stringify({ file }) });
+    await withDb(mongodbUri, async (db) => {
+      await db.collection<{ _id: string }>('ai_jobs').insertOne(waiting);
+      const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
+      await uploads.updateOne({ _id: file }, { $set: { expires_at: new Date(0) } });
+      await eventually('the file kept', async () => (await uploads.findOne({ _id: file }))!.expires_at > now);
+      await db
+        .collection<{ _id: string }>('ai_jobs')
+        .updateOne({ _id: waiting._id }, { $set: { check_at: new Date(0) } });
+    });
+    expect(await api.finished({ status: 202, text: '', body: { job_id: waiting._id } })).toMatchObject({
+      status: 'success',
     });
   });
 

@@ -96,7 +96,7 @@ describe('the delivery schedule', () => {
         log,
         random: () => 0.5,
         now: async () => new Date(await env.currentTimeMs()),
-      }),
+      }).activities,
     });
   }
 
@@ -209,7 +209,7 @@ describe('the delivery schedule', () => {
       const { _id } = await pending(failing);
       expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(7);
-      expect(await deliveries.get(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 8 });
+      expect(await deliveries.get(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
       expect((await registrations.get(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();
@@ -273,6 +273,26 @@ describe('the delivery schedule', () => {
       receiver = await startReceiver(Number(port));
       expect(await delivered).toBe('delivered');
       expect((await deliveries.get(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
+    });
+
+    test('that cannot be made ends like one that fails, and does not stay in the middle of an attempt', async () => {
+      const now = new Date(await env.currentTimeMs());
+      const job = aiJobRecord({ org, webhook_receiver: receiver.url, signing_key: 'sig_lost', now });
+      await aiJobs.add({ ...job, status: 'fail', finished_at: now });
+      const announcement = {
+        _id: newDeliveryId(),
+        org,
+        subject: `ai-job/${job._id}`,
+        doc_id: job._id,
+        url: receiver.url,
+      };
+      await mongo.deliveries.insertOne(pendingDelivery({ ...announcement, event_type: 'async_job_completed', now }));
+      expect(await deliver(announcement._id)).toBe('permanently_failed');
+      const record = (await deliveries.get(announcement._id))!;
+      expect(record).toMatchObject({ error_code: 'INTERNAL_ERROR', attempts: 0, failures: 4 });
+      expect(record.attempt_log).toHaveLength(4);
+      expect(record.expires_at).toBeInstanceOf(Date);
+      expect(receiver.received).toHaveLength(0);
     });
   });
 });

@@ -323,6 +323,29 @@ describe('TLS', () => {
   });
 });
 
+describe('an exchange of which only an excerpt is wanted', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['drips', (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nwel')],
+    ['breaks off', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nwel')],
+  ])('is decided by its status when the body %s', async (_how, speak) => {
+    const { port } = await raw(speak);
+    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`, { excerpt: true });
+    expect([answer.status, answer.body.toString()]).toEqual([200, 'wel']);
+  });
+});
+
+test('requests that hang at a place shared by many leave room for others there', async () => {
+  const { port } = await answering((request, response) => {
+    if (request.url === '/quick') response.end('here');
+  });
+  const client = clientWith();
+  const hanging = Promise.allSettled(Array.from({ length: 60 }, () => post(client, `http://127.0.0.1:${port}/`)));
+  const answer = await post(client, `http://127.0.0.1:${port}/quick`);
+  expect(answer.body.toString()).toBe('here');
+  await client.close();
+  for (const { status } of await hanging) expect(status).toBe('rejected');
+});
+
 describe('a download', () => {
   const collect = () => {
     const pieces: Buffer[] = [];
@@ -354,6 +377,7 @@ describe('a download', () => {
     const { to, text } = collect();
     expect(await get(clientWith(), port, to)).toMatchObject({ status: 302, headers: { location: '/other' } });
     expect(text()).toBe('');
+    expect(to.destroyed).toBe(true);
   });
 
   test('ends at its limit, however much is sent', async () => {
@@ -382,6 +406,8 @@ describe('a download', () => {
 
   test('speaks to no blocked address', async () => {
     const client = clientWith({ allowedCidrs: [] });
-    await expect(client.download({ url: 'https://10.0.0.1/', timeoutMs: 1_000, maxBytes: 1, to: collect().to })).rejects.toMatchObject({ name: 'BlockedAddressError' }); // biome-ignore format: one call
+    const { to } = collect();
+    await expect(client.download({ url: 'https://10.0.0.1/', timeoutMs: 1_000, maxBytes: 1, to })).rejects.toMatchObject({ name: 'BlockedAddressError' }); // biome-ignore format: one call
+    expect(to.destroyed).toBe(true);
   });
 });

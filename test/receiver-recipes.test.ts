@@ -44,7 +44,11 @@ const running: ChildProcess[] = [];
 
 /** A project of its own, in which the packages are installed and `postback-receiver` as it would be published. */
 beforeAll(() => {
-  writeFileSync(publicKeyFile, keys.publicKey.export({ type: 'spki', format: 'pem' }));
+  // As the service lists them while they change: the new key, then the one these callbacks are signed with.
+  const pems = [generateKeyPairSync('rsa', { modulusLength: 2048 }), keys].map(({ publicKey }) =>
+    publicKey.export({ type: 'spki', format: 'pem' }),
+  );
+  writeFileSync(publicKeyFile, pems.join(''));
   const library = join(folder, 'node_modules/postback-receiver');
   mkdirSync(library, { recursive: true });
   cpSync(join(process.cwd(), 'receiver/package.json'), join(library, 'package.json'));

@@ -18,14 +18,13 @@ const { failJob } = proxyActivities<AiJobActivities>({
 
 /** One AI job: queued -> processing -> success | fail. Its callback is a delivery, whose workflow lives on its own. */
 export async function runAiJob(job: JobRef): Promise<JobOutcome> {
-  // The activity keeps the time limit itself and decides which errors are worth a retry. What is bounded here is what
-  // it cannot see: a job that takes its worker down each time.
+  // The activity keeps the time limit over all attempts, and decides which errors are worth a retry.
   const { runProvider } = proxyActivities<AiJobActivities>({
     startToCloseTimeout: job.time_limit_ms + 60_000,
     heartbeatTimeout: '15 seconds',
     summary: 'Fetch the input, run the provider, store and announce the result',
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-    retry: { ...retry, maximumAttempts: 20 },
+    retry,
   });
   try {
     await runProvider(job);

@@ -5,6 +5,8 @@ import type { AiJobs } from '../../storage/ai-jobs.js';
 import type { SigningKeys } from '../../storage/signing-keys.js';
 import type { Callback } from './callback.js';
 
+const gone = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is not stored any more.' };
+
 /** Callbacks of AI jobs: they go to the address the job named, signed with the key that was current when it was made. */
 export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; signingKeys: SigningKeys }): Callback {
   return {
@@ -12,9 +14,11 @@ export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; s
     async prepare(delivery) {
       const job = await aiJobs.get(delivery.doc_id);
       if (!job?.webhook_receiver || !job.signing_key) {
-        return { error_code: 'JOB_NOT_FOUND', error_message: 'The job is not stored any more.' };
+        return gone;
       }
-      const body = jobCallbackBody(describeJob(job, await aiJobs.result(job._id)));
+      const result = await aiJobs.result(job._id);
+      if (job.status === 'success' && !result) return gone;
+      const body = jobCallbackBody(describeJob(job, result));
       const signature = jobCallbackSignature(body, await signingKeys.privateKey(job.signing_key));
       return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
     },

@@ -14,6 +14,8 @@ export interface CallbackRequest {
 export interface Undeliverable {
   error_code: string;
   error_message: string;
+  /** Whether another attempt may help. */
+  mendable?: boolean;
 }
 
 /** One kind of callback: when it is tried again, whom it goes to and what is sent. */

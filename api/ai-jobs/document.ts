@@ -23,7 +23,7 @@ export const aiJobDocument: ServiceDocument = {
         summary: 'A job has come to its end',
         description:
           'Sent to the `webhook_receiver` of the job. The same callback may come twice: remember `job_id`. ' +
-          '4xx answers are final, others are tried again.',
+          'Any answer below 500 is final; others, timeouts and connection errors are tried again.',
         security: [],
         requestParams: {
           header: z.object({

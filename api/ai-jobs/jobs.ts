@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { jobRequestSchema } from '../../domain/ai-jobs.js';
-import { canonicalJson } from '../../domain/canonical-json.js';
+import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { describeJob } from '../../storage/ai-job-payload.js';
 import type { AiJobs } from '../../storage/ai-jobs.js';
@@ -58,7 +58,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await find(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // As in the callback: the numbers of the client's parameters keep their notation.
-        ctx.body = canonicalJson(describeJob(job, await aiJobs.result(job._id)));
+        ctx.body = canonicalObject(describeJob(job, await aiJobs.result(job._id)));
       },
     ),
   );
@@ -80,7 +80,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           throw new ServiceError('JOB_FINISHED', `The job has finished already, with status ${status}.`);
         }
         await launcher.cancelJob(job._id);
-        const message = 'The job is being cancelled; it will end as fail.';
+        const message = 'The job is being cancelled: it ends as fail, unless it succeeds first.';
         answer({ job_id: job._id, status: job.status, message });
       },
     ),

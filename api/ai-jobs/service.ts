@@ -15,6 +15,9 @@ export interface AiJobServiceDependencies extends JobDependencies, UploadDepende
   rateLimit: Middleware<RequestState>;
 }
 
+/** Texts may have half a million characters, of three bytes each. */
+const MAX_JSON_BYTES = 4 * 1024 * 1024;
+
 /** AI jobs: OCR, text extraction, language tasks by pluggable providers. */
 export function aiJobService(deps: AiJobServiceDependencies): Service {
   return {
@@ -25,7 +28,7 @@ export function aiJobService(deps: AiJobServiceDependencies): Service {
       authenticate(deps.keys, ['api']),
       deps.rateLimit,
       routesOf(uploadRoutes(deps)),
-      jsonBody(),
+      jsonBody(MAX_JSON_BYTES),
       routesOf(catalogueRoutes(deps)),
       routesOf(jobRoutes(deps)),
     ],

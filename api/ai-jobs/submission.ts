@@ -12,6 +12,9 @@ import { refuseBlocked } from '../refuse-blocked.js';
 import { read } from '../validation.js';
 import type { AiCatalogue } from './catalogue.js';
 
+/** Characters of the client's parameters, indented as they are sent. */
+const MAX_PARAMETERS = 256 * 1024;
+
 export interface SubmissionDependencies {
   uploads: Uploads;
   signingKeys: SigningKeys;
@@ -37,7 +40,7 @@ export async function readSubmission(
   const input = readInput(name, request.input);
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await refuseBlocked(deps.outbound, 'webhook_receiver', webhook_receiver);
-  if (input.file !== undefined) await checkFile(deps, org, input.file);
+  const file_id = input.file === undefined ? null : await checkFile(deps, org, input.file);
   const now = new Date();
   return {
     _id: newJobId(),
@@ -48,6 +51,7 @@ export async function readSubmission(
     model,
     status: 'queued',
     input: JSON.stringify(request.input),
+    file_id,
     webhook_receiver: webhook_receiver ?? null,
     user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
     show_original_response: request.show_original_response,
@@ -55,6 +59,8 @@ export async function readSubmission(
     signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),
     error_message: null,
     cancel_requested: false,
+    runs: 0,
+    provider_failures: 0,
     check_at: now,
     created_at: now,
     started_at: null,
@@ -82,25 +88,31 @@ function readInput(name: SubfeatureName, input: unknown): { file?: string } {
   try {
     return read(AI_FEATURES[name].input, input) as { file?: string };
   } catch (error) {
-    if (error instanceof ServiceError) throw new ServiceError(error.code, `input.${error.message}`);
+    if (error instanceof ServiceError) {
+      const named = /^\w+: /.test(error.message);
+      throw new ServiceError(error.code, `input${named ? '.' : ': '}${error.message}`);
+    }
     throw error;
   }
 }
 
-/** A file by id must be there, and stays until the job has ended; one by address must be allowed. */
-async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<void> {
+/** A file by id must be there; one by address must be allowed. @returns the id */
+async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<string | null> {
   const named = readFileReference(file);
-  if ('url' in named) return refuseBlocked(deps.outbound, 'input.file', named.url);
-  const until = new Date(Date.now() + 2 * deps.jobTimeLimitMs);
-  if (!(await deps.uploads.keepUntil(org, named.file_id, until))) {
-    throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${named.file_id}", or it has expired`);
+  if ('url' in named) {
+    await refuseBlocked(deps.outbound, 'input.file', named.url);
+    return null;
   }
+  if (await deps.uploads.find(org, named.file_id)) return named.file_id;
+  throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${named.file_id}", or it has expired`);
 }
 
 /** The client's parameters in the form that is signed, with its own numbers. */
 function exactParameters(body: string): string {
   try {
     const { user_webhook_parameters } = parseExact(body) as { user_webhook_parameters: never };
+    // One level down, where the payload has them.
+    canonicalJson({ user_parameters: user_webhook_parameters }, MAX_PARAMETERS);
     return canonicalJson(user_webhook_parameters);
   } catch (error) {
     if (error instanceof JsonError) throw invalid(`user_webhook_parameters: ${error.message}`);

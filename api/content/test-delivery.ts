@@ -20,6 +20,7 @@ export async function sendTestDelivery(
       body,
       timeoutMs,
       maxAnswerBytes: 1024,
+      excerpt: true,
     });
     const delivered = status >= 200 && status < 300;
     return {

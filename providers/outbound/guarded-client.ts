@@ -17,7 +17,7 @@ export interface OutboundClientOptions {
   lookup?: Lookup;
   /** Sent when a request names no User-Agent of its own. */
   userAgent?: string;
-  /** Exchanges with one origin at a time; further ones wait, and their timeout runs. */
+  /** Exchanges with one origin at a time; further ones wait, and their timeout runs. Unlimited unless given. */
   maxConnectionsPerOrigin?: number;
   /** Certificate authorities (PEM) to trust in place of the built-in ones. Verification cannot be switched off. */
   tls?: { ca?: string | string[] };
@@ -32,6 +32,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const NEXT_ADDRESS_MS = 1_500;
 const MAX_HEADER_BYTES = 16_384;
 const CHECK_LOOKUP_MS = 5_000;
+/** How long the beginning of an answer is waited for where only an excerpt is wanted. */
+const EXCERPT_MS = 1_000;
 
 /**
  * An `OutboundClient` that speaks https (plain http to opened ranges only), follows no redirects, and judges every address
@@ -46,7 +48,8 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
   };
   const agent = new Agent({
     connect: guardedConnector(resolve, options.tls),
-    connections: options.maxConnectionsPerOrigin ?? 10,
+    // Origins are shared by strangers: one whose requests hang must not take the connections of another's.
+    connections: options.maxConnectionsPerOrigin ?? null,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
@@ -72,19 +75,29 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
           body: request.body,
           signal,
         });
-        const body = await readUpTo(answer.body, request.maxAnswerBytes);
+        const { excerpt, maxAnswerBytes } = request;
+        const body = await (excerpt ? readExcerpt(answer.body, maxAnswerBytes) : readUpTo(answer.body, maxAnswerBytes));
         return { status: answer.statusCode, headers: joinValues(answer.headers), body };
       });
     },
     async download(request) {
-      const url = readTarget(request.url, allowedCidrs);
-      return within(request, async (signal) => {
-        const { statusCode, headers, body } = await agent.request({ ...target(url, {}), method: 'GET', signal });
-        if (statusCode >= 200 && statusCode < 300)
-          await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });
-        else await readUpTo(body, 0);
-        return { status: statusCode, headers: joinValues(headers) };
-      });
+      try {
+        const url = readTarget(request.url, allowedCidrs);
+        return await within(request, async (signal) => {
+          const { statusCode, headers, body } = await agent.request({ ...target(url, {}), method: 'GET', signal });
+          const answer = { status: statusCode, headers: joinValues(headers) };
+          if (statusCode >= 200 && statusCode < 300) {
+            await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });
+          } else {
+            await readUpTo(body, 0);
+            request.to.destroy();
+          }
+          return answer;
+        });
+      } catch (error) {
+        request.to.destroy();
+        throw error;
+      }
     },
     async check(text) {
       const url = readTarget(text, allowedCidrs);
@@ -172,12 +185,27 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
 /** Leaving the loop early destroys the stream and with it the connection: nothing more is read, however much is sent. */
 async function readUpTo(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const kept: Buffer[] = [];
+  await keepUpTo(body, limit, kept);
+  return Buffer.concat(kept);
+}
+
+async function keepUpTo(body: AsyncIterable<Buffer>, limit: number, kept: Buffer[]): Promise<void> {
   let room = limit;
   for await (const chunk of body) {
     kept.push(chunk.subarray(0, room));
     if (chunk.length > room) break;
     room -= chunk.length;
   }
+}
+
+/** What comes soon: the status has decided already, and a body that drips or breaks off changes nothing about it. */
+async function readExcerpt(body: AsyncIterable<Buffer> & { destroy(): void }, limit: number): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  const stop = new AbortController();
+  const reading = keepUpTo(body, limit, kept).catch(() => undefined);
+  const enough = delay(EXCERPT_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+  await Promise.race([reading, enough]);
+  stop.abort();
   return Buffer.concat(kept);
 }
 
