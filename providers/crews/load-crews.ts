@@ -1,0 +1,93 @@
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { z } from 'zod';
+import { type CrewDefinition, placeholdersOf } from '../../domain/crews.js';
+import { agentsFile, tasksFile } from './files.js';
+import { readYaml, type YamlFile } from './yaml-file.js';
+
+/** What is wrong with the files of crews: a line each, with file and line number. */
+export class CrewFilesError extends Error {
+  override readonly name = 'CrewFilesError';
+
+  constructor(readonly problems: readonly string[]) {
+    super(`the crews cannot be read:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+const CREW_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/**
+ * Reads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`.
+ * @throws CrewFilesError with all that is wrong
+ */
+export function loadCrews(folder: string): Map<string, CrewDefinition> {
+  const crews = new Map<string, CrewDefinition>();
+  const problems: string[] = [];
+  for (const name of crewFolders(folder)) {
+    const found = problems.length;
+    const shown = join(basename(folder), name);
+    if (!CREW_NAME.test(name)) problems.push(`${shown}: a crew's folder is named by a-z, 0-9, "_" and "-"`);
+    const crew = readCrew(name, join(folder, name), shown, problems);
+    if (crew && problems.length === found) crews.set(name, crew);
+  }
+  if (problems.length > 0) throw new CrewFilesError(problems);
+  return crews;
+}
+
+function crewFolders(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map((entry) => entry.name)
+      .sort();
+  } catch {
+    throw new CrewFilesError([`${folder}: there is no such folder (POSTBACK_CREWS_DIR)`]);
+  }
+}
+
+function readCrew(name: string, folder: string, shown: string, problems: string[]): CrewDefinition | undefined {
+  const agents = readYaml(join(folder, 'agents.yaml'), `${shown}/agents.yaml`, agentsFile, problems);
+  const tasks = readYaml(join(folder, 'tasks.yaml'), `${shown}/tasks.yaml`, tasksFile, problems);
+  if (!agents || !tasks) return undefined;
+  problems.push(...checkReferences(agents.value, tasks));
+  const crew: Omit<CrewDefinition, 'inputs'> = {
+    name,
+    agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
+      return { name: agent, role, goal, backstory, tools, llm: llm ?? null, max_iter };
+    }),
+    tasks: Object.entries(tasks.value).map(([task, settings], index, all) => ({
+      name: task,
+      description: settings.description,
+      expected_output: settings.expected_output,
+      agent: settings.agent,
+      context: settings.context ?? all.slice(0, index).map(([earlier]) => earlier),
+      human_input: settings.human_input,
+      tools: settings.tools ?? agents.value[settings.agent]?.tools ?? [],
+    })),
+  };
+  return { ...crew, inputs: inputsOf(crew) };
+}
+
+/** Agents that are not there, and context that is not there yet: which a cycle always comes to. */
+function checkReferences(agents: z.output<typeof agentsFile>, tasks: YamlFile<z.output<typeof tasksFile>>): string[] {
+  const names = Object.keys(tasks.value);
+  return Object.entries(tasks.value).flatMap(([task, { agent, context = [] }], position) => [
+    ...(Object.hasOwn(agents, agent)
+      ? []
+      : [tasks.problem([task, 'agent'], `${task}.agent names "${agent}", which is not in agents.yaml`)]),
+    ...context.flatMap((earlier, n) => {
+      const at = names.indexOf(earlier);
+      if (at >= 0 && at < position) return [];
+      const why = at < 0 ? 'which is not in this file' : at === position ? 'itself' : 'which comes later';
+      return [tasks.problem([task, 'context', n], `${task}.context names "${earlier}", ${why}`)];
+    }),
+  ]);
+}
+
+function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
+  const texts = [
+    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...agents.flatMap(({ role, goal, backstory }) => [role, goal, backstory]),
+  ];
+  return [...new Set(texts.flatMap(placeholdersOf))];
+}

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
+
+type Path = readonly PropertyKey[];
+
+/** A YAML file that knows on which line its values stand. */
+export interface YamlFile<T> {
+  value: T;
+  /** `<file>:<line>: <message>`. @param path to the value; where it is missing, to the nearest that is there */
+  problem(path: Path, message: string): string;
+}
+
+/**
+ * Reads a file by a schema.
+ * @param path of the file
+ * @param shown how messages name it
+ * @param problems takes what is wrong with it, one line each
+ * @returns undefined when something is
+ */
+export function readYaml<Schema extends z.ZodType>(
+  path: string,
+  shown: string,
+  schema: Schema,
+  problems: string[],
+): YamlFile<z.output<Schema>> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    problems.push(`${shown}:1: the file is missing or cannot be read`);
+    return undefined;
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const at = (line: number, message: string) => `${shown}:${line}: ${message}`;
+  if (document.errors.length > 0) {
+    problems.push(...document.errors.map(({ pos, message }) => at(lines.linePos(pos[0]).line, message)));
+    return undefined;
+  }
+  if (document.contents === null) {
+    problems.push(at(1, 'the file is empty'));
+    return undefined;
+  }
+  const problem = (path: Path, message: string) => at(lines.linePos(offsetOf(document.contents, path)).line, message);
+  const result = schema.safeParse(document.toJS(), { reportInput: true });
+  if (result.success) return { value: result.data, problem };
+  for (const issue of result.error.issues) {
+    if (issue.code === 'unrecognized_keys') {
+      problems.push(...issue.keys.map((key) => problem([...issue.path, key], `unknown key "${key}"`)));
+    } else {
+      const missing = issue.code === 'invalid_type' && issue.input === undefined;
+      const field = issue.path.map(String).join('.');
+      problems.push(
+        problem(issue.path, `${field === '' ? 'the file' : field} ${missing ? 'is missing' : issue.message}`),
+      );
+    }
+  }
+  return undefined;
+}
+
+/** Where the value stands in the text; of an entry, its key. */
+function offsetOf(contents: unknown, path: Path): number {
+  let node: unknown = contents;
+  let offset = 0;
+  for (const part of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => (isScalar(key) ? String(key.value) : undefined) === String(part));
+      if (!isPair(pair)) return offset;
+      if (isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      if (isNode(node) && node.range) offset = node.range[0];
+    } else return offset;
+  }
+  return offset;
+}
