@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { INDEXING_DELIVERY_POLICY } from './domain/delivery-policy.js';
 import { TASK_QUEUES } from './domain/task-queues.js';
@@ -74,7 +75,7 @@ const settings = z.object({
   /** Requests a minute about one authentication, counted apart for publishable and secret keys. */
   POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: positive.default(30),
 
-  /** A server that speaks OpenAI's protocol, for the AI jobs of the provider `openai`; its address ends in /v1. */
+  /** A server that speaks OpenAI's protocol, for the AI jobs of the provider `openai` and the agents of crews; its address ends in /v1. */
   POSTBACK_OPENAI_URL: z.url().optional(),
   POSTBACK_OPENAI_KEY: z.string().optional(),
   /** Default models of what it is asked for; without one a subfeature is not offered. */
@@ -89,6 +90,11 @@ const settings = z.object({
   POSTBACK_JOB_RETENTION_DAYS: positive.default(30),
   /** How long an uploaded file may be named by jobs. */
   POSTBACK_UPLOAD_RETENTION_HOURS: positive.default(24),
+
+  /** A folder with a folder for each crew. */
+  POSTBACK_CREWS_DIR: z.string().default(fileURLToPath(new URL('../crews', import.meta.url))),
+  /** How long an execution of a crew outlives its end. */
+  POSTBACK_EXECUTION_RETENTION_DAYS: positive.default(30),
 
   POSTBACK_SWEEP_SECONDS: positive.default(30),
   /** Work that has been quiet for so long is looked after by the sweep. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { SearchIndex } from '../domain/search.js';
 import type { SweepFindings } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
+import type { CrewExecutions } from '../storage/crew-executions.js';
 import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
@@ -13,6 +14,7 @@ import { withHeartbeat } from './heartbeat.js';
 export interface SweepDependencies {
   items: Items;
   aiJobs: AiJobs;
+  crewExecutions: CrewExecutions;
   uploads: Uploads;
   deliveries: Deliveries;
   databases: Databases;
@@ -38,6 +40,7 @@ const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 export function createSweepActivities({
   items,
   aiJobs,
+  crewExecutions,
   uploads,
   deliveries,
   databases,
@@ -56,14 +59,16 @@ export function createSweepActivities({
   async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostJobs, lostDeliveries, lostDatabases] = await Promise.all([
+    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases] = await Promise.all([
       items.takeUnchecked(before, next, BATCH),
       aiJobs.takeUnchecked(before, next, BATCH),
+      crewExecutions.takeUnchecked(before, next, BATCH),
       deliveries.takeUnchecked(before, next, BATCH),
       databases.stale(before),
     ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
+    for (const execution of lostCrews) await attempt(execution._id, launcher.startCrew(execution));
     for (const delivery of lostDeliveries) {
       // Of one that was put back the signal may be lost: its workflow lives, and waits for hours.
       const { startDelivery, retryDelivery } = launcher;
@@ -75,6 +80,7 @@ export function createSweepActivities({
     const found = {
       items: lostItems.length,
       jobs: lostJobs.length,
+      crews: lostCrews.length,
       deliveries: lostDeliveries.length,
       databases: lostDatabases.length,
     };

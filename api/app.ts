@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import type { RequestState } from './context.js';
+import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import type { HealthDependencies } from './public/health.js';
 import { createHttpMetrics, type HttpMetrics } from './public/metrics.js';
@@ -12,7 +13,7 @@ import { requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
 
 export type ApiDependencies = HealthDependencies &
-  Omit<ContentDependencies & AiJobServiceDependencies & PaymentDependencies, 'rateLimit'> & {
+  Omit<ContentDependencies & AiJobServiceDependencies & CrewServiceDependencies & PaymentDependencies, 'rateLimit'> & {
     rateLimits: RateLimits;
     log: Logger;
   };
@@ -34,6 +35,6 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
 /** All services of the server. */
 export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Service[] {
   const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
-  const services = [contentService(shared), aiJobService(shared), paymentService(shared)];
+  const services = [contentService(shared), aiJobService(shared), crewService(shared), paymentService(shared)];
   return [publicService({ ...deps, metrics, services }), ...services];
 }

@@ -30,6 +30,8 @@ export interface ServiceDocument {
   /** The shape of an answer with this data, and of a refusal with one of these codes. */
   success(data: z.ZodType): z.ZodType;
   failure(code: z.ZodType<ErrorCode>): z.ZodType;
+  /** What breaks a rule is a bad request here like any other: 400, not 422. */
+  oneBadRequest?: true;
   /** What any of its routes may refuse. */
   errors: readonly ErrorCode[];
   /** What the service sends, by event. */

@@ -13,6 +13,7 @@ import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { openAiConfig } from './ai-providers.js';
 import { compose } from './compose.js';
+import { composeCrews } from './crews.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
 
@@ -28,6 +29,7 @@ export async function runApi(): Promise<void> {
   const stopped = untilStopped();
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'api');
+  const { crews, models } = composeCrews(config);
   const parts = await compose(config, log);
   const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
   // Only its list is asked for here; it starts no thread before a job needs one.
@@ -37,6 +39,8 @@ export async function runApi(): Promise<void> {
     log,
     launcher: createLauncher(client, TEMPORAL_CALL_MS),
     retrieval: createRetrieval(parts),
+    crews,
+    modelLabel: (llm) => models.get(llm).label,
     detectKind: detectFileKind,
     describeFile,
     catalogue: createAiProviders({ extractor, openai: openAiConfig(config) }),

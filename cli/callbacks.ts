@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { createAiJobCallback } from '../activities/callbacks/ai-job.js';
 import type { Callback } from '../activities/callbacks/callback.js';
+import { createCrewCallbacks } from '../activities/callbacks/crew.js';
 import { createIndexingCallback } from '../activities/callbacks/indexing.js';
 import type { Config } from '../config.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
@@ -11,6 +12,7 @@ import type { Composition } from './compose.js';
 export function createCallbacks(config: Config, parts: Composition & { log: Logger }): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   return {
+    ...createCrewCallbacks(parts),
     async_job_completed: createAiJobCallback(parts),
     'indexing.status_changed': createIndexingCallback({
       ...parts,

@@ -10,6 +10,8 @@ import { createAiJobs } from '../storage/ai-jobs.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createAuthentications } from '../storage/authentications.js';
 import { createChunks } from '../storage/chunks.js';
+import { createCrewExecutions } from '../storage/crew-executions.js';
+import { createCrewSteps } from '../storage/crew-steps.js';
 import { createDatabases } from '../storage/databases.js';
 import { createDeliveries } from '../storage/deliveries.js';
 import { createFiles } from '../storage/files.js';
@@ -46,6 +48,8 @@ export async function compose(config: Config, log: Logger) {
     graph: createGraphStore(mongo),
     registrations: createRegistrations(mongo, sealer),
     aiJobs: createAiJobs(mongo, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
+    crewExecutions: createCrewExecutions(mongo, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
+    crewSteps: createCrewSteps(mongo),
     uploads: createUploads(mongo),
     signingKeys: createSigningKeys(mongo, sealer),
     deliveries: createDeliveries(mongo, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),

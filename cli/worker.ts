@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { NativeConnection } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import { createContentActivities } from '../activities/content.js';
+import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createDatabaseActivities } from '../activities/databases.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
 import { createAiJobActivities } from '../activities/run-ai-job.js';
@@ -13,6 +14,7 @@ import { createAiProviders } from '../providers/ai/index.js';
 import { describeFile } from '../providers/extraction/describe-file.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
+import { createRetrieval } from '../storage/retrieval.js';
 import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
@@ -22,6 +24,7 @@ import { createWorkers } from '../worker/workers.js';
 import { openAiConfig } from './ai-providers.js';
 import { createCallbacks } from './callbacks.js';
 import { compose } from './compose.js';
+import { composeCrews } from './crews.js';
 import { createLogger } from './logger.js';
 import { untilStopped } from './until-stopped.js';
 
@@ -34,6 +37,7 @@ export async function runWorker(queues?: string): Promise<void> {
   const config = readConfig(queues === undefined ? process.env : { ...process.env, POSTBACK_QUEUES: queues });
   const log = createLogger(config.LOG_LEVEL, 'worker');
   installTemporalLogger(log);
+  const { models } = composeCrews(config);
   const parts = await compose(config, log);
   const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
   await registerSearchAttributes(client, config.TEMPORAL_NAMESPACE);
@@ -71,6 +75,13 @@ export async function runWorker(queues?: string): Promise<void> {
         describeFile,
         maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
         fetchTimeoutMs: config.POSTBACK_FETCH_TIMEOUT_SECONDS * 1000,
+      }),
+      crews: createCrewActivities({
+        ...world,
+        mongo: parts.mongo.client,
+        models,
+        describeFile,
+        retrieval: createRetrieval(parts),
       }),
       deliveries: delivering.activities,
     },

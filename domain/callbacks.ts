@@ -1,7 +1,17 @@
 import { sha256Hex } from './ids.js';
 
+/** What the executions of crews announce. */
+export const CREW_EVENTS = [
+  'task_completed',
+  'task_pending_human_input',
+  'step',
+  'crew_completed',
+  'crew_failed',
+] as const;
+export type CrewEvent = (typeof CREW_EVENTS)[number];
+
 /** What Postback announces, whoever receives it. Each event is delivered by the same workflow, under its own rules. */
-export const CALLBACK_EVENTS = ['indexing.status_changed', 'async_job_completed'] as const;
+export const CALLBACK_EVENTS = ['indexing.status_changed', 'async_job_completed', ...CREW_EVENTS] as const;
 export type CallbackEvent = (typeof CALLBACK_EVENTS)[number];
 
 /**

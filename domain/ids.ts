@@ -13,6 +13,8 @@ export const newItemId = prefixed('itm');
 export const newKeyId = prefixed('key');
 export const newSigningKeyId = prefixed('sig');
 export const newJobId = (): string => randomUUID();
+export const newExecutionId = (): string => randomUUID();
+export const newFeedbackId = prefixed('fbk');
 export const newRequestId = prefixed('req');
 export const newAuthenticationId = prefixed('auth');
 /** Test deliveries leave no record; the prefix tells a receiver so (specification, "Test delivery payload"). */
@@ -36,6 +38,7 @@ export const workflowIds = {
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, tenantId: string) => `database/${org}/${tenantId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
+  crew: (executionId: string) => `crew/${executionId}`,
 };
 
 export function sha256Hex(input: string | Uint8Array): string {

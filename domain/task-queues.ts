@@ -1,5 +1,5 @@
 /** Task queues: one worker each, scaled on its own. */
-export const TASK_QUEUES = ['content', 'ai', 'deliveries'] as const;
+export const TASK_QUEUES = ['content', 'ai', 'crews', 'deliveries'] as const;
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 
 /** Search attributes by which an operator finds work in the Temporal UI; registered before anything starts. */
@@ -7,4 +7,8 @@ export const SEARCH_ATTRIBUTES = {
   PostbackOrganisation: 'Keyword',
   PostbackDatabase: 'Keyword',
   PostbackSource: 'Keyword',
+  PostbackCrew: 'Keyword',
+  /** The task that a person has to answer for, and since when; absent while nobody is waited for. */
+  PostbackWaitingFor: 'Keyword',
+  PostbackWaitingSince: 'Datetime',
 } as const;

@@ -30,8 +30,12 @@ export function signatureHeader(body: Uint8Array, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-/** Headers of an indexing webhook (specification, "Outbound webhook request"); unsigned when there is no secret. */
-export function webhookHeaders(event: IndexingEvent, body: Uint8Array, secret: string | null): Record<string, string> {
+/** Headers of a webhook (specification, "Outbound webhook request"); unsigned when there is no secret. */
+export function webhookHeaders(
+  event: { delivery_id: string; event: string },
+  body: Uint8Array,
+  secret: string | null,
+): Record<string, string> {
   return {
     'Content-Type': 'application/json',
     'X-Service-Delivery-ID': event.delivery_id,

@@ -44,6 +44,12 @@ export function createDatabases({ client, databases }: Mongo) {
       return record;
     },
 
+    /** Names of those that can be asked, in their order; a hundred at the most. */
+    async readyNames(org: string): Promise<string[]> {
+      const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
+      return found.map(({ name }) => name);
+    },
+
     async markGraphReady(tenant: string): Promise<void> {
       await databases.updateOne({ _id: tenant }, { $set: { graph_ready: true, updated_at: new Date() } });
     },

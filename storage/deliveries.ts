@@ -4,7 +4,7 @@ import { DAY_MS } from '../domain/delivery-policy.js';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { AttemptEntry, DeliveryRecord } from './records.js';
+import type { AttemptEntry, CrewMessage, DeliveryRecord } from './records.js';
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
@@ -32,6 +32,8 @@ export interface Announcement {
   doc_id: string;
   /** The address it goes to; absent where that is the organisation's registration. */
   url?: string;
+  /** The body, where it is made once; needs `url`. */
+  message?: CrewMessage;
   now: Date;
 }
 
@@ -197,7 +199,7 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
         .find(filter)
         .sort({ _id: -1 })
         .limit(query.limit)
-        .project<DeliveryRecord>({ payload: 0, attempt_log: 0 })
+        .project<DeliveryRecord>({ payload: 0, message: 0, attempt_log: 0 })
         .toArray();
     },
 
@@ -211,7 +213,7 @@ export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30
         })
         .sort({ check_at: 1 })
         .limit(limit)
-        .project<DeliveryRecord>({ payload: 0, attempt_log: 0 })
+        .project<DeliveryRecord>({ payload: 0, message: 0, attempt_log: 0 })
         .toArray();
       await deliveries.updateMany({ _id: { $in: found.map((one) => one._id) } }, { $set: { check_at: next } });
       return found;

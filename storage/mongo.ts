@@ -6,6 +6,9 @@ import type {
   ApiKeyRecord,
   AuthenticationRecord,
   ChunkRecord,
+  CrewExecutionRecord,
+  CrewFeedbackRecord,
+  CrewStepRecord,
   DatabaseRecord,
   DeliveryRecord,
   EligibilityDataRecord,
@@ -37,6 +40,9 @@ export interface Mongo {
   uploads: Collection<UploadRecord>;
   signingKeys: Collection<SigningKeyRecord>;
   idempotencyKeys: Collection<IdempotencyRecord>;
+  crewExecutions: Collection<CrewExecutionRecord>;
+  crewSteps: Collection<CrewStepRecord>;
+  crewFeedback: Collection<CrewFeedbackRecord>;
 }
 
 /** Every query the product makes has its index here; the first line of each says which. */
@@ -92,6 +98,19 @@ const INDEXES: Record<string, IndexDescription[]> = {
   uploads: [{ key: { expires_at: 1 } }],
   signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
   idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  crew_executions: [
+    {
+      key: { check_at: 1 },
+      name: 'to_check',
+      partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+    },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+  ],
+  crew_steps: [
+    { key: { execution: 1, task: 1, attempt: 1, step: 1, call: 1 } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+  ],
+  crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
@@ -135,6 +154,9 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     uploads: db.collection('uploads'),
     signingKeys: db.collection('signing_keys'),
     idempotencyKeys: db.collection('idempotency_keys'),
+    crewExecutions: db.collection('crew_executions'),
+    crewSteps: db.collection('crew_steps'),
+    crewFeedback: db.collection('crew_feedback'),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Binary } from 'mongodb';
 import type { JobStatus } from '../domain/ai-jobs.js';
 import type { KeyKind } from '../domain/api-keys.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
+import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../domain/crews.js';
 import type { FileKind } from '../domain/extraction.js';
 import type { SdkNextAction, StoredAuthenticationStatus } from '../domain/payments.js';
 import type { ItemType } from '../domain/search.js';
@@ -233,6 +234,8 @@ export interface DeliveryRecord {
   receiver: string | null;
   /** The body; null where it is made from the announced thing's own record. */
   payload: IndexingEvent | null;
+  /** Of a crew's callback: where it goes to and the body, made once. */
+  message?: CrewMessage;
   status: DeliveryState;
   attempts: number;
   /** Failed attempts since the schedule was started (anew): its place in the schedule. */
@@ -254,6 +257,81 @@ export interface DeliveryRecord {
   expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
+}
+
+/** A crew's callback as it is sent. */
+export interface CrewMessage {
+  url: string;
+  /** JSON; every attempt sends these bytes. */
+  body: string;
+}
+
+/** A task within an execution. */
+export interface CrewTaskRecord {
+  task_id: string;
+  agent: string;
+  status: CrewTaskStatus;
+  attempts: number;
+  /** Of the latest attempt that gave one. */
+  output: string | null;
+  /** The label of the model that works on it. */
+  model: string | null;
+}
+
+export interface CrewExecutionRecord {
+  /** UUID. */
+  _id: string;
+  org: string;
+  crew: string;
+  /** As the crew was when it was kicked off: an execution goes on with it, whatever happens to the files. */
+  definition: CrewDefinition;
+  /** As JSON, because their names may be any; so is `meta`. */
+  inputs: string;
+  meta: string | null;
+  status: ExecutionStatus;
+  /** Of the kickoff, then of the latest resume. */
+  urls: WebhookUrls;
+  tasks: CrewTaskRecord[];
+  error_message: string | null;
+  /** From when on the sweep may wonder whether its workflow exists. */
+  check_at: Date;
+  created_at: Date;
+  finished_at: Date | null;
+  /** When MongoDB removes the record; null as long as it is under way. */
+  expires_at: Date | null;
+}
+
+/** A step of an attempt at a task: what a model or a tool gave. */
+export interface CrewStepRecord {
+  /** Execution, task, attempt, step and (of a tool) call. */
+  _id: string;
+  execution: string;
+  task: string;
+  attempt: number;
+  step: number;
+  /** Of a tool call; null for the model's. */
+  call: number | null;
+  /** An `AgentStep` as JSON. */
+  content: string;
+  expires_at: Date | null;
+}
+
+/** What a person answered. */
+export interface CrewFeedbackRecord {
+  /** `fbk_…` */
+  _id: string;
+  execution: string;
+  task: string;
+  attempt: number;
+  text: string;
+  is_approve: boolean;
+  urls: WebhookUrls;
+  created_at: Date;
+  /** Null until it took effect; one that never did counts for nothing. */
+  applied_at: Date | null;
+  /** What the attempt that it is about gave. */
+  output: string | null;
+  expires_at: Date | null;
 }
 
 export interface AuthenticationRecord {

@@ -17,11 +17,12 @@ export async function connectTemporal(address: string, namespace: string, connec
 export async function registerSearchAttributes(client: Client, namespace: string): Promise<void> {
   const { operatorService } = client.connection as Connection;
   const known = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
-  const missing = Object.keys(SEARCH_ATTRIBUTES).filter((name) => !(name in known));
+  const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in known));
   if (missing.length === 0) return;
-  const { INDEXED_VALUE_TYPE_KEYWORD } = proto.temporal.api.enums.v1.IndexedValueType;
+  const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } = proto.temporal.api.enums.v1.IndexedValueType;
+  const types = { Keyword: INDEXED_VALUE_TYPE_KEYWORD, Datetime: INDEXED_VALUE_TYPE_DATETIME };
   await operatorService.addSearchAttributes({
     namespace,
-    searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD])),
+    searchAttributes: Object.fromEntries(missing.map(([name, type]) => [name, types[type]])),
   });
 }

@@ -9,6 +9,7 @@ import {
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { workflowIds } from '../domain/ids.js';
 import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef } from '../domain/work.js';
+import { crewLaunches } from './crews.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
 const DATABASE = defineSearchAttributeKey('PostbackDatabase', 'KEYWORD');
@@ -126,6 +127,8 @@ export function createLauncher(client: Client, deadlineMs?: number) {
         typedSearchAttributes: attributes({ org: job.org, source: job._id }),
       });
     },
+
+    ...crewLaunches(client, start),
 
     /** Asks a job's workflow to end; one that has ended, or never started, is left alone. */
     async cancelJob(jobId: string): Promise<void> {

@@ -4,6 +4,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createAiJobCallback } from '../activities/callbacks/ai-job.js';
+import { createCrewCallbacks } from '../activities/callbacks/crew.js';
 import { createIndexingCallback } from '../activities/callbacks/indexing.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
@@ -83,6 +84,7 @@ describe('the delivery schedule', () => {
       activities: createDeliveryActivities({
         deliveries,
         callbacks: {
+          ...createCrewCallbacks({ registrations }),
           async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
           'indexing.status_changed': createIndexingCallback({
             registrations,

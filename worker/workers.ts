@@ -28,12 +28,19 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     // A cancellation is heard of with a heartbeat.
     maxHeartbeatThrottleInterval: '2 seconds',
   },
+  // Agents wait for models and pages; an execution that waits for a person needs no place in memory.
+  crews: {
+    maxConcurrentActivityTaskExecutions: 40,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+  },
   deliveries: DELIVERY_TUNING,
 };
 
 export interface QueueActivities {
   content: object;
   ai: object;
+  crews: object;
   deliveries: object;
 }
 

@@ -120,6 +120,7 @@ function refusals(document: ServiceDocument, method: string, operation: Operatio
   const { query, body, form, idempotencyKeys, errors = [] } = operation;
   const codes = new Set<ErrorCode>([...document.errors, ...errors]);
   if (query || body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
+  if (document.oneBadRequest) codes.delete('VALIDATION_ERROR');
   if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) {
     codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');

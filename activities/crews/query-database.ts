@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { ProviderError } from '../../domain/ai-provider.js';
+import { EmbeddingError } from '../../domain/embedding-error.js';
+import { ServiceError } from '../../domain/errors.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Retrieval } from '../../storage/retrieval.js';
+import { type CrewTool, ToolError } from './tool.js';
+
+export interface QueryDatabaseDependencies {
+  databases: Databases;
+  retrieval: Retrieval;
+}
+
+const PASSAGES = 8;
+
+/** Asks a content database of the execution's own organisation. */
+export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencies): CrewTool {
+  return {
+    arguments: z.object({ database: z.string().min(1).max(64), query: z.string().trim().min(1).max(2_000) }),
+
+    async offer(org) {
+      const names = await databases.readyNames(org);
+      return {
+        description:
+          'Finds the passages of a content database that fit a question best, by words and by meaning. ' +
+          'Gives them numbered, each under the title of its document.',
+        parameters: {
+          type: 'object',
+          properties: {
+            database: {
+              type: 'string',
+              description: "The database's name",
+              ...(names.length > 0 ? { enum: names } : {}),
+            },
+            query: { type: 'string', description: 'The question, or the words to look for' },
+          },
+          required: ['database', 'query'],
+          additionalProperties: false,
+        },
+      };
+    },
+
+    async run(org: string, { database, query }: { database: string; query: string }) {
+      try {
+        const record = await databases.get(org, database);
+        if (record.status !== 'ready') throw new ToolError(`The database "${database}" is not ready yet.`);
+        const { chunks } = await retrieval.ask(record, {
+          query,
+          mode: 'hybrid',
+          operator: 'or',
+          max_results: PASSAGES,
+          graph_context: false,
+        });
+        if (chunks.length === 0) return 'Nothing was found.';
+        return chunks.map(({ title, source_id, text }, n) => `[${n + 1}] ${title ?? source_id}\n${text}`).join('\n\n');
+      } catch (error) {
+        if (error instanceof ServiceError && error.status < 500) throw new ToolError(error.message);
+        if (error instanceof EmbeddingError) {
+          throw new ProviderError('The embedding model is not available at the moment.', true);
+        }
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import {
+  type CrewAgent,
+  type CrewInputs,
+  type CrewTask,
+  fillIn,
+  inputText,
+  placeholdersOf,
+} from '../../domain/crews.js';
+import type { AgentTurn } from '../../domain/language-model.js';
+import type { StepRef } from '../../domain/work.js';
+import type { CrewExecutions } from '../../storage/crew-executions.js';
+import type { CrewSteps } from '../../storage/crew-steps.js';
+import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { CrewTools } from './tools.js';
+
+/** What people said is given to a model up to so many times, the latest. */
+const MAX_FEEDBACK = 10;
+
+/** A task of an execution and the agent that works on it, as they were when it was kicked off. */
+export function assignmentOf(execution: CrewExecutionRecord, name: string): { task: CrewTask; agent: CrewAgent } {
+  const task = execution.definition.tasks.find((one) => one.name === name)!;
+  const agent = execution.definition.agents.find((one) => one.name === task.agent)!;
+  return { task, agent };
+}
+
+/** All that a model call is about, gathered from the execution's records. */
+export async function gatherTurn(
+  stores: { crewExecutions: CrewExecutions; crewSteps: CrewSteps; tools: CrewTools },
+  execution: CrewExecutionRecord,
+  at: StepRef,
+): Promise<AgentTurn> {
+  const { task, agent } = assignmentOf(execution, at.task);
+  const inputs = JSON.parse(execution.inputs) as CrewInputs;
+  const fill = (text: string) => fillIn(text, inputs);
+  const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
+  const feedback = await stores.crewExecutions.feedbackOf(execution._id);
+  const rejected = feedback.filter((one) => one.task === at.task && !one.is_approve && one.attempt < at.attempt);
+  return {
+    agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
+    task: { description: fill(task.description), expected_output: fill(task.expected_output) },
+    inputs: [...new Set(placeholdersOf(task.description))].map((name) => inputText(inputs[name])),
+    context: task.context.map((name) => ({ task: name, output: outputs.get(name) ?? '' })),
+    remarks: feedback
+      .filter((one) => one.task !== at.task)
+      .slice(-MAX_FEEDBACK)
+      .map(({ task, text }) => ({ task, text })),
+    rejections: rejected.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
+    steps: await stores.crewSteps.of(at),
+    tools: await stores.tools.offers(execution.org, task.tools),
+    must_answer: at.last ?? false,
+  };
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { CREW_EVENTS, type CrewEvent } from '../../domain/callbacks.js';
+import { operations } from '../operation.js';
+import type { ServiceDocument } from '../service.js';
+
+const TAG = 'Crews';
+
+export const crewOperation = operations(TAG, (ctx, status, data) => {
+  ctx.status = status;
+  ctx.body = data;
+});
+
+const SUMMARIES: Record<CrewEvent, string> = {
+  task_completed: 'A task has completed',
+  task_pending_human_input: "A task's output waits for a person",
+  step: 'An agent has thought or acted',
+  crew_completed: 'An execution has completed',
+  crew_failed: 'An execution has failed',
+};
+
+/** What a step's callback tells: a thought, or a tool's use. */
+const stepSchema = z.union([
+  z.object({
+    type: z.literal('thought'),
+    text: z.string(),
+    actions: z.array(z.object({ tool: z.string(), input: z.record(z.string(), z.unknown()) })).optional(),
+  }),
+  z.object({
+    type: z.literal('action'),
+    tool: z.string(),
+    input: z.record(z.string(), z.unknown()),
+    ok: z.boolean(),
+    result: z.string(),
+  }),
+]);
+
+export const crewDocument: ServiceDocument = {
+  tags: [{ name: TAG, description: 'Agents that work through tasks, pause for people, and tell by callbacks.' }],
+  security: {
+    name: 'crew_key',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A key of kind `crew_org`; one of kind `crew_user` reads inputs and statuses, and resumes.',
+    },
+  },
+  oneBadRequest: true,
+  success: (data) => data,
+  failure: () =>
+    z.object({
+      error: z.string().meta({ description: 'The title of the status.', example: 'Bad Request' }),
+      message: z.string(),
+    }),
+  webhooks: Object.fromEntries(CREW_EVENTS.map((event) => [event, webhook(event)])),
+  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+};
+
+function webhook(event: CrewEvent) {
+  const ofTask = event !== 'crew_completed' && event !== 'crew_failed';
+  const body = z.object({
+    event: z.literal(event),
+    execution_id: z.uuid(),
+    ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
+    ...(event === 'crew_failed' ? { error: z.string() } : { output: event === 'step' ? stepSchema : z.string() }),
+    meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As the kickoff gave it.' }),
+    timestamp: z.iso.datetime(),
+  });
+  return {
+    post: {
+      operationId: `crew${event.replace(/(?:^|_)(\w)/g, (_match, letter: string) => letter.toUpperCase())}`,
+      tags: [TAG],
+      summary: SUMMARIES[event],
+      description:
+        'Sent to the URL that the kickoff, or the latest resume, named for it. The same callback may come twice: remember ' +
+        'its delivery id. 4xx answers are final, others are tried again.',
+      security: [],
+      requestParams: {
+        header: z.object({
+          'X-Service-Delivery-ID': z.string(),
+          'X-Service-Event': z.literal(event),
+          'X-Service-Signature': z.string().optional().meta({
+            description: "HMAC-SHA256 of the body's bytes, where the organisation's webhook has a signing secret.",
+          }),
+        }),
+      },
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+      responses: { '2XX': { description: 'Accepted.' } },
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import Router from '@koa/router';
+import type { Logger } from 'pino';
+import { type CrewDefinition, type CrewInputs, kickoffRequestSchema, webhookUrlsOf } from '../../domain/crews.js';
+import { ServiceError } from '../../domain/errors.js';
+import { newExecutionId } from '../../domain/ids.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import type { CrewExecutions } from '../../storage/crew-executions.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { Launcher } from '../../temporal/launcher.js';
+import type { RequestState } from '../context.js';
+import { organisationOnly } from './access.js';
+import { inputsSchema, kickedOffSchema, statusSchema } from './answers.js';
+import { crewOperation } from './document.js';
+import { describeExecution } from './status.js';
+import { notFound, refuseBlockedUrls } from './validation.js';
+
+export interface ExecutionDependencies {
+  crews: ReadonlyMap<string, CrewDefinition>;
+  crewExecutions: CrewExecutions;
+  idempotencyKeys: IdempotencyKeys;
+  launcher: Launcher;
+  outbound: OutboundClient;
+  log: Logger;
+}
+
+/** Executions of a deployed crew: what it wants to know, its start, how far it is. */
+export function executionRoutes(deps: ExecutionDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/crews/:crew' });
+
+  router.get(
+    '/inputs',
+    crewOperation(
+      { summary: 'The inputs a kickoff needs', status: 200, answers: inputsSchema, errors: ['NOT_FOUND'] },
+      (ctx, { answer }) => answer({ inputs: deployed(ctx.params.crew!).inputs }),
+    ),
+  );
+
+  router.post(
+    '/kickoff',
+    organisationOnly(),
+    crewOperation(
+      {
+        summary: 'Start an execution',
+        body: kickoffRequestSchema,
+        status: 200,
+        answers: kickedOffSchema,
+        errors: ['NOT_FOUND'],
+        idempotencyKeys: deps.idempotencyKeys,
+      },
+      async (ctx, { body, answer }) => {
+        const crew = deployed(ctx.params.crew!);
+        requireInputs(crew, body.inputs);
+        const urls = webhookUrlsOf(body);
+        await refuseBlockedUrls(deps.outbound, urls);
+        const execution = newExecution(ctx.state.principal.org, crew, body, urls);
+        answer({ kickoff_id: execution._id });
+        await deps.crewExecutions.add(execution, ctx.state.keepAnswer);
+        // The execution is safe already: when Temporal is away the sweep starts it as soon as it is back.
+        await deps.launcher.startCrew(execution).catch((error) => {
+          deps.log.warn({ err: error, execution: execution._id }, 'crew workflow not started; the sweep will start it');
+        });
+      },
+    ),
+  );
+
+  router.get(
+    '/:kickoff_id/status',
+    crewOperation(
+      { summary: 'How far an execution is', status: 200, answers: statusSchema, errors: ['NOT_FOUND'] },
+      async (ctx, { answer }) => {
+        const { crew, kickoff_id } = ctx.params;
+        // An execution can outlive its crew's deployment, and its status with it.
+        const execution = await deps.crewExecutions.find(ctx.state.principal.org, crew!, kickoff_id!);
+        if (!execution) throw notFound(`execution "${kickoff_id}"`);
+        answer(describeExecution(execution, new Date()));
+      },
+    ),
+  );
+
+  return router;
+
+  function deployed(name: string): CrewDefinition {
+    const crew = deps.crews.get(name);
+    if (!crew) throw notFound(`crew "${name}"`);
+    return crew;
+  }
+}
+
+function requireInputs(crew: CrewDefinition, inputs: CrewInputs): void {
+  const missing = crew.inputs.filter((name) => !Object.hasOwn(inputs, name));
+  if (missing.length > 0) throw new ServiceError('INVALID_PARAMETERS', `inputs: ${missing.join(', ')} missing`);
+}
+
+function newExecution(
+  org: string,
+  crew: CrewDefinition,
+  { inputs, meta }: { inputs: CrewInputs; meta?: unknown },
+  urls: CrewExecutionRecord['urls'],
+): CrewExecutionRecord {
+  const now = new Date();
+  return {
+    _id: newExecutionId(),
+    org,
+    crew: crew.name,
+    definition: crew,
+    inputs: JSON.stringify(inputs),
+    meta: meta === undefined ? null : JSON.stringify(meta),
+    status: 'running',
+    urls,
+    tasks: crew.tasks.map(({ name, agent }) => {
+      return { task_id: name, agent, status: 'pending', attempts: 0, output: null, model: null };
+    }),
+    error_message: null,
+    check_at: now,
+    created_at: now,
+    finished_at: null,
+    expires_at: null,
+  };
+}

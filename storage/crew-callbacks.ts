@@ -1,0 +1,48 @@
+import type { CrewEvent } from '../domain/callbacks.js';
+import { newDeliveryId } from '../domain/ids.js';
+import { pendingDelivery } from './deliveries.js';
+import type { CrewExecutionRecord, DeliveryRecord } from './records.js';
+
+/** What happened in an execution, as its callback tells it. */
+export interface CrewNews {
+  event: CrewEvent;
+  task_id?: string;
+  agent?: string;
+  /** Text; of a step, what was thought or done. */
+  output?: unknown;
+  /** Why the execution failed. */
+  error?: string;
+}
+
+const RECEIVER = {
+  task_completed: 'task',
+  task_pending_human_input: 'task',
+  step: 'step',
+  crew_completed: 'crew',
+  crew_failed: 'crew',
+} as const;
+
+/**
+ * The delivery that tells of it, its body made here once.
+ * @param subject what it announces; one delivery each
+ * @returns null when the execution has no receiver for this
+ */
+export function crewDelivery(
+  execution: CrewExecutionRecord,
+  subject: string,
+  news: CrewNews,
+  now: Date,
+): DeliveryRecord | null {
+  const url = execution.urls[RECEIVER[news.event]];
+  if (url === null) return null;
+  const { event, ...told } = news;
+  const body = JSON.stringify({
+    event,
+    execution_id: execution._id,
+    ...told,
+    meta: execution.meta === null ? null : JSON.parse(execution.meta),
+    timestamp: now.toISOString(),
+  });
+  const announcement = { _id: newDeliveryId(), org: execution.org, subject, doc_id: execution._id, now };
+  return pendingDelivery({ ...announcement, event_type: event, url, message: { url, body } });
+}
