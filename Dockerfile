@@ -21,6 +21,7 @@ WORKDIR /opt/postback
 COPY --from=packages /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist
 COPY bin ./bin
+COPY crews ./crews
 COPY package.json LICENSE ./
 # Workflows are bundled once here and not at each start of a worker, which may not write to this folder.
 RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"
