@@ -1,0 +1,206 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { WorkflowHandle } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createCrewActivities } from '../activities/crews/run-crew.js';
+import { webhookUrlsOf } from '../domain/crews.js';
+import { DAY_MS } from '../domain/delivery-policy.js';
+import { newFeedbackId } from '../domain/ids.js';
+import { SEARCH_ATTRIBUTES } from '../domain/task-queues.js';
+import type { ResumeRef } from '../domain/work.js';
+import { loadCrews } from '../providers/crews/load-crews.js';
+import { createLanguageModels } from '../providers/language-models/index.js';
+import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
+import { type CrewExecutions, createCrewExecutions } from '../storage/crew-executions.js';
+import { createCrewSteps } from '../storage/crew-steps.js';
+import { createDatabases } from '../storage/databases.js';
+import { createDeliveries } from '../storage/deliveries.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { createLauncher } from '../temporal/launcher.js';
+import { workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import { eventually } from './support/eventually.js';
+import { sharedProduct } from './support/product.js';
+
+const TASK = 'write_letter';
+
+// Temporal's time-skipping server, so that months pass in seconds. MongoDB and the activities are the real ones.
+describe('an execution that waits', () => {
+  let env: TestWorkflowEnvironment;
+  let mongo: Mongo;
+  let executions: CrewExecutions;
+  const log = pino({ level: 'silent' });
+  const crew = loadCrews('test/fixtures/crews').get('letter')!;
+
+  beforeAll(async () => {
+    installTemporalLogger(log);
+    const path = await obtainTestServer({
+      cacheDir: defaultCacheDir(process.env),
+      env: process.env,
+      log: () => undefined,
+    });
+    env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
+    // This server cannot list what it knows, so the product's own way to register is of no use here.
+    const types = { Keyword: 2, Datetime: 6 };
+    const searchAttributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, types[type]]);
+    await env.connection.operatorService.addSearchAttributes({
+      namespace: 'default',
+      searchAttributes: Object.fromEntries(searchAttributes),
+    });
+    mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
+    executions = createCrewExecutions(mongo, DAY_MS);
+  });
+  afterAll(async () => {
+    await env?.teardown();
+    await mongo?.client.close();
+  });
+
+  async function startWorker(): Promise<Worker> {
+    const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
+    return Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: 'crews',
+      workflowBundle: await workflowBundle(),
+      // Every step replays the whole history, as after a restart; and this server leaves work with workers that have gone.
+      maxCachedWorkflows: 0,
+      activities: createCrewActivities({
+        mongo: mongo.client,
+        crewExecutions: executions,
+        crewSteps: createCrewSteps(mongo),
+        deliveries: createDeliveries(mongo),
+        databases: createDatabases(mongo),
+        launcher: createLauncher(env.client),
+        models: createLanguageModels({}),
+        retrieval: unused,
+        outbound: unused,
+        extractor: unused,
+        describeFile: unused,
+        log,
+      }),
+    });
+  }
+
+  async function start(): Promise<{ id: string; handle: WorkflowHandle }> {
+    const id = randomUUID();
+    const now = new Date();
+    await executions.add({
+      _id: id,
+      org: `waiting-${randomBytes(4).toString('hex')}`,
+      crew: crew.name,
+      definition: crew,
+      inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
+      meta: null,
+      status: 'running',
+      urls: webhookUrlsOf({}),
+      tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
+      error_message: null,
+      // Not for the sweep of the product whose database this is.
+      check_at: new Date(now.getTime() + DAY_MS),
+      created_at: now,
+      finished_at: null,
+      expires_at: null,
+    });
+    await createLauncher(env.client).startCrew((await executions.get(id))!);
+    return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
+  }
+
+  const waits = (id: string, attempt: number) =>
+    eventually(`attempt ${attempt} waits`, async () => {
+      const { status, tasks } = (await executions.get(id))!;
+      return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
+    });
+
+  async function answer(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
+    const feedback = newFeedbackId();
+    await executions.addFeedback({
+      _id: feedback,
+      execution: id,
+      task: TASK,
+      attempt,
+      text,
+      is_approve,
+      urls: webhookUrlsOf({}),
+      created_at: new Date(),
+      applied_at: null,
+      output: null,
+      expires_at: null,
+    });
+    const ref: ResumeRef = { execution: id, task: TASK, attempt, feedback, is_approve };
+    return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
+  }
+
+  test('is resumed after ninety days, by workers that were not there before', async () => {
+    const first = await startWorker();
+    const { id, handle } = await first.runUntil(async () => {
+      const started = await start();
+      await waits(started.id, 1);
+      return started;
+    });
+    const before = await env.currentTimeMs();
+    await env.sleep('90 days');
+    expect((await env.currentTimeMs()) - before).toBeGreaterThanOrEqual(90 * DAY_MS);
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    const second = await startWorker();
+    await second.runUntil(async () => {
+      expect(await answer(id, 1, false)).toBe('retrying');
+      await waits(id, 2);
+      await env.sleep('90 days');
+      expect(await answer(id, 2, true)).toBe('completed');
+      expect(await handle.result()).toEqual({ status: 'completed' });
+    });
+    expect(await executions.get(id)).toMatchObject({
+      status: 'completed',
+      tasks: [{ status: 'completed', attempts: 2 }],
+    });
+  });
+
+  test('goes on as a new run when it has been tried often, and keeps counting', async () => {
+    const worker = await startWorker();
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      const { runId } = await handle.describe();
+      for (let attempt = 1; attempt <= 22; attempt++) {
+        await waits(id, attempt);
+        expect(await answer(id, attempt, false)).toBe('retrying');
+      }
+      await waits(id, 23);
+      const now = await handle.describe();
+      expect(now.runId).not.toBe(runId);
+      expect(now.historyLength).toBeLessThan(200);
+      // An answer for an attempt that is over is refused, in whichever run.
+      await expect(answer(id, 20, true)).rejects.toMatchObject({ cause: { type: 'NotPending' } });
+      expect(await answer(id, 23, true)).toBe('completed');
+      expect(await handle.result()).toEqual({ status: 'completed' });
+    });
+  });
+
+  test('that an operator cancels ends as an error', async () => {
+    const worker = await startWorker();
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      await handle.cancel();
+      expect(await handle.result()).toEqual({ status: 'error', error_message: 'The execution was cancelled.' });
+      expect(await executions.get(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
+      await expect(answer(id, 1, true)).rejects.toThrow();
+    });
+  });
+
+  test('whose workflow was terminated is taken up again where it stood', async () => {
+    const worker = await startWorker();
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      expect(await answer(id, 1, false)).toBe('retrying');
+      await waits(id, 2);
+      await handle.terminate();
+      const launcher = createLauncher(env.client);
+      await launcher.startCrew((await executions.get(id))!);
+      await eventually('the new run waits', async () => (await answer(id, 2, true).catch(() => null)) === 'completed');
+      expect(await executions.get(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
+    });
+  });
+});
