@@ -85,7 +85,9 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
   if (waiting) showWorking();
   waiting = undefined;
   // A cancelled execution has ended too, and whoever waits for its callback is told.
-  await CancellationScope.nonCancellable(() => recording.finishExecution(ref, outcome));
+  await CancellationScope.nonCancellable(() =>
+    recording.finishExecution.executeWithOptions({ summary: outcome.status }, [ref, outcome]),
+  );
   ended = true;
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   return outcome;

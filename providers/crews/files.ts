@@ -13,6 +13,12 @@ const tools = z.array(
   'must be a list of tools',
 );
 
+/** What is wrong with a name is told by the name's own rule. */
+const mapOf =
+  (what: string) =>
+  (issue: { code?: string | undefined }): string | undefined =>
+    issue.code === 'invalid_key' ? undefined : `must be a map of ${what}`;
+
 /** `agents.yaml`, as CrewAI has it. Settings of CrewAI that would change nothing here are accepted with that value alone. */
 export const agentsFile = z
   .record(
@@ -30,7 +36,7 @@ export const agentsFile = z
       },
       'must be a map of settings',
     ),
-    'must be a map of agents',
+    { error: mapOf('agents') },
   )
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
 
@@ -53,7 +59,7 @@ export const tasksFile = z
       },
       'must be a map of settings',
     ),
-    'must be a map of tasks',
+    { error: mapOf('tasks') },
   )
   .refine((tasks) => Object.keys(tasks).length > 0, 'has no task')
   .refine((tasks) => Object.keys(tasks).length <= MAX_TASKS, `has more than ${MAX_TASKS} tasks`);

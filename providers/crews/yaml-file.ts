@@ -52,11 +52,16 @@ export function readYaml<Schema extends z.ZodType>(
       const missing = issue.code === 'invalid_type' && issue.input === undefined;
       const field = issue.path.map(String).join('.');
       problems.push(
-        problem(issue.path, `${field === '' ? 'the file' : field} ${missing ? 'is missing' : issue.message}`),
+        problem(issue.path, `${field === '' ? 'the file' : field} ${missing ? 'is missing' : messageOf(issue)}`),
       );
     }
   }
   return undefined;
+}
+
+/** Of a key that breaks a rule, the rule. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  return issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 }
 
 /** Where the value stands in the text; of an entry, its key. */

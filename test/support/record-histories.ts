@@ -11,6 +11,7 @@ import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
 import { makeKey, startProduct } from './product.js';
 import { startReceiver } from './receiver.js';
+import { recordCrews } from './record-crews.js';
 
 const FOLDER = 'test/histories';
 
@@ -22,12 +23,12 @@ const { key } = await makeKey(product.mongodbUri, 'histories');
 const api = createClient(product.apiUrl, key);
 const jobs = createJobClient(product.apiUrl, key);
 
-async function record(name: string, workflowId: string): Promise<void> {
+async function record(name: string, workflowId: string, { runId = '', open = false } = {}): Promise<void> {
   const path = `${FOLDER}/${name}.json`;
   // Histories of earlier code are what is worth replaying; a new path gets a new name.
   if (existsSync(path)) return;
-  const handle = temporal.workflow.getHandle(workflowId);
-  await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
+  const handle = temporal.workflow.getHandle(workflowId, runId || undefined);
+  if (!open) await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
   const history = JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1);
   // Stack traces name the folder of whoever records.
   writeFileSync(path, `${history.replaceAll(`${process.cwd()}/`, '')}\n`);
@@ -78,6 +79,8 @@ try {
   receiver.answer = () => ({ status: 204 });
   await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
   await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
+  await recordCrews({ product, openai, temporal, record });
+
   const job = await jobs.submit('text/sentiment_analysis/wink', { text: 'The note is fine.' }, { webhook_receiver: receiver.url }); // biome-ignore format: one line
   await jobs.finished(job);
   await record('run-ai-job-success', `ai-job/${job.body.job_id}`);

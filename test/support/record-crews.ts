@@ -1,0 +1,71 @@
+import type { Client } from '@temporalio/client';
+import { createCrewClient } from './crew-client.js';
+import { eventually } from './eventually.js';
+import { type OpenAiServer, sayAs, sendJson } from './openai-server.js';
+import { makeKey, type ProductAddress } from './product.js';
+
+interface World {
+  product: ProductAddress;
+  openai: OpenAiServer;
+  temporal: Client;
+  record(name: string, workflowId: string, options?: { runId?: string; open?: boolean }): Promise<void>;
+}
+
+const INPUTS = { customer_message: 'The note about my parcel?', notes: 'The note says that parcels take two days.' };
+const task_id = 'draft_reply';
+
+/** Histories of executions of crews, on each of their paths. */
+export async function recordCrews({ product, openai, temporal, record }: World): Promise<void> {
+  const { key } = await makeKey(product.mongodbUri, 'histories', 'crew_org');
+  const support = createCrewClient(product.apiUrl, 'support-reply', key);
+  const brief = createCrewClient(product.apiUrl, 'document-brief', key);
+
+  openai.answer((request, response) => {
+    const used = request.json().messages.some(({ role }) => role === 'tool');
+    if (used || !request.json().tools) return sayAs(response, 'The note, in brief.');
+    const given = JSON.stringify({ database: 'library', query: 'the note' });
+    const call = { id: 'call_1', type: 'function', function: { name: 'query_database', arguments: given } };
+    sayAs(response, null, { tool_calls: [call, { ...call, id: 'call_2' }], finish_reason: 'tool_calls' });
+  });
+  const briefed = await brief.start({ database: 'library', topic: 'The note' });
+  await brief.reaches(briefed, 'completed');
+  await record('run-crew-completed', `crew/${briefed}`);
+
+  const approved = await support.start(INPUTS);
+  await support.reaches(approved, 'pending_human_input');
+  await record('run-crew-waiting', `crew/${approved}`, { open: true });
+  await support.resume(approved, { task_id, is_approve: true });
+  await record('run-crew-approved', `crew/${approved}`);
+
+  const rejected = await support.start(INPUTS);
+  await support.reaches(rejected, 'pending_human_input');
+  await Promise.all([false, false].map((is_approve) => support.resume(rejected, { task_id, is_approve })));
+  await support.reaches(rejected, 'pending_human_input', { task: task_id, count: 2 });
+  await support.resume(rejected, { task_id, is_approve: true });
+  await record('run-crew-rejected', `crew/${rejected}`);
+
+  const long = await support.start(INPUTS);
+  const handle = temporal.workflow.getHandle(`crew/${long}`);
+  const { runId } = await eventually('the first run', () => handle.describe());
+  let count = 1;
+  while ((await handle.describe()).runId === runId) {
+    await support.reaches(long, 'pending_human_input', { task: task_id, count });
+    await support.resume(long, { task_id, is_approve: false });
+    await support.reaches(long, 'pending_human_input', { task: task_id, count: ++count });
+  }
+  await support.resume(long, { task_id, is_approve: true });
+  await record('run-crew-continued-as-new', `crew/${long}`, { runId });
+  await record('run-crew-continued', `crew/${long}`);
+
+  openai.answer((_request, response) => sendJson(response, {}, 401));
+  const failed = await support.start(INPUTS);
+  await support.reaches(failed, 'error');
+  await record('run-crew-failed', `crew/${failed}`);
+
+  // Waits for a person, and is cancelled by an operator.
+  openai.answer((_request, response) => sayAs(response, 'The note.'));
+  const cancelled = await support.start(INPUTS);
+  await support.reaches(cancelled, 'pending_human_input');
+  await temporal.workflow.getHandle(`crew/${cancelled}`).cancel();
+  await record('run-crew-cancelled', `crew/${cancelled}`);
+}
