@@ -12,6 +12,8 @@ import { type Receiver, startReceiver } from './support/receiver.js';
 // Breaks things, so it has servers and processes of its own.
 describe('executions of crews survive', () => {
   const crews = join(mkdtempSync(join(tmpdir(), 'postback-crews-')), 'crews');
+  /** Of instances before the last one. */
+  const folders: string[] = [];
   let product: Product;
   let openai: OpenAiServer;
   let receiver: Receiver;
@@ -28,7 +30,8 @@ describe('executions of crews survive', () => {
   afterAll(async () => {
     await product?.stop();
     await Promise.all([openai.close(), receiver.close()]);
-    for (const folder of [product.dataDir, join(crews, '..')]) rmSync(folder, { recursive: true, force: true });
+    for (const folder of [...folders, product.dataDir, join(crews, '..')])
+      rmSync(folder, { recursive: true, force: true });
   });
 
   const settings = () => ({
@@ -98,6 +101,7 @@ describe('executions of crews survive', () => {
     const id = await letter.start(FACTS);
     const paused = await letter.reaches(id, 'pending_human_input');
     const { dataDir } = product;
+    folders.push(dataDir);
     await product.stop();
     product = await startProduct({ ...settings(), POSTBACK_DATA_DIR: dataDir });
     await connect();
