@@ -8,11 +8,13 @@ import { chunkSections, searchableText } from '../domain/chunking.js';
 import { type Extraction, ExtractionError } from '../domain/extraction.js';
 import type { Graph } from '../domain/graph.js';
 import { chunkId } from '../domain/ids.js';
+import { indexedMetadata } from '../domain/indexed-metadata.js';
 import type { WorkMetrics } from '../domain/metrics.js';
 import type { Embedder, SearchIndex } from '../domain/search.js';
 import type { IngestRef, ItemOutcome, ItemRef } from '../domain/work.js';
 import type { Extractor } from '../providers/extraction/index.js';
 import { type Chunks, indexRow, unpackVector } from '../storage/chunks.js';
+import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { GraphStore } from '../storage/graph.js';
@@ -26,6 +28,7 @@ import { withHeartbeat } from './heartbeat.js';
 
 export interface ContentDependencies {
   mongo: MongoClient;
+  databases: Databases;
   items: Items;
   files: Files;
   chunks: Chunks;
@@ -104,7 +107,9 @@ export function createContentActivities(deps: ContentDependencies) {
         const older = item.version > 1 ? await chunks.idsBefore(ref) : [];
         // Rows are named one by one, so that no version can take away what a newer one has written.
         const written = Context.current().info.attempt > 1 ? own : [];
-        const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null));
+        const schema = await deps.databases.metadataSchema(item.tenant);
+        const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
+        const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null, metadata));
         await index.write(item.tenant, rows, [...older, ...written]);
         if (older.length > 0) await chunks.remove(older);
         if ((await items.get(ref)) === null) {

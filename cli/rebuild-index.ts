@@ -1,6 +1,8 @@
+import { indexedMetadata } from '../domain/indexed-metadata.js';
 import type { IndexRow } from '../domain/search.js';
 import { indexRow, unpackVector } from '../storage/chunks.js';
-import { compose } from './compose.js';
+import type { ChunkRecord, DatabaseRecord } from '../storage/records.js';
+import { type Composition, compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { runningSettings } from './running-instance.js';
 import { sealingKey } from './sealing-key.js';
@@ -21,18 +23,17 @@ export async function rebuildIndex(only?: string): Promise<void> {
       if (only !== undefined && database._id !== only) continue;
       await parts.index.create(database._id);
       await parts.index.clear(database._id);
-      let rows: IndexRow[] = [];
+      let chunks: ChunkRecord[] = [];
       let written = 0;
       const flush = async () => {
+        const rows = await indexRows(parts, database, chunks);
         if (rows.length > 0) await parts.index.write(database._id, rows);
         written += rows.length;
-        rows = [];
+        chunks = [];
       };
-      const versions = await parts.items.indexedVersions(database._id);
       for await (const chunk of parts.chunks.ofDatabase(database._id)) {
-        if (versions.get(chunk.item) !== chunk.version) continue;
-        rows.push(indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null));
-        if (rows.length === BATCH) await flush();
+        chunks.push(chunk);
+        if (chunks.length === BATCH) await flush();
       }
       await flush();
       await parts.index.compact(database._id);
@@ -41,4 +42,20 @@ export async function rebuildIndex(only?: string): Promise<void> {
   } finally {
     await parts.close();
   }
+}
+
+/** Of these chunks, the rows that an index must hold: all but those of failed items and of earlier versions. */
+async function indexRows(
+  { items }: Pick<Composition, 'items'>,
+  { metadata_schema }: DatabaseRecord,
+  chunks: readonly ChunkRecord[],
+): Promise<IndexRow[]> {
+  const owners = await items.byKeys([...new Set(chunks.map((chunk) => chunk.item))]);
+  const current = new Map(owners.map((item) => [item._id, item]));
+  return chunks.flatMap((chunk) => {
+    const item = current.get(chunk.item);
+    if (item?.version !== chunk.version || item.indexing_status === 'errored') return [];
+    const metadata = indexedMetadata(metadata_schema, item.metadata, item.additional_metadata);
+    return [indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata)];
+  });
 }

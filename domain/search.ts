@@ -1,4 +1,6 @@
 /** The shapes between the search index, the embedders and whoever asks a question. */
+import type { IndexedMetadata } from './indexed-metadata.js';
+import type { MetadataFilter } from './metadata-filters.js';
 
 /** Turns text into vectors. One implementation a file, under `providers/embeddings/`. */
 export interface Embedder {
@@ -26,6 +28,8 @@ export interface IndexRow {
   text: string;
   /** Absent when the database was indexed without an embedding model. */
   vector: Float32Array | null;
+  /** The item's; every chunk carries it, so that a filter is part of the search. */
+  metadata: IndexedMetadata;
 }
 
 export const QUERY_MODES = ['hybrid', 'text', 'vector'] as const;
@@ -44,6 +48,8 @@ export interface SearchRequest {
   type?: ItemType;
   /** Restrict to these items. */
   source_ids?: readonly string[];
+  /** Restrict by metadata. */
+  metadata?: MetadataFilter;
   limit: number;
 }
 
@@ -51,6 +57,7 @@ export interface SearchRequest {
 export interface SearchHit {
   chunk_id: string;
   source_id: string;
+  collection: string;
   score: number;
 }
 
@@ -67,7 +74,10 @@ export interface SearchIndex {
    * Concurrent calls for one table ride in one commit. Resolves when searches of every process see the rows.
    */
   write(table: string, rows: readonly IndexRow[], remove?: readonly string[]): Promise<void>;
-  /** Rejects when the table does not exist. */
+  /**
+   * Rejects when the table does not exist.
+   * @throws ServiceError SERVICE_UNAVAILABLE for a filter by metadata where rows were written before there were any
+   */
   search(table: string, request: SearchRequest): Promise<SearchHit[]>;
   /** Folds new rows into the full-text index, indexes vectors once a table has grown, and drops old versions. */
   compact(table: string): Promise<void>;

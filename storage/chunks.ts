@@ -1,5 +1,6 @@
 import { Binary } from 'mongodb';
 import { searchableText } from '../domain/chunking.js';
+import type { IndexedMetadata } from '../domain/indexed-metadata.js';
 import type { IndexRow } from '../domain/search.js';
 import type { ItemRef } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
@@ -72,8 +73,8 @@ export function unpackVector(binary: Binary): Float32Array {
   return new Float32Array(bytes.buffer);
 }
 
-/** A chunk as the search index holds it. */
-export function indexRow(chunk: ChunkRecord, vector: Float32Array | null): IndexRow {
+/** A chunk as the search index holds it. @param metadata of its item */
+export function indexRow(chunk: ChunkRecord, vector: Float32Array | null, metadata: IndexedMetadata): IndexRow {
   return {
     chunk_id: chunk._id,
     source_id: chunk.source_id,
@@ -81,5 +82,6 @@ export function indexRow(chunk: ChunkRecord, vector: Float32Array | null): Index
     type: chunk.type,
     text: searchableText(chunk.title, chunk),
     vector,
+    metadata,
   };
 }

@@ -50,6 +50,12 @@ export function createDatabases({ client, databases }: Mongo) {
       return found.map(({ name }) => name);
     },
 
+    /** @returns what the index has to know of metadata; nothing once the database is gone */
+    async metadataSchema(tenant: string): Promise<MetadataField[]> {
+      const record = await databases.findOne({ _id: tenant }, { projection: { metadata_schema: 1 } });
+      return record?.metadata_schema ?? [];
+    },
+
     async markGraphReady(tenant: string): Promise<void> {
       await databases.updateOne({ _id: tenant }, { $set: { graph_ready: true, updated_at: new Date() } });
     },

@@ -128,12 +128,6 @@ export function createItems({ client, items }: Mongo) {
         .toArray();
     },
 
-    /** Version by key of the items that an index of this database must hold: all but those that have failed. */
-    async indexedVersions(tenant: string): Promise<Map<string, number>> {
-      const found = items.find({ tenant, indexing_status: { $ne: 'errored' } }, { projection: { version: 1 } });
-      return new Map((await found.toArray()).map((item) => [item._id, item.version]));
-    },
-
     byKeys(keys: readonly string[]): Promise<ItemRecord[]> {
       return items
         .find({ _id: { $in: [...keys] } })

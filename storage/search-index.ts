@@ -5,14 +5,7 @@ import { isMissing, retryConflicts } from './search-index/conflicts.js';
 import { predicatesOf } from './search-index/filters.js';
 import { ensureTextIndex, optimizeTable } from './search-index/maintenance.js';
 import { searchTable } from './search-index/query.js';
-import {
-  columnsOf,
-  dimensionsDiffer,
-  dimensionsIn,
-  dimensionsOf,
-  firstRow,
-  vectorField,
-} from './search-index/schema.js';
+import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, firstRow } from './search-index/schema.js';
 
 export interface LanceIndexOptions {
   /** A folder, or `s3://bucket/prefix` with the usual AWS variables in the environment. */
@@ -75,7 +68,7 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
     if (remove.length > 0) await one.compaction?.catch(() => undefined);
     for (const predicate of predicatesOf(remove)) await retryConflicts(() => one.table.delete(predicate));
     if (rows.length > 0) {
-      const dimensions = await fitDimensions(one.table, dimensionsIn(rows));
+      const dimensions = await fitColumns(one.table, rows);
       await retryConflicts(() => one.table.add(columnsOf(rows, dimensions)));
     }
     one.commits += 1;
@@ -170,16 +163,26 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
   };
 }
 
-/** Gives the table its vector column with the first vector. @returns its dimensions */
-async function fitDimensions(table: Table, dimensions: number | null): Promise<number | null> {
+/**
+ * Gives the table the columns that rows need and it lacks: for vectors with the first of them, for metadata with the first
+ * row that has a field. @returns the dimensions of its vectors
+ */
+async function fitColumns(table: Table, rows: readonly IndexRow[]): Promise<number | null> {
+  const dimensions = dimensionsIn(rows);
   return retryConflicts(async () => {
-    const has = dimensionsOf(await table.schema());
+    const schema = await table.schema();
+    const has = dimensionsOf(schema);
     if (has !== null && dimensions !== null && has !== dimensions) throw dimensionsDiffer(has, dimensions);
-    if (has !== null || dimensions === null) return has;
-    // Rows without a vector stay as they are: the column is null for them. Another process may be faster by a moment.
-    await table.addColumns(vectorField(dimensions)).catch(async (error) => {
-      if (dimensionsOf(await table.schema()) !== dimensions) throw error;
+    const lacks = async () => {
+      const present = new Set((await table.schema()).fields.map(({ name }) => name));
+      return fieldsFor(rows, has === null ? dimensions : null).filter(({ name }) => !present.has(name));
+    };
+    const missing = await lacks();
+    if (missing.length === 0) return has ?? dimensions;
+    // Earlier rows stay as they are: the columns are null for them. Another process may be faster by a moment.
+    await table.addColumns(missing).catch(async (error) => {
+      if ((await lacks()).length > 0) throw error;
     });
-    return dimensions;
+    return has ?? dimensions;
   });
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { NO_METADATA } from '../domain/indexed-metadata.js';
 import type { IndexRow, SearchIndex, SearchRequest } from '../domain/search.js';
 import { createLanceIndex } from '../storage/search-index.js';
 
@@ -31,6 +32,7 @@ const row = (chunk_id: string, text: string, rest: Partial<IndexRow> = {}): Inde
   type: 'knowledge',
   text,
   vector: null,
+  metadata: NO_METADATA,
   ...rest,
 });
 const question = (query: string, rest: Partial<SearchRequest> = {}): SearchRequest => ({

@@ -1,4 +1,5 @@
 import { MatchQuery, Operator, type Table, tokenize } from '@lancedb/lancedb';
+import { ServiceError } from '../../domain/errors.js';
 import { fuseRankings } from '../../domain/rank-fusion.js';
 import type { SearchHit, SearchRequest } from '../../domain/search.js';
 import { filterOf } from './filters.js';
@@ -17,18 +18,33 @@ const MAX_QUERY_CHARACTERS = 4_000;
 const PROBES = 20;
 const REFINE = 3;
 
-interface Row {
-  chunk_id: string;
-  source_id: string;
+const COLUMNS = ['chunk_id', 'source_id', 'collection'] as const;
+
+interface Row extends Omit<SearchHit, 'score'> {
   _score?: number;
   _distance?: number;
   text?: string;
 }
 
-/** Answers one request from one table. Null vectors are in no vector ranking; a question without words finds nothing. */
-export async function searchTable(table: Table, request: SearchRequest): Promise<SearchHit[]> {
-  if (request.limit <= 0) return [];
-  const { limit } = request;
+/** A request, and what the table said about it. */
+interface Asked extends SearchRequest {
+  /** SQL that holds the restrictions; every ranking is made within them. */
+  where: string | null;
+  /** Of the table's vectors; null when it has none. */
+  dimensions: number | null;
+}
+
+/**
+ * Answers one request from one table. Null vectors are in no vector ranking; a question without words finds nothing.
+ * @throws ServiceError SERVICE_UNAVAILABLE for a filter by metadata where rows were written before there were any
+ */
+export async function searchTable(table: Table, question: SearchRequest): Promise<SearchHit[]> {
+  if (question.limit <= 0) return [];
+  const { limit } = question;
+  const schema = await table.schema();
+  const columns = new Set(schema.fields.map(({ name }) => name));
+  if (question.metadata) await requireMetadata(table, columns);
+  const request: Asked = { ...question, where: filterOf(question, columns), dimensions: dimensionsOf(schema) };
   switch (request.mode) {
     case 'text':
       return byWords(table, request, limit);
@@ -46,7 +62,7 @@ export async function searchTable(table: Table, request: SearchRequest): Promise
   }
 }
 
-async function byWords(table: Table, request: SearchRequest, limit: number): Promise<SearchHit[]> {
+async function byWords(table: Table, request: Asked, limit: number): Promise<SearchHit[]> {
   // The words go in as a query object, never as query syntax: there is nothing a client's text could break out of.
   const words = spaced(request.query.slice(0, MAX_QUERY_CHARACTERS));
   if (request.operator === 'phrase') return byPhrase(table, request, words, limit);
@@ -55,7 +71,7 @@ async function byWords(table: Table, request: SearchRequest, limit: number): Pro
 }
 
 /** Chunks with all of the phrase's words, of which those are kept that have them side by side and in order. */
-async function byPhrase(table: Table, request: SearchRequest, words: string, limit: number): Promise<SearchHit[]> {
+async function byPhrase(table: Table, request: Asked, words: string, limit: number): Promise<SearchHit[]> {
   const phrase = await tokenize(words, WORDS);
   if (phrase.length === 0) return [];
   let found: Row[] = [];
@@ -86,27 +102,24 @@ function contains(text: readonly Token[], phrase: readonly Token[]): boolean {
 
 async function matches(
   table: Table,
-  request: SearchRequest,
+  request: Asked,
   words: string,
   operator: Operator,
   limit: number,
   withText: boolean,
 ): Promise<Row[]> {
-  const columns = ['chunk_id', 'source_id', '_score', ...(withText ? ['text'] : [])];
+  const columns = [...COLUMNS, '_score', ...(withText ? ['text'] : [])];
   const query = table
     .query()
     .fullTextSearch(new MatchQuery(words, 'text', { operator }))
     .select(columns)
     .limit(limit);
-  const filter = filterOf(request);
-  return (await (filter ? query.where(filter) : query).toArray()) as Row[];
+  return (await (request.where ? query.where(request.where) : query).toArray()) as Row[];
 }
 
-async function byVector(table: Table, request: SearchRequest, limit: number): Promise<SearchHit[]> {
-  const { vector } = request;
-  if (!vector) return [];
-  const dimensions = dimensionsOf(await table.schema());
-  if (dimensions === null) return [];
+async function byVector(table: Table, request: Asked, limit: number): Promise<SearchHit[]> {
+  const { vector, dimensions } = request;
+  if (!vector || dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
   const query = table
     .query()
@@ -117,16 +130,33 @@ async function byVector(table: Table, request: SearchRequest, limit: number): Pr
     // As many more as a narrow filter needs until there are enough.
     .maximumNprobes(0)
     .refineFactor(REFINE);
-  const filter = filterOf(request);
-  const rows = (await (filter ? query.where(filter) : query)
-    .select(['chunk_id', 'source_id', '_distance'])
+  const rows = (await (request.where ? query.where(request.where) : query)
+    .select([...COLUMNS, '_distance'])
     .limit(Math.max(limit, DEPTH))
     .toArray()) as Row[];
-  return rows
-    .slice(0, limit)
-    .map(({ chunk_id, source_id, _distance }) => ({ chunk_id, source_id, score: 1 - _distance! }));
+  return rows.slice(0, limit).map((row) => hit(row, 1 - row._distance!));
 }
 
-function wordHit({ chunk_id, source_id, _score }: Row): SearchHit {
-  return { chunk_id, source_id, score: _score! };
+function wordHit(row: Row): SearchHit {
+  return hit(row, row._score!);
+}
+
+function hit({ chunk_id, source_id, collection }: Row, score: number): SearchHit {
+  return { chunk_id, source_id, collection, score };
+}
+
+/** Tables in which every row has been seen to have tags: that stays so. */
+const complete = new WeakSet<Table>();
+
+/** Rows of before there were tags would silently be missing from every filtered answer. */
+async function requireMetadata(table: Table, columns: ReadonlySet<string>): Promise<void> {
+  if (complete.has(table)) return;
+  if (columns.has('tags') && (await table.countRows("tags IS NULL AND chunk_id != ''")) === 0) {
+    complete.add(table);
+    return;
+  }
+  throw new ServiceError(
+    'SERVICE_UNAVAILABLE',
+    'This database was indexed before its metadata could be filtered by; its operator can run "postback index rebuild".',
+  );
 }

@@ -2,11 +2,12 @@ import { createRequire } from 'node:module';
 import { type FtsOptions, Index } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { UNSPACED } from '../../domain/chunking.js';
+import { NO_METADATA } from '../../domain/indexed-metadata.js';
 import type { IndexRow } from '../../domain/search.js';
 
 // Required, not imported: LanceDB requires it too, and knows only objects of that copy's classes as its own.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
-const { Field, FixedSizeList, Float32, Schema, Utf8 } = arrow;
+const { Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
 
 /** How text becomes words, for rows and for questions alike. */
 export const WORDS = {
@@ -29,8 +30,31 @@ export const textIndex = () => Index.fts({ ...WORDS, withPosition: false });
 
 const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as const;
 
-/** A table before its first vector: only that tells how many dimensions the model has. */
-export const baseSchema = () => new Schema(TEXT_COLUMNS.map((name) => new Field(name, new Utf8(), false)));
+/** Equality, lists and existence are asked of these; null in rows of before there were any. */
+export const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
+
+/**
+ * A column for ranges, one for each metadata field that a row has a value of. Its name holds the field's as hex, so that
+ * any name makes a column and none can be mistaken for something else.
+ */
+export const rangeColumn = (kind: 'number' | 'text', field: string) => `${kind}_${Buffer.from(field).toString('hex')}`;
+
+/** The columns of metadata that these rows need and that a table may lack, with what each row has in them. */
+function metadataColumns(rows: readonly IndexRow[]) {
+  const tags = { field: tagsField(), values: rows.map(({ metadata }): unknown => metadata.tags) };
+  const ranges = (kind: 'number' | 'text', of: (row: IndexRow) => ReadonlyMap<string, unknown>) =>
+    [...new Set(rows.flatMap((row) => [...of(row).keys()]))].map((name) => ({
+      field: new Field(rangeColumn(kind, name), kind === 'number' ? new Float64() : new Utf8(), true),
+      values: rows.map((row) => of(row).get(name) ?? null),
+    }));
+  return [tags, ...ranges('number', (row) => row.metadata.numbers), ...ranges('text', (row) => row.metadata.texts)];
+}
+
+/** The columns that rows need beside those that every table has. @param dimensions null without vectors */
+export function fieldsFor(rows: readonly IndexRow[], dimensions: number | null): Arrow.Field[] {
+  const metadata: Arrow.Field[] = metadataColumns(rows).map(({ field }) => field);
+  return dimensions === null ? metadata : [...metadata, vectorField(dimensions)];
+}
 
 export const vectorField = (dimensions: number) =>
   new Field('vector', new FixedSizeList(dimensions, new Field('item', new Float32(), true)), true);
@@ -59,21 +83,28 @@ export function dimensionsDiffer(has: number, got: number): Error {
 }
 
 /**
- * Rows as the columns LanceDB takes without copying each number through an object.
+ * Rows as the columns LanceDB takes without copying each number through an object. Columns of the table that none of the
+ * rows has a value for are left out, and are null.
  * @param dimensions of the table; null leaves the vector column out
  */
 export function columnsOf(rows: readonly IndexRow[], dimensions: number | null): Arrow.Table {
+  const fields: Arrow.Field[] = [];
   const columns: Record<string, Arrow.Vector> = {};
+  const add = (field: Arrow.Field, values: readonly unknown[]) => {
+    fields.push(field);
+    columns[field.name] = arrow.vectorFromArray<Arrow.DataType>(values, field.type);
+  };
   for (const name of TEXT_COLUMNS) {
-    columns[name] = arrow.vectorFromArray(
-      rows.map((row) => (name === 'text' ? spaced(row.text) : row[name])),
-      new Utf8(),
-    );
+    const values = rows.map((row) => (name === 'text' ? spaced(row.text) : row[name]));
+    add(new Field(name, new Utf8(), false), values);
   }
-  if (dimensions === null) return new arrow.Table(baseSchema(), columns);
-  const field = vectorField(dimensions);
-  columns.vector = vectorColumn(rows, field.type as Arrow.FixedSizeList<Arrow.Float32>);
-  return new arrow.Table(new Schema([...baseSchema().fields, field]), columns);
+  for (const { field, values } of metadataColumns(rows)) add(field, values);
+  if (dimensions !== null) {
+    const field = vectorField(dimensions);
+    fields.push(field);
+    columns.vector = vectorColumn(rows, field.type as Arrow.FixedSizeList<Arrow.Float32>);
+  }
+  return new arrow.Table(new Schema(fields), columns);
 }
 
 function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow.Float32>): Arrow.Vector {
@@ -98,6 +129,6 @@ function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow
  * the answers of rows that are not indexed yet unsorted (seen in LanceDB 0.37); with one it ranks them as it should.
  */
 export function firstRow(): Arrow.Table {
-  const row: IndexRow = { chunk_id: '', source_id: '', collection: '', type: 'memory', text: '', vector: null };
-  return columnsOf([row], null);
+  const row = { chunk_id: '', source_id: '', collection: '', type: 'memory', text: '' } as const;
+  return columnsOf([{ ...row, vector: null, metadata: NO_METADATA }], null);
 }
