@@ -14,6 +14,7 @@ import { createCrewExecutions } from '../storage/crew-executions.js';
 import { createCrewSteps } from '../storage/crew-steps.js';
 import { createDatabases } from '../storage/databases.js';
 import { createDeliveries } from '../storage/deliveries.js';
+import { createFeedback } from '../storage/feedback.js';
 import { createFiles } from '../storage/files.js';
 import { createGraphStore } from '../storage/graph.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -46,6 +47,7 @@ export async function compose(config: Config, log: Logger) {
     files: createFiles(mongo),
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
+    feedback: createFeedback(mongo),
     registrations: createRegistrations(mongo, sealer),
     aiJobs: createAiJobs(mongo, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(mongo, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),

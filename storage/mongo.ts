@@ -13,6 +13,8 @@ import type {
   DeliveryRecord,
   EligibilityDataRecord,
   EntityRecord,
+  FeedbackRecord,
+  FeedbackTallyRecord,
   IdempotencyRecord,
   ItemRecord,
   RegistrationRecord,
@@ -30,6 +32,8 @@ export interface Mongo {
   chunks: Collection<ChunkRecord>;
   entities: Collection<EntityRecord>;
   relations: Collection<RelationRecord>;
+  feedback: Collection<FeedbackRecord>;
+  feedbackTallies: Collection<FeedbackTallyRecord>;
   registrations: Collection<RegistrationRecord>;
   deliveries: Collection<DeliveryRecord>;
   authentications: Collection<AuthenticationRecord>;
@@ -62,6 +66,14 @@ const INDEXES: Record<string, IndexDescription[]> = {
   chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
   entities: [{ key: { item: 1, version: 1 } }],
   relations: [{ key: { item: 1, version: 1 } }],
+  feedback: [
+    { key: { tenant: 1, _id: -1, rating: 1 } },
+    { key: { tenant: 1, source_id: 1, _id: -1, rating: 1 } },
+    // One rating a voter and question counts.
+    { key: { vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
+  ],
+  // Found by id; the index is for the end of a database.
+  feedback_tallies: [{ key: { tenant: 1 } }],
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
@@ -144,6 +156,8 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     chunks: db.collection('chunks'),
     entities: db.collection('entities'),
     relations: db.collection('relations'),
+    feedback: db.collection('feedback'),
+    feedbackTallies: db.collection('feedback_tallies'),
     registrations: db.collection('registrations'),
     deliveries: db.collection('deliveries'),
     authentications: db.collection('authentications'),

@@ -1,25 +1,43 @@
 import { ServiceError } from '../domain/errors.js';
-import type { Embedder, ItemType, QueryMode, SearchIndex, TextOperator } from '../domain/search.js';
+import type { MetadataFilter } from '../domain/metadata-filters.js';
+import { ratingWeight, rerank } from '../domain/ranking.js';
+import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from '../domain/search.js';
 import type { Chunks } from './chunks.js';
+import type { Feedback } from './feedback.js';
 import type { GraphStore } from './graph.js';
 import type { Items } from './items.js';
-import type { ChunkRecord, DatabaseRecord } from './records.js';
+import type { ChunkRecord, DatabaseRecord, ItemRecord } from './records.js';
 
 export interface Question {
   query: string;
   mode: QueryMode;
   operator: TextOperator;
   collections?: readonly string[] | undefined;
+  /** How much hits of a collection weigh; 1 where it is not named. */
+  weights?: ReadonlyMap<string, number> | undefined;
   type?: ItemType | undefined;
   ids?: readonly string[] | undefined;
+  metadata?: MetadataFilter | undefined;
+  /** 0 (as without it) to 1. */
+  recency_bias?: number | undefined;
   max_results: number;
   graph_context: boolean;
 }
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
 
+/** Hits of the index that weights, recency and ratings reorder: what is behind these cannot come forward. */
+const POOL = 100;
+/** More chunks are read than asked for: a hit may belong to a version that has just been replaced. */
+const SPARE = 10;
 /** Relations and entities that an answer carries at the most. */
 const MAX_GRAPH = 50;
+
+interface Answered {
+  chunk: ChunkRecord;
+  item: ItemRecord;
+  score: number;
+}
 
 /** Answers questions: the index finds, MongoDB tells what it is, and whether it is still there. */
 export function createRetrieval(deps: {
@@ -28,8 +46,10 @@ export function createRetrieval(deps: {
   chunks: Chunks;
   items: Items;
   graph: GraphStore;
+  feedback: Feedback;
 }) {
   return {
+    /** @throws ServiceError SERVICE_UNAVAILABLE when the question needs a model or an index that is not there */
     async ask(database: DatabaseRecord, question: Question) {
       if (question.mode === 'vector' && !deps.embedder) {
         throw new ServiceError('SERVICE_UNAVAILABLE', 'There is no embedding model: query_by can only be "text".');
@@ -43,22 +63,10 @@ export function createRetrieval(deps: {
         collections: question.collections,
         type: question.type,
         source_ids: question.ids,
-        // A few more than asked for: a hit may belong to a version that has just been replaced.
-        limit: question.max_results + 10,
+        metadata: question.metadata,
+        limit: POOL,
       });
-      const chunks = await deps.chunks.byIds(hits.map((hit) => hit.chunk_id));
-      const owners = await deps.items.byKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
-      const current = new Map(owners.map((item) => [item._id, item]));
-      const shown = new Set<string>();
-      const answers = hits.flatMap((hit) => {
-        const chunk = chunks.get(hit.chunk_id);
-        const item = chunk && current.get(chunk.item);
-        const stale = !item || item.version !== chunk?.version || item.indexing_status === 'errored';
-        if (!chunk || stale || shown.has(chunk._id)) return [];
-        shown.add(chunk._id);
-        return [{ chunk, item, score: hit.score }];
-      });
-      const best = answers.slice(0, question.max_results);
+      const best = await current(await reordered(database._id, question, hits), question.max_results);
       const graph = question.graph_context
         ? await deps.graph.around(
             [...new Map(best.map(({ item }) => [item._id, { item: item._id, version: item.version }])).values()],
@@ -81,6 +89,47 @@ export function createRetrieval(deps: {
       };
     },
   };
+
+  async function reordered(
+    tenant: string,
+    { weights, recency_bias = 0 }: Question,
+    hits: readonly SearchHit[],
+  ): Promise<SearchHit[]> {
+    const sources = [...new Set(hits.map((hit) => hit.source_id))];
+    const [tallies, owners] = await Promise.all([
+      deps.feedback.tallies(tenant, sources),
+      recency_bias > 0 ? deps.items.statuses(tenant, sources) : [],
+    ]);
+    if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
+    const changed = new Map(owners.map((item) => [item.id, item.updated_at.getTime()]));
+    const ratings = new Map([...tallies].map(([source, tally]) => [source, ratingWeight(tally)]));
+    return rerank(
+      hits,
+      ({ source_id, collection }) => ({
+        weight: (weights?.get(collection) ?? 1) * (ratings.get(source_id) ?? 1),
+        changed: changed.get(source_id) ?? 0,
+      }),
+      recency_bias,
+    );
+  }
+
+  /** The first of these hits that are what the database holds now, read a few at a time. */
+  async function current(hits: readonly SearchHit[], limit: number): Promise<Answered[]> {
+    const found = new Map<string, Answered>();
+    for (let at = 0; at < hits.length && found.size < limit; at += limit + SPARE) {
+      const some = hits.slice(at, at + limit + SPARE);
+      const chunks = await deps.chunks.byIds(some.map((hit) => hit.chunk_id));
+      const owners = await deps.items.byKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
+      const items = new Map(owners.map((item) => [item._id, item]));
+      for (const { chunk_id, score } of some) {
+        const chunk = chunks.get(chunk_id);
+        const item = chunk && items.get(chunk.item);
+        if (!chunk || !item || item.version !== chunk.version || item.indexing_status === 'errored') continue;
+        if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item, score });
+      }
+    }
+    return [...found.values()].slice(0, limit);
+  }
 }
 
 /** Where in its document a chunk stands. */

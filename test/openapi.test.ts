@@ -98,6 +98,7 @@ describe('/openapi.json', () => {
       '/crews/{crew}/kickoff',
       '/crews/{crew}/resume',
       '/databases',
+      '/feedback',
       '/v3/ai/async',
       '/webhooks/indexing/deliveries/{delivery_id}/retry',
     ]);

@@ -57,6 +57,50 @@ describe('asking questions', () => {
     expect(ids(await ask({ query: 'boiling water', ids: ['tea'] }))).toEqual(['tea']);
   });
 
+  test('weights move the ranking of collections, and name the ones that are asked', async () => {
+    const first = async (collections: object) => ids(await ask({ query: 'boiling water', collections }))[0];
+    expect(await first({ one: 5, two: 1 })).toBe('tea');
+    expect(await first({ one: 1, two: 5 })).toBe('manual');
+    expect(ids(await ask({ query: 'boiling water', collections: { two: 0.5 } }))).toEqual(['manual']);
+    for (const collections of [
+      {},
+      [],
+      { one: 0 },
+      { one: -1 },
+      { one: 'much' },
+      { 'no name': 1 },
+      ['no name'],
+      'one',
+    ]) {
+      const { status, body } = await api.post('/query', { database: 'notes', query: 'water', collections });
+      expect([collections, status, body.error!.message]).toEqual([
+        collections,
+        422,
+        expect.stringMatching(/^collections/),
+      ]);
+    }
+  });
+
+  test('recency bias brings the items that were changed last to the front', async () => {
+    const newer = { id: 'kettle-news', title: 'Kettle news', text: 'The kettle boils water. '.repeat(3) };
+    const older = { id: 'kettle-old', title: 'Kettle', text: 'Kettle water: the kettle boils water.' };
+    const ingest = async (item: object, rest: object = {}) =>
+      api.ingest({ database: 'ages', app_knowledge: JSON.stringify([item]), ...rest });
+    await api.createDatabase('ages');
+    for (const item of [older, newer]) {
+      await ingest(item);
+      await api.ended('ages', item.id);
+    }
+    const asked = (recency_bias: number) => ask({ query: 'kettle water', database: 'ages', recency_bias }).then(ids);
+    expect(await asked(1)).toEqual(['kettle-news', 'kettle-old']);
+    await ingest(older, { upsert: 'true' });
+    await api.ended('ages', older.id);
+    expect(await asked(1)).toEqual(['kettle-old', 'kettle-news']);
+    for (const recency_bias of [-0.1, 1.1, 'new']) {
+      expect((await api.post('/query', { database: 'notes', query: 'x', recency_bias })).status).toBe(422);
+    }
+  });
+
   test('text search knows or, and, phrase', async () => {
     const text = (query: string, operator: string) => ask({ query, operator, query_by: 'text' }).then(ids);
     expect((await text('queen kettle', 'or')).sort()).toEqual(['bees', 'manual']);

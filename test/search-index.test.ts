@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { NO_METADATA } from '../domain/indexed-metadata.js';
+import { connect } from '@lancedb/lancedb';
+import { indexedMetadata, NO_METADATA, tagOf } from '../domain/indexed-metadata.js';
+import type { MetadataFilter } from '../domain/metadata-filters.js';
 import type { IndexRow, SearchIndex, SearchRequest } from '../domain/search.js';
 import { createLanceIndex } from '../storage/search-index.js';
 
@@ -110,6 +112,24 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     }
   });
 
+  test('filters by metadata are part of the search in every mode, and a narrow one does not run dry', async () => {
+    const metadata = (n: number) =>
+      indexedMetadata([{ name: 'n', data_type: 'INT32' }], n % 100 === 0 ? { n, rare: true } : { n }, {});
+    await store(
+      Array.from({ length: 1_000 }, (_, n) => row(`n${n}:0`, 'plate', { vector: vector(1, n), metadata: metadata(n) })),
+    );
+    const rare = { tags: [tagOf('metadata', 'rare', true)] };
+    const range = { field: 'n', comparison: '>=', value: 500 } as const;
+    for (const mode of ['text', 'vector', 'hybrid'] as const) {
+      const ask = (filter: MetadataFilter) =>
+        found(question('plate', { mode, vector: vector(1, 0), metadata: filter, limit: 100 }));
+      expect((await ask(rare)).sort()).toEqual(Array.from({ length: 10 }, (_, n) => `n${n * 100}:0`).sort());
+      expect((await ask({ all: [rare, range] })).sort()).toEqual([5, 6, 7, 8, 9].map((n) => `n${n * 100}:0`));
+      expect(await ask({ all: [rare, { not: rare }] })).toEqual([]);
+      expect(await ask({ not: { any: [range, { not: range }] } })).toEqual([]);
+    }
+  });
+
   test('text in scripts without spaces is found by a word inside of it', async () => {
     await store([row('ja:0', '平板への熱伝達の研究'), row('zh:0', '机翼升力')]);
     expect(await found(question('熱伝達', { operator: 'phrase' }))).toEqual(['ja:0']);
@@ -208,6 +228,25 @@ test.each([64, 50])(
     expect(await nearest(1.5)).toEqual(['late:0']);
   },
 );
+
+test('a table of before there was metadata goes on, says so when filtered by it, and can be rebuilt', async () => {
+  const connection = await connect(folder);
+  const old = await connection.openTable(table);
+  await index.write(table, [row('old:0', 'plate')]);
+  await old.dropColumns(['tags']);
+  connection.close();
+  const filter = { tags: [tagOf('metadata', 'brand', 'Acme')] };
+  const metadata = indexedMetadata([{ name: 'year', data_type: 'INT32' }], { brand: 'Acme', year: 1999 }, {});
+  expect(await found(question('plate'))).toEqual(['old:0']);
+  await expect(found(question('plate', { metadata: filter }))).rejects.toThrow(/index rebuild/);
+  await index.write(table, [row('new:0', 'plate', { metadata })]);
+  expect((await found(question('plate'))).sort()).toEqual(['new:0', 'old:0']);
+  await expect(found(question('plate', { metadata: filter }))).rejects.toThrow(/index rebuild/);
+  await index.clear(table);
+  await index.write(table, [row('old:0', 'plate'), row('new:0', 'plate', { metadata })]);
+  expect(await found(question('plate', { metadata: filter }))).toEqual(['new:0']);
+  expect(await found(question('plate', { metadata: { not: filter } }))).toEqual(['old:0']);
+});
 
 test('vectors of another size are refused until the table is cleared', async () => {
   await index.write(table, PAPERS);

@@ -61,7 +61,11 @@ export const queryResultSchema = z.object({
         source_id: z.string(),
         title: z.string().nullable(),
         text: z.string(),
-        score: z.number().meta({ description: 'Comparable within one answer only.' }),
+        score: z.number().meta({
+          description:
+            'How well it fits: BM25, cosine similarity or fused ranks, comparable within one answer only. Weights, recency ' +
+            'and ratings move the order and not the score.',
+        }),
         metadata: z.record(z.string(), z.unknown()),
         collection: z.string(),
         type: z.enum(ITEM_TYPES),
@@ -87,6 +91,27 @@ export const queryResultSchema = z.object({
       }),
     ),
   }),
+});
+
+export const feedbackCreatedSchema = z.object({ id: z.string() });
+
+export const feedbackListSchema = z.object({
+  feedback: z
+    .array(
+      z.object({
+        id: z.string(),
+        database: z.string(),
+        query: z.string().nullable(),
+        source_id: z.string().nullable(),
+        chunk_id: z.string().nullable(),
+        rating: z.number(),
+        comment: z.string().nullable(),
+        created_at: time,
+      }),
+    )
+    .meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: z.string().nullable().meta({ description: 'Pass it as `cursor` for the next page; null on the last.' }),
 });
 
 export const registrationSchema = z.object({

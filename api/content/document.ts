@@ -5,7 +5,7 @@ import { API_KEY, type ServiceDocument } from '../service.js';
 import { answer } from './envelope.js';
 
 /** Routes of the content service, under one of the headings below. */
-export const contentOperations = (tag: 'Databases' | 'Context' | 'Query' | 'Webhooks' | 'Deliveries') =>
+export const contentOperations = (tag: 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries') =>
   operations(tag, answer);
 
 const metaSchema = z
@@ -23,6 +23,7 @@ export const contentDocument: ServiceDocument = {
       description: 'Items go in and are indexed in the background; their status tells how far they are.',
     },
     { name: 'Query', description: 'Answers from what was ingested.' },
+    { name: 'Feedback', description: 'What clients think of the answers; it moves later ones, within bounds.' },
     { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
     { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
   ],

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { itemIdSchema } from '../../domain/ingest.js';
+import { FILTER_GUIDE, readMetadataFilters } from '../../domain/metadata-filters.js';
 import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/search.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Retrieval } from '../../storage/retrieval.js';
@@ -12,19 +13,63 @@ import { contentOperations } from './document.js';
 
 const operation = contentOperations('Query');
 
+const MAX_COLLECTIONS = 100;
+
+const weightsSchema = z
+  .record(nameSchema, z.number().positive().max(100))
+  .refine((weights) => Object.keys(weights).length > 0, 'names no collection')
+  .refine((weights) => Object.keys(weights).length <= MAX_COLLECTIONS, `at most ${MAX_COLLECTIONS} collections`);
+
 const querySchema = z.object({
   query: z.string().trim().min(1).max(10_000),
   database: nameSchema,
   collection: nameSchema.optional(),
-  collections: z.array(nameSchema).min(1).max(100).optional(),
+  collections: z
+    .union([z.array(nameSchema).min(1).max(MAX_COLLECTIONS), weightsSchema], {
+      // The message of the part that was meant says more than that neither fits.
+      error: ({ input }) => {
+        const issues = (Array.isArray(input) ? z.array(nameSchema).min(1).max(MAX_COLLECTIONS) : weightsSchema)
+          .safeParse(input)
+          .error?.issues.map(({ path, message }) => [...path.map(String), message].join(': '));
+        return issues?.[0];
+      },
+    })
+    .optional()
+    .meta({
+      description:
+        'A list, or an object of weights above 0. Among the best hundred hits one in place r counts ' +
+        '`weight / (60 + r)`: with weight 2, the first sixty of a collection come before the first of another with weight 1.',
+      examples: [['manuals', 'notes'], { manuals: 2, notes: 1 }],
+    }),
   type: z.enum([...ITEM_TYPES, 'all']).default('all'),
-  query_by: z.enum(QUERY_MODES).default('hybrid'),
-  operator: z.enum(TEXT_OPERATORS).default('or'),
+  query_by: z.enum(QUERY_MODES).default('hybrid').meta({
+    description: '`text`: BM25. `vector`: cosine similarity. `hybrid`: both rankings, fused by reciprocal rank.',
+  }),
+  operator: z
+    .enum(TEXT_OPERATORS)
+    .default('or')
+    .meta({
+      description:
+        'Of the words, for `text` and the text half of `hybrid`: any of them, all of them, or all of them side by side and ' +
+        'in order. Words are compared by their stems; stop words are left out, but keep their place in a phrase.',
+    }),
   max_results: z.int().min(1).max(50).default(10),
-  ids: z.array(itemIdSchema).min(1).max(1_000).optional(),
-  graph_context: z.boolean().default(true),
-  // Refused as long as it is not there: an answer that silently ignored a filter would be worse than none.
-  metadata_filters: z.never('filters by metadata are not available yet').optional(),
+  metadata_filters: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: FILTER_GUIDE, examples: [{ brand: ['Acme', 'Bolt'], year: { $gte: 2000 } }] }),
+  ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Only these items.' }),
+  recency_bias: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .meta({
+      description:
+        'How much it counts when an item was last changed. Among the best hundred hits, one in place r by fit and in place a ' +
+        'by age, newest first, counts `(1 - bias) / (60 + r) + bias / (60 + a)`.',
+    }),
+  graph_context: z.boolean().default(true).meta({ description: 'Whether the graph around the hits is answered too.' }),
 });
 
 /** Answers from what was ingested. */
@@ -36,7 +81,9 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
     operation(
       {
         summary: 'Ask',
-        description: 'Full text and vectors, fused, and the graph around the hits.',
+        description:
+          'Full text and vectors, fused, and the graph around the hits. Sources that were rated by `POST /feedback` are moved, ' +
+          'within bounds.',
         body: querySchema,
         status: 200,
         answers: queryResultSchema,
@@ -47,13 +94,18 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
         if (database.status !== 'ready') {
           throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
         }
+        const filters = question.metadata_filters;
+        const { collections, weights } = scope(question);
         const { chunks, graph } = await deps.retrieval.ask(database, {
           query: question.query,
           mode: question.query_by,
           operator: question.operator,
-          collections: question.collections ?? (question.collection === undefined ? undefined : [question.collection]),
+          collections,
+          weights,
           type: question.type === 'all' ? undefined : question.type,
           ids: question.ids,
+          metadata: (filters && readMetadataFilters(filters, database.metadata_schema)) ?? undefined,
+          recency_bias: question.recency_bias,
           max_results: question.max_results,
           graph_context: question.graph_context,
         });
@@ -63,4 +115,10 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
   );
 
   return router;
+}
+
+function scope({ collection, collections }: z.output<typeof querySchema>) {
+  if (collection !== undefined) return { collections: [collection] };
+  if (collections === undefined || Array.isArray(collections)) return { collections };
+  return { collections: Object.keys(collections), weights: new Map(Object.entries(collections)) };
 }

@@ -11,12 +11,13 @@ import { databaseRoutes } from './databases.js';
 import { deliveryRoutes } from './deliveries.js';
 import { contentDocument } from './document.js';
 import { answerError } from './envelope.js';
+import { type FeedbackDependencies, feedbackRoutes } from './feedback.js';
 import { type IngestDependencies, ingestRoutes } from './ingest.js';
 import { queryRoutes } from './query.js';
 import { statusRoutes } from './status.js';
 import { type WebhookDependencies, webhookRoutes } from './webhooks.js';
 
-export interface ContentDependencies extends IngestDependencies, WebhookDependencies {
+export interface ContentDependencies extends IngestDependencies, WebhookDependencies, FeedbackDependencies {
   keys: ApiKeys;
   deliveries: Deliveries;
   index: SearchIndex;
@@ -39,6 +40,7 @@ export function contentService(deps: ContentDependencies): Service {
       routesOf(databaseRoutes(deps)),
       routesOf(statusRoutes(deps)),
       routesOf(queryRoutes(deps)),
+      routesOf(feedbackRoutes(deps)),
       routesOf(deliveryRoutes(deps)),
       routesOf(webhookRoutes(deps)),
     ],

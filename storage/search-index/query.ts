@@ -12,6 +12,8 @@ import { dimensionsDiffer, dimensionsOf, spaced, WORDS } from './schema.js';
 const DEPTH = 100;
 /** Candidates with all the words among which a phrase is looked for; the second time only where the first gave too few. */
 const PHRASE_DEPTHS = [200, 2_000];
+/** So many chunks with a phrase are enough: no answer shows more. */
+const PHRASE_ENOUGH = 60;
 /** A question's words beyond this do not make its answer better. */
 const MAX_QUERY_CHARACTERS = 4_000;
 /** Partitions of the vector index that are looked through at the least, and how many times the depth is compared exactly. */
@@ -79,7 +81,7 @@ async function byPhrase(table: Table, request: Asked, words: string, limit: numb
     const candidates = await matches(table, request, words, Operator.And, depth, true);
     const holds = await Promise.all(candidates.map(async ({ text }) => contains(await tokenize(text!, WORDS), phrase)));
     found = candidates.filter((_, at) => holds[at]);
-    if (found.length >= limit || candidates.length < depth) break;
+    if (found.length >= Math.min(limit, PHRASE_ENOUGH) || candidates.length < depth) break;
   }
   return found.slice(0, limit).map(wordHit);
 }

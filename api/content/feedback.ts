@@ -1,0 +1,149 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { nameSchema } from '../../domain/databases.js';
+import { ServiceError } from '../../domain/errors.js';
+import { itemIdSchema } from '../../domain/ingest.js';
+import type { Chunks } from '../../storage/chunks.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Feedback } from '../../storage/feedback.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Items } from '../../storage/items.js';
+import type { FeedbackRecord } from '../../storage/records.js';
+import type { RequestState } from '../context.js';
+import { feedbackCreatedSchema, feedbackListSchema } from './answers.js';
+import { contentOperations } from './document.js';
+
+const operation = contentOperations('Feedback');
+
+const rating = z.number().min(-1).max(1);
+
+const feedbackSchema = z
+  .object({
+    database: nameSchema,
+    query: z.string().trim().min(1).max(10_000).optional().meta({ description: 'The question that was asked.' }),
+    source_id: itemIdSchema.optional(),
+    chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Says which source is meant, too.' }),
+    rating: rating.meta({ description: '-1 is useless, 1 just right.' }),
+    comment: z.string().max(10_000).optional(),
+  })
+  .refine(({ query, source_id, chunk_id }) => [query, source_id, chunk_id].some((part) => part !== undefined), {
+    message: 'needs a query, a source_id or a chunk_id',
+  });
+
+const numberText = z.coerce.number('must be a number').pipe(rating);
+
+const listQuerySchema = z.object({
+  database: nameSchema,
+  source_id: itemIdSchema.optional(),
+  min_rating: numberText.optional(),
+  max_rating: numberText.optional(),
+  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
+  cursor: z.string().optional(),
+});
+
+export interface FeedbackDependencies {
+  databases: Databases;
+  items: Items;
+  chunks: Chunks;
+  feedback: Feedback;
+  idempotencyKeys: IdempotencyKeys;
+}
+
+/** What clients think of the answers they got. */
+export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/feedback' });
+
+  router.post(
+    '/',
+    operation(
+      {
+        summary: 'Rate an answer',
+        description:
+          'Ratings of a source move it in later answers: by the mean of its ratings, five neutral ones added, and by a tenth ' +
+          'of its weight at the most, so a badly rated source in the first place lets no more than six others pass. ' +
+          'Of ratings with the same key, source and query the last one counts.',
+        body: feedbackSchema,
+        status: 201,
+        answers: feedbackCreatedSchema,
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
+        idempotencyKeys: deps.idempotencyKeys,
+      },
+      async (ctx, { body, answer }) => {
+        const { org, key_id } = ctx.state.principal;
+        const database = await deps.databases.get(org, body.database);
+        const record = deps.feedback.draft(database, key_id, {
+          query: body.query ?? null,
+          source_id: await ratedSource(database._id, body),
+          chunk_id: body.chunk_id ?? null,
+          rating: body.rating,
+          comment: body.comment ?? null,
+        });
+        answer({ id: record._id });
+        await deps.feedback.add(record, ctx.state.keepAnswer);
+      },
+    ),
+  );
+
+  router.get(
+    '/',
+    operation(
+      {
+        summary: 'List feedback',
+        query: listQuerySchema,
+        status: 200,
+        answers: feedbackListSchema,
+        errors: ['DATABASE_NOT_FOUND'],
+      },
+      async (ctx, { query: { database: name, cursor, limit, ...filters }, answer }) => {
+        const database = await deps.databases.get(ctx.state.principal.org, name);
+        const before = cursor === undefined ? undefined : openCursor(cursor);
+        const page = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
+        const shown = page.slice(0, limit);
+        answer({
+          feedback: shown.map(listed),
+          count: shown.length,
+          next_cursor: page.length > limit ? Buffer.from(shown.at(-1)!._id).toString('base64url') : null,
+        });
+      },
+    ),
+  );
+
+  return router;
+
+  /** @returns the id of the item that is meant, null when it is the answer as a whole */
+  async function ratedSource(tenant: string, { source_id, chunk_id }: z.output<typeof feedbackSchema>) {
+    if (chunk_id !== undefined) {
+      const chunk = (await deps.chunks.byIds([chunk_id])).get(chunk_id);
+      if (chunk?.tenant !== tenant) throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
+      if (source_id !== undefined && source_id !== chunk.source_id) {
+        throw new ServiceError('VALIDATION_ERROR', 'chunk_id: is of another source');
+      }
+      return chunk.source_id;
+    }
+    if (source_id !== undefined && (await deps.items.statuses(tenant, [source_id])).length === 0) {
+      throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
+    }
+    return source_id ?? null;
+  }
+}
+
+function listed(record: FeedbackRecord) {
+  return {
+    id: record._id,
+    database: record.database,
+    query: record.query,
+    source_id: record.source_id,
+    chunk_id: record.chunk_id,
+    rating: record.rating,
+    comment: record.comment,
+    created_at: record.created_at.toISOString(),
+  };
+}
+
+function openCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  if (!/^fbk_[0-9a-z]{26}$/.test(id)) {
+    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
+  }
+  return id;
+}
