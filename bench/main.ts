@@ -1,5 +1,6 @@
 import { deliveryList } from './deliveries.js';
 import { jobs } from './jobs.js';
+import { latency } from './latency.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
 import { throughput } from './throughput.js';
@@ -9,7 +10,10 @@ export async function bench(name: string, folder?: string): Promise<void> {
   if (name === 'throughput') return throughput();
   if (name === 'deliveries') return deliveryList();
   if (name === 'jobs') return jobs();
+  if (name === 'latency') return latency();
   if (name === 'receivers') return receivers();
   if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
-  throw new Error('usage: npm run bench [-- throughput | deliveries | receivers | jobs | retrieval <folder>]');
+  throw new Error(
+    'usage: npm run bench [-- throughput | deliveries | receivers | jobs | latency | retrieval <folder>]',
+  );
 }

@@ -1,0 +1,158 @@
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { chunkId } from '../domain/ids.js';
+import { indexedMetadata } from '../domain/indexed-metadata.js';
+import { createEmbedder } from '../providers/embeddings/index.js';
+import { createChunks, indexRow, packVector } from '../storage/chunks.js';
+import type { ChunkRecord, DatabaseRecord, ItemRecord } from '../storage/records.js';
+import { createLanceIndex } from '../storage/search-index.js';
+import { call } from './api-client.js';
+import { type Corpus, createCorpus } from './corpus.js';
+import { type BenchInstance, startBenchInstance } from './instance.js';
+import { percentile } from './side-by-side.js';
+
+const SIZES = [1_000, 10_000, 100_000];
+const CHUNKS_AN_ITEM = 4;
+const WRITE_AT_ONCE = 2_000;
+const WARM_UP = 30;
+const QUESTIONS = 200;
+
+const SCHEMA = [
+  { name: 'brand', data_type: 'VARCHAR' },
+  { name: 'year', data_type: 'INT32' },
+];
+const CASES: Record<string, object> = {
+  'no filter': {},
+  'a collection of 20': { collection: 'c7' },
+  'equality, 2 %': { metadata_filters: { brand: 'brand-7' } },
+  'range, 40 %': { metadata_filters: { year: { $gte: 2000 } } },
+  'equality and range': { metadata_filters: { brand: 'brand-7', year: { $gte: 2000 } } },
+  not: { metadata_filters: { brand: { $ne: 'brand-7' } } },
+  'recency bias': { recency_bias: 0.3 },
+};
+
+/** Questions over HTTP, one after the other, to a database that grows: p50 and p95 of hybrid search, filtered and not. */
+export async function latency(): Promise<void> {
+  const instance = await startBenchInstance();
+  const folder = instance.env.POSTBACK_EMBEDDING_MODEL_DIR!;
+  const embedder = createEmbedder({
+    kind: 'local',
+    modelPath: join(folder, 'model_quantized.onnx'),
+    tokenizerPath: join(folder, 'tokenizer.json'),
+    threads: 1,
+  })!;
+  const index = createLanceIndex({ uri: join(instance.env.POSTBACK_DATA_DIR!, 'index') });
+  try {
+    const corpus = await createCorpus(embedder);
+    await embedder.close();
+    const database = await provisioned(instance);
+    let stored = 0;
+    for (const size of SIZES) {
+      const started = performance.now();
+      for (; stored < size; stored += Math.min(WRITE_AT_ONCE, size - stored)) {
+        await store(instance, index, database, corpus, stored, Math.min(WRITE_AT_ONCE, size - stored));
+      }
+      const written = performance.now();
+      await index.compact(database._id);
+      const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(1);
+      console.log(
+        `\n${size} chunks: stored in ${seconds(started, written)} s, folded in ${seconds(written, performance.now())} s`,
+      );
+      for (const [name, restriction] of Object.entries(CASES)) await measure(instance, corpus, name, restriction);
+      console.log(`memory of the API at its peak: ${instance.peakMemory().api} MiB`);
+    }
+  } finally {
+    await index.close();
+    await instance.stop();
+  }
+}
+
+async function provisioned(instance: BenchInstance): Promise<DatabaseRecord> {
+  await call(instance, 'POST', '/databases', { database: 'large', database_metadata_schema: SCHEMA });
+  while (!(await call(instance, 'GET', '/databases/status?database=large')).infra.ready_for_ingestion) await wait(100);
+  return (await instance.mongo.databases.findOne({ name: 'large' }))!;
+}
+
+/** What the activities of an item leave behind, without their work. */
+async function store(
+  { mongo }: BenchInstance,
+  index: ReturnType<typeof createLanceIndex>,
+  database: DatabaseRecord,
+  corpus: Corpus,
+  from: number,
+  count: number,
+): Promise<void> {
+  const items = Array.from({ length: count / CHUNKS_AN_ITEM }, (_, n) => item(database, from / CHUNKS_AN_ITEM + n));
+  const chunks = items.flatMap((one) => Array.from({ length: CHUNKS_AN_ITEM }, (_, n) => chunk(one, n, corpus)));
+  await mongo.items.insertMany(items, { ordered: false });
+  await createChunks(mongo).put(chunks.map(({ record }) => record));
+  await index.write(
+    database._id,
+    chunks.map(({ record, vector, metadata }) => indexRow(record, vector, metadata)),
+  );
+}
+
+function item({ _id: tenant, org, name }: DatabaseRecord, n: number): ItemRecord {
+  const at = new Date(Date.UTC(2020, 0, 1) + n * 3_600_000);
+  return {
+    _id: `itm_${String(n).padStart(26, '0')}`,
+    org,
+    tenant,
+    database: name,
+    collection: `c${n % 20}`,
+    id: `doc-${n}`,
+    type: 'knowledge',
+    version: 1,
+    title: null,
+    source: { kind: 'text', text: '' },
+    metadata: { brand: `brand-${n % 50}`, year: 1950 + ((n * 7) % 83) },
+    additional_metadata: { url: `https://example.com/${n}` },
+    batch: 'bat_bench',
+    indexing_status: 'completed',
+    error_code: null,
+    error_message: null,
+    check_at: at,
+    created_at: at,
+    updated_at: at,
+  };
+}
+
+function chunk(of: ItemRecord, ordinal: number, corpus: Corpus) {
+  const topic = Number(of.id.slice(4));
+  const vector = corpus.vector(topic);
+  const record: ChunkRecord = {
+    _id: chunkId(of._id, of.version, ordinal),
+    item: of._id,
+    version: of.version,
+    tenant: of.tenant,
+    source_id: of.id,
+    collection: of.collection,
+    type: of.type,
+    title: of.title,
+    ordinal,
+    text: corpus.text(topic),
+    headings: [],
+    page: null,
+    sheet: null,
+    vector: packVector(vector),
+  };
+  return { record, vector, metadata: indexedMetadata(SCHEMA, of.metadata, of.additional_metadata) };
+}
+
+async function measure(instance: BenchInstance, corpus: Corpus, name: string, restriction: object): Promise<void> {
+  const times: number[] = [];
+  let fewest = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < WARM_UP + QUESTIONS; n++) {
+    const question = { database: 'large', query: corpus.question(n * 13), ...restriction };
+    const asked = performance.now();
+    const { chunks } = await call(instance, 'POST', '/query', question);
+    if (n < WARM_UP) continue;
+    times.push(performance.now() - asked);
+    fewest = Math.min(fewest, chunks.length);
+  }
+  const at = (share: number) => percentile(times, share).toFixed(1).padStart(6);
+  console.log(
+    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
+  );
+}
