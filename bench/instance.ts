@@ -30,12 +30,24 @@ export async function startBenchInstance() {
     temporalAddress: stack.temporalAddress,
     /** Most memory held so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
+    /** Processor time the API has used so far, milliseconds on one core. */
+    apiCpu: () => cpuMs(api.pid()),
     async stop(): Promise<void> {
       await mongo.client.close();
       await instance.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Of a process with all its threads, where the system tells it (in ticks of 10 ms); else NaN. */
+function cpuMs(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** `VmHWM` of a process, where the system tells it; else NaN. */

@@ -15,8 +15,8 @@ import { percentile } from './side-by-side.js';
 const SIZES = [1_000, 10_000, 100_000];
 const CHUNKS_AN_ITEM = 4;
 const WRITE_AT_ONCE = 2_000;
-const WARM_UP = 30;
-const QUESTIONS = 200;
+const WARM_UP = 20;
+const QUESTIONS = 100;
 
 const SCHEMA = [
   { name: 'brand', data_type: 'VARCHAR' },
@@ -143,16 +143,19 @@ function chunk(of: ItemRecord, ordinal: number, corpus: Corpus) {
 async function measure(instance: BenchInstance, corpus: Corpus, name: string, restriction: object): Promise<void> {
   const times: number[] = [];
   let fewest = Number.POSITIVE_INFINITY;
+  let cpu = 0;
   for (let n = 0; n < WARM_UP + QUESTIONS; n++) {
     const question = { database: 'large', query: corpus.question(n * 13), ...restriction };
+    if (n === WARM_UP) cpu = instance.apiCpu();
     const asked = performance.now();
     const { chunks } = await call(instance, 'POST', '/query', question);
     if (n < WARM_UP) continue;
     times.push(performance.now() - asked);
     fewest = Math.min(fewest, chunks.length);
   }
+  const work = ((instance.apiCpu() - cpu) / QUESTIONS).toFixed(1).padStart(6);
   const at = (share: number) => percentile(times, share).toFixed(1).padStart(6);
   console.log(
-    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
+    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   API ${work} ms CPU   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
   );
 }

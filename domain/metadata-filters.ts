@@ -22,7 +22,7 @@ export type MetadataFilter =
 
 /** How filters are written, for the documentation of the route (Markdown). */
 export const FILTER_GUIDE = [
-  'Names fields of the database’s metadata schema; all named must match.',
+  'Names fields of the metadata schema of the database; all named must match.',
   '',
   '| condition | matches |',
   '| --- | --- |',

@@ -118,7 +118,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
 }
 
 function scope({ collection, collections }: z.output<typeof querySchema>) {
-  if (collection !== undefined) return { collections: [collection] };
-  if (collections === undefined || Array.isArray(collections)) return { collections };
+  if (collections === undefined) return { collections: collection === undefined ? undefined : [collection] };
+  if (Array.isArray(collections)) return { collections };
   return { collections: Object.keys(collections), weights: new Map(Object.entries(collections)) };
 }
