@@ -30,7 +30,8 @@ export async function runApi(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'api');
   const { crews, models } = composeCrews(config);
-  const parts = await compose(config, log);
+  // Questions are short: a second thread would spend more time on waiting for the first than it saves (decision 20).
+  const parts = await compose({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
   const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
   // Only its list is asked for here; it starts no thread before a job needs one.
   const extractor = createExtractor();
