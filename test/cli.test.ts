@@ -106,7 +106,9 @@ describe('the postback command', () => {
     await api.createDatabase('rebuilt');
     await api.ingest({
       database: 'rebuilt',
-      memories: JSON.stringify([{ id: 'a', text: 'The heron stands in the reeds.' }]),
+      memories: JSON.stringify([
+        { id: 'a', text: 'The heron stands in the reeds.', additional_metadata: { place: 'lake' } },
+      ]),
     });
     await api.ended('rebuilt', 'a');
     const tenant = await withDb(
@@ -119,6 +121,15 @@ describe('the postback command', () => {
     for (const query_by of ['text', 'vector']) {
       const { chunks } = (await api.post('/query', { database: 'rebuilt', query: 'heron', query_by })).body.data;
       expect(chunks.map((chunk: { source_id: string }) => chunk.source_id)).toEqual(['a']);
+    }
+    for (const [place, count] of [
+      ['lake', 1],
+      ['sea', 0],
+    ]) {
+      const metadata_filters = { additional_metadata: { place } };
+      const { chunks } = (await api.post('/query', { database: 'rebuilt', query: 'heron', metadata_filters })).body
+        .data;
+      expect([place, chunks.length]).toEqual([place, count]);
     }
   });
 });
