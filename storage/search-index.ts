@@ -142,7 +142,12 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
       await (await open(name)).changes.push({ rows, remove });
     },
     search: (name, request) => fresh(name, ({ table }) => searchTable(table, request)),
-    compact: (name) => fresh(name, compactOnce),
+    compact: (name) =>
+      fresh(name, async (one) => {
+        // One under way may have begun before the latest rows came.
+        await one.compaction?.catch(() => undefined);
+        await compactOnce(one);
+      }),
     async drop(name) {
       opened.delete(name);
       await (await connected())
