@@ -22,7 +22,8 @@ import type { Items } from '../storage/items.js';
 import type { ChunkRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
 import type { Launcher } from '../temporal/launcher.js';
-import { asItemFailure, superseded } from './failures.js';
+import { clearItems } from './clear-items.js';
+import { asItemFailure, isSuperseded, superseded } from './failures.js';
 import { createFinish } from './finish-item.js';
 import { withHeartbeat } from './heartbeat.js';
 
@@ -62,6 +63,7 @@ export function createContentActivities(deps: ContentDependencies) {
       forItem(ref, async (signal) => {
         if (!(await items.setStatus(ref, 'processing'))) throw superseded();
         const item = await current(ref);
+        if (!(await deps.databases.isOpen(item.tenant))) await discard(item);
         const extraction = await extract(item, signal);
         if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
         const title = item.title ?? extraction.title;
@@ -85,6 +87,7 @@ export function createContentActivities(deps: ContentDependencies) {
             vector: null,
           })),
         );
+        await current(ref);
       }),
 
     /** Vectors for the chunks that have none yet, then all of them into the search index. */
@@ -113,8 +116,8 @@ export function createContentActivities(deps: ContentDependencies) {
         await index.write(item.tenant, rows, [...older, ...written]);
         if (older.length > 0) await chunks.remove(older);
         if ((await items.get(ref)) === null) {
-          await index.write(item.tenant, [], own);
-          await chunks.remove(own);
+          // The rows are named here, because their chunks may be gone already. A deleted database has no table.
+          if (await index.exists(item.tenant)) await index.write(item.tenant, [], own);
           throw superseded();
         }
       }),
@@ -126,6 +129,7 @@ export function createContentActivities(deps: ContentDependencies) {
         const item = await current(ref);
         const texts = (await chunks.of(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
+        await current(ref);
       }),
 
     /** -> completed | errored, with the delivery that announces it. */
@@ -156,12 +160,27 @@ export function createContentActivities(deps: ContentDependencies) {
     try {
       return await withHeartbeat(work);
     } catch (error) {
+      // Whatever this version has written meanwhile is in nobody's way, but it would stay for good.
+      if (isSuperseded(error)) await clearLeftovers(ref);
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       throw await asItemFailure(error, (code, message) =>
         // Best effort: when MongoDB itself is away there is no status to read either.
         items.setTransientError(ref, code, message).catch(() => undefined),
       );
     }
+  }
+
+  /** An ingest that was under way when its database was deleted has left it behind. */
+  async function discard(item: ItemRecord): Promise<never> {
+    if (item.source.kind === 'file') await files.remove(item.source.file_id);
+    await items.discard({ item: item._id, version: item.version });
+    throw superseded();
+  }
+
+  async function clearLeftovers(ref: ItemRef): Promise<void> {
+    const tenant = await chunks.tenantOf(ref);
+    if (tenant !== null) await clearItems(deps, tenant, [ref]);
+    else await deps.graph.removeUpTo(ref);
   }
 
   async function current(ref: ItemRef): Promise<ItemRecord> {

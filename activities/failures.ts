@@ -13,6 +13,10 @@ export function superseded(): ApplicationFailure {
   return ApplicationFailure.nonRetryable('This version of the item is no longer current.', SUPERSEDED);
 }
 
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === SUPERSEDED;
+}
+
 /**
  * Turns any error of an item's activity into the failure that its workflow understands: the type is the item's
  * error code, and whether Temporal retries follows from it.

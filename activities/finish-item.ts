@@ -1,10 +1,7 @@
-import { newDeliveryId } from '../domain/ids.js';
 import type { WorkMetrics } from '../domain/metrics.js';
-import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import { indexingDelivery, itemSubject } from '../storage/deliveries.js';
+import { itemDelivery, itemSubject } from '../storage/deliveries.js';
 import type { Items } from '../storage/items.js';
-import type { DeliveryRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
 import { createEnding, type EndingDependencies } from './ending.js';
 
@@ -26,27 +23,11 @@ export function createFinish(deps: FinishDependencies) {
       const item = await items.finish(ref, outcome, now, session);
       if (!item) return undefined;
       const registration = await registrations.get(item.org);
-      return registration?.event_types.includes('indexing.status_changed') ? deliveryOf(item, outcome, now) : null;
+      return registration?.event_types.includes('indexing.status_changed')
+        ? itemDelivery(item, outcome, itemSubject(item._id, item.version), now)
+        : null;
     });
     if (ended) deps.metrics.itemFinished(outcome.status);
     return ended || (await items.get(ref)) !== null;
   };
-}
-
-function deliveryOf(item: ItemRecord, outcome: ItemOutcome, now: Date): DeliveryRecord {
-  const id = newDeliveryId();
-  const payload: IndexingEvent = {
-    event: 'indexing.status_changed',
-    delivery_id: id,
-    id: item.id,
-    database: item.database,
-    collection: item.collection,
-    tenant_id: item.tenant,
-    sub_tenant_id: item.collection,
-    status: outcome.status,
-    timestamp: now.toISOString(),
-    ...(outcome.error_code === undefined ? {} : { error_code: outcome.error_code }),
-    ...(outcome.error_message === undefined ? {} : { error_message: outcome.error_message }),
-  };
-  return indexingDelivery({ _id: id, org: item.org, subject: itemSubject(item._id, item.version), now }, payload);
 }

@@ -7,12 +7,14 @@ import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { Items } from '../storage/items.js';
+import type { RemovedItems } from '../storage/removed-items.js';
 import type { Uploads } from '../storage/uploads.js';
 import type { Launcher } from '../temporal/launcher.js';
 import { withHeartbeat } from './heartbeat.js';
 
 export interface SweepDependencies {
   items: Items;
+  removedItems: RemovedItems;
   aiJobs: AiJobs;
   crewExecutions: CrewExecutions;
   uploads: Uploads;
@@ -39,6 +41,7 @@ const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 /** Starts what is missing. Starting work that is under way does nothing, so the sweep need not know which is which. */
 export function createSweepActivities({
   items,
+  removedItems,
   aiJobs,
   crewExecutions,
   uploads,
@@ -59,12 +62,13 @@ export function createSweepActivities({
   async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases] = await Promise.all([
+    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals] = await Promise.all([
       items.takeUnchecked(before, next, BATCH),
       aiJobs.takeUnchecked(before, next, BATCH),
       crewExecutions.takeUnchecked(before, next, BATCH),
       deliveries.takeUnchecked(before, next, BATCH),
       databases.stale(before),
+      removedItems.takeUnchecked(before, next, BATCH),
     ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
@@ -74,15 +78,21 @@ export function createSweepActivities({
       const { startDelivery, retryDelivery } = launcher;
       await attempt(delivery._id, delivery.requeued ? retryDelivery(delivery) : startDelivery(delivery));
     }
-    for (const { _id, org, name } of lostDatabases) {
-      await attempt(_id, launcher.startProvisioning({ org, tenant: _id }, name));
+    for (const { _id, org, name, status } of lostDatabases) {
+      const { startDatabaseDeletion, startProvisioning } = launcher;
+      await attempt(
+        _id,
+        (status === 'deleting' ? startDatabaseDeletion : startProvisioning)({ org, tenant: _id }, name),
+      );
     }
+    for (const ref of lostRemovals) await attempt(ref.removal, launcher.startRemoval(ref));
     const found = {
       items: lostItems.length,
       jobs: lostJobs.length,
       crews: lostCrews.length,
       deliveries: lostDeliveries.length,
       databases: lostDatabases.length,
+      removals: lostRemovals.length,
     };
     if (Object.values(found).some((count) => count > 0)) log.info(found, 'sweep looked after quiet work');
     return found;

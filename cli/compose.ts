@@ -12,6 +12,7 @@ import { createAuthentications } from '../storage/authentications.js';
 import { createChunks } from '../storage/chunks.js';
 import { createCrewExecutions } from '../storage/crew-executions.js';
 import { createCrewSteps } from '../storage/crew-steps.js';
+import { createDatabaseContents } from '../storage/database-contents.js';
 import { createDatabases } from '../storage/databases.js';
 import { createDeliveries } from '../storage/deliveries.js';
 import { createFeedback } from '../storage/feedback.js';
@@ -21,6 +22,7 @@ import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
 import { createRegistrations } from '../storage/registrations.js';
+import { createRemovedItems } from '../storage/removed-items.js';
 import { createLanceIndex } from '../storage/search-index.js';
 import { createSigningKeys } from '../storage/signing-keys.js';
 import { createUploads } from '../storage/uploads.js';
@@ -33,6 +35,7 @@ export async function compose(config: Config, log: Logger) {
   const choice = embedderChoice(config);
   const embedder = createEmbedder(choice);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  const files = createFiles(mongo);
   return {
     mongo,
     index,
@@ -44,7 +47,9 @@ export async function compose(config: Config, log: Logger) {
     keys: createApiKeys(mongo),
     databases: createDatabases(mongo),
     items: createItems(mongo),
-    files: createFiles(mongo),
+    files,
+    contents: createDatabaseContents(mongo, files),
+    removedItems: createRemovedItems(mongo),
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
     feedback: createFeedback(mongo),

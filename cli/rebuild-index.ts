@@ -20,7 +20,7 @@ export async function rebuildIndex(only?: string): Promise<void> {
   const parts = await compose({ ...config, POSTBACK_SEALING_KEY: sealingKey(config), POSTBACK_EMBEDDINGS: 'off' }, log);
   try {
     for (const database of await parts.databases.all()) {
-      if (only !== undefined && database._id !== only) continue;
+      if (database.status === 'deleting' || (only !== undefined && database._id !== only)) continue;
       await parts.index.create(database._id);
       await parts.index.clear(database._id);
       let chunks: ChunkRecord[] = [];

@@ -6,6 +6,7 @@ import { createContentActivities } from '../activities/content.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createDatabaseActivities } from '../activities/databases.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
+import { createRemovalActivities } from '../activities/remove-items.js';
 import { createAiJobActivities } from '../activities/run-ai-job.js';
 import { createSweepActivities } from '../activities/sweep.js';
 import { readConfig } from '../config.js';
@@ -66,6 +67,7 @@ export async function runWorker(queues?: string): Promise<void> {
       content: {
         ...createContentActivities({ ...world, mongo: parts.mongo.client }),
         ...createDatabaseActivities(world),
+        ...createRemovalActivities(world),
         ...createSweepActivities({ ...world, quietMs: config.POSTBACK_SWEEP_QUIET_SECONDS * 1000 }),
       },
       ai: createAiJobActivities({

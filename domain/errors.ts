@@ -20,12 +20,16 @@ export const ERROR_STATUS = {
   DATABASE_ALREADY_EXISTS: 409,
   SOURCE_ALREADY_EXISTS: 409,
   SOURCE_PROCESSING: 409,
+  /** What deprecated routes call a duplicate. */
+  INVALID_INPUT: 409,
+  METADATA_FIELD_CONFLICT: 409,
   DELIVERY_NOT_RETRYABLE: 409,
   JOB_FINISHED: 409,
   ELIGIBILITY_ALREADY_CHECKED: 409,
   IDEMPOTENCY_CONFLICT: 409,
   IDEMPOTENCY_IN_PROGRESS: 409,
   PAYLOAD_TOO_LARGE: 413,
+  RANGE_NOT_SATISFIABLE: 416,
   VALIDATION_ERROR: 422,
   TENANT_INFRA_NOT_READY: 422,
   RATE_LIMITED: 429,
@@ -37,6 +41,8 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 /** An error whose message may be shown to the client. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
+  /** The code to answer with where a route's clients know another one; the status stays. */
+  shownAs?: ErrorCode;
 
   /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
   constructor(

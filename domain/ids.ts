@@ -10,6 +10,7 @@ export const newTenantId = prefixed('tnt');
 export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
+export const newRemovalId = prefixed('rmv');
 export const newKeyId = prefixed('key');
 export const newSigningKeyId = prefixed('sig');
 export const newJobId = (): string => randomUUID();
@@ -37,6 +38,8 @@ export const workflowIds = {
     `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, tenantId: string) => `database/${org}/${tenantId}`,
+  databaseRemoval: (org: string, tenantId: string) => `database-removal/${org}/${tenantId}`,
+  removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
   crew: (executionId: string) => `crew/${executionId}`,
 };

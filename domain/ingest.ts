@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nameSchema } from './databases.js';
+import { metadataTooLarge } from './metadata.js';
 import { ITEM_TYPES } from './search.js';
 
 /** Bytes of an item's id: it becomes a part of a workflow id, a search attribute and a summary, which have limits. */
@@ -13,12 +14,11 @@ export const itemIdSchema = z
   .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters');
 
 const MAX_TEXT = 2 * 1024 * 1024;
-const MAX_METADATA = 64 * 1024;
 
-const metadata = z
+export const metadataSchema = z
   .record(z.string(), z.unknown())
-  .refine((value) => JSON.stringify(value).length <= MAX_METADATA, 'may have 64 KiB as JSON at the most')
-  .default({});
+  .refine((value) => !metadataTooLarge(value), 'may have 64 KiB as JSON at the most');
+const metadata = metadataSchema.default({});
 const text = z.string().max(MAX_TEXT, 'may have 2 MiB at the most');
 
 /** The plain fields of the ingest form. */

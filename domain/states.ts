@@ -10,7 +10,7 @@ export type IndexingStatus = (typeof INDEXING_STATUSES)[number];
 export const TERMINAL_INDEXING_STATUSES = ['completed', 'errored'] as const satisfies readonly IndexingStatus[];
 export type TerminalIndexingStatus = (typeof TERMINAL_INDEXING_STATUSES)[number];
 
-export const DATABASE_STATUSES = ['provisioning', 'ready'] as const;
+export const DATABASE_STATUSES = ['provisioning', 'ready', 'deleting'] as const;
 export type DatabaseStatus = (typeof DATABASE_STATUSES)[number];
 
 /** States of a delivery: waiting, under way, done, waiting for the next attempt, given up. */

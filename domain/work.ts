@@ -34,6 +34,13 @@ export interface DatabaseRef {
   tenant: string;
 }
 
+/** Deleted items whose remains are to be cleared away. */
+export interface RemovalRef {
+  org: string;
+  /** `rmv_…` */
+  removal: string;
+}
+
 /** One AI job. */
 export interface JobRef {
   job: string;
@@ -128,4 +135,5 @@ export interface SweepFindings {
   crews: number;
   deliveries: number;
   databases: number;
+  removals: number;
 }

@@ -56,6 +56,22 @@ export function createChunks({ chunks }: Mongo) {
       return (await older.toArray()).map((chunk) => chunk._id);
     },
 
+    /** A page of a version's chunks in their order. @param from the first ordinal */
+    page(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
+      return chunks
+        .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
+        .sort({ ordinal: 1 })
+        .limit(limit)
+        .project<ChunkRecord>({ vector: 0 })
+        .toArray();
+    },
+
+    /** The database that this version's chunks, or earlier ones', are in; null when there are none. */
+    async tenantOf(ref: ItemRef): Promise<string | null> {
+      const one = { item: ref.item, version: { $lte: ref.version } };
+      return (await chunks.findOne(one, { projection: { tenant: 1 } }))?.tenant ?? null;
+    },
+
     async remove(ids: readonly string[]): Promise<void> {
       await chunks.deleteMany({ _id: { $in: [...ids] } });
     },

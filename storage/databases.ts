@@ -1,5 +1,6 @@
 import { ServiceError } from '../domain/errors.js';
 import { newTenantId } from '../domain/ids.js';
+import { addFields, MAX_METADATA_FIELDS } from '../domain/metadata.js';
 import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
 import type { DatabaseRecord, MetadataField } from './records.js';
 
@@ -37,11 +38,77 @@ export function createDatabases({ client, databases }: Mongo) {
       return record;
     },
 
-    /** @throws ServiceError DATABASE_NOT_FOUND, for another organisation's as well */
+    /**
+     * A database to work with.
+     * @throws ServiceError DATABASE_NOT_FOUND, for another organisation's and for one that is being deleted as well
+     */
     async get(org: string, name: string): Promise<DatabaseRecord> {
       const record = await databases.findOne({ org, name });
-      if (!record) throw new ServiceError('DATABASE_NOT_FOUND', `There is no database named "${name}".`);
-      return record;
+      if (record?.status === 'deleting') {
+        throw new ServiceError('DATABASE_NOT_FOUND', `The database "${name}" is being deleted.`);
+      }
+      return record ?? notFound(name);
+    },
+
+    /** A database in any state. @throws ServiceError DATABASE_NOT_FOUND */
+    async find(org: string, name: string): Promise<DatabaseRecord> {
+      return (await databases.findOne({ org, name })) ?? notFound(name);
+    },
+
+    /** Newest first. @param before the last id of the page before */
+    list(org: string, query: { before?: string | undefined; limit: number }): Promise<DatabaseRecord[]> {
+      const { before, limit } = query;
+      return databases
+        .find({ org, ...(before === undefined ? {} : { _id: { $lt: before } }) })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /**
+     * Adds fields to the schema of metadata.
+     * @throws ServiceError DATABASE_NOT_FOUND, METADATA_FIELD_CONFLICT, VALIDATION_ERROR for too many
+     */
+    async addMetadataFields(org: string, name: string, added: readonly MetadataField[]): Promise<DatabaseRecord> {
+      for (;;) {
+        const { _id, metadata_schema } = await this.get(org, name);
+        const merged = addFields(metadata_schema, added);
+        if ('conflict' in merged) {
+          throw new ServiceError(
+            'METADATA_FIELD_CONFLICT',
+            `The field "${merged.conflict}" exists with another type or a larger max_length.`,
+          );
+        }
+        if (merged.fields.length > MAX_METADATA_FIELDS) {
+          throw new ServiceError('VALIDATION_ERROR', `a database has at most ${MAX_METADATA_FIELDS} metadata fields`);
+        }
+        // Another request may have changed the schema since; then this one is judged anew.
+        const written = await databases.findOneAndUpdate(
+          { _id, metadata_schema, status: { $ne: 'deleting' } },
+          { $set: { metadata_schema: merged.fields, updated_at: new Date() } },
+          { returnDocument: 'after' },
+        );
+        if (written) return written;
+      }
+    },
+
+    /** provisioning | ready -> deleting. Nothing comes back from there. */
+    async markDeleting(tenant: string): Promise<void> {
+      await databases.updateOne(
+        { _id: tenant, status: { $ne: 'deleting' } },
+        { $set: { status: 'deleting', updated_at: new Date() } },
+      );
+    },
+
+    /** Whether items may be written into it. */
+    async isOpen(tenant: string): Promise<boolean> {
+      return (
+        (await databases.findOne({ _id: tenant, status: { $ne: 'deleting' } }, { projection: { _id: 1 } })) !== null
+      );
+    },
+
+    async remove(tenant: string): Promise<void> {
+      await databases.deleteOne({ _id: tenant, status: 'deleting' });
     },
 
     /** Names of those that can be asked, in their order; a hundred at the most. */
@@ -61,19 +128,26 @@ export function createDatabases({ client, databases }: Mongo) {
     },
 
     async markReady(tenant: string): Promise<void> {
-      await databases.updateOne({ _id: tenant }, { $set: { status: 'ready', updated_at: new Date() } });
+      await databases.updateOne(
+        { _id: tenant, status: 'provisioning' },
+        { $set: { status: 'ready', updated_at: new Date() } },
+      );
     },
 
     all(): Promise<DatabaseRecord[]> {
       return databases.find().toArray();
     },
 
-    /** Databases whose provisioning may have been lost before it was started. */
+    /** Databases whose provisioning or deletion may have been lost before it was started. */
     stale(before: Date): Promise<DatabaseRecord[]> {
       return databases
-        .find({ status: 'provisioning', updated_at: { $lt: before } })
+        .find({ status: { $in: ['provisioning', 'deleting'] }, updated_at: { $lt: before } })
         .limit(100)
         .toArray();
     },
   };
+}
+
+function notFound(name: string): never {
+  throw new ServiceError('DATABASE_NOT_FOUND', `There is no database named "${name}".`);
 }

@@ -1,10 +1,12 @@
 import type { ClientSession, Filter } from 'mongodb';
 import { type CallbackEvent, receiverKey } from '../domain/callbacks.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
+import { newDeliveryId } from '../domain/ids.js';
 import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.js';
 import type { IndexingEvent } from '../domain/webhooks.js';
+import type { ItemOutcome } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { AttemptEntry, CrewMessage, DeliveryRecord } from './records.js';
+import type { AttemptEntry, CrewMessage, DeliveryRecord, ItemRecord } from './records.js';
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
@@ -51,6 +53,33 @@ export function indexingDelivery(
   return { ...pendingDelivery({ ...announcement, event_type: event, doc_id: id }), indexing_status: status, payload };
 }
 
+/** The delivery that tells how an item has ended. @param subject what makes it one of its own */
+export function itemDelivery(
+  item: Pick<ItemRecord, 'org' | 'id' | 'database' | 'collection' | 'tenant'>,
+  outcome: ItemOutcome,
+  subject: string,
+  now: Date,
+): DeliveryRecord {
+  const delivery_id = newDeliveryId();
+  const { status, error_code, error_message } = outcome;
+  return indexingDelivery(
+    { _id: delivery_id, org: item.org, subject, now },
+    {
+      event: 'indexing.status_changed',
+      delivery_id,
+      id: item.id,
+      database: item.database,
+      collection: item.collection,
+      tenant_id: item.tenant,
+      sub_tenant_id: item.collection,
+      status,
+      timestamp: now.toISOString(),
+      ...(error_code === undefined ? {} : { error_code }),
+      ...(error_message === undefined ? {} : { error_message }),
+    },
+  );
+}
+
 /** A delivery as it begins: pending, and due at once. */
 export function pendingDelivery({ now, url, ...announcement }: Announcement): DeliveryRecord {
   return {
@@ -80,7 +109,7 @@ export function pendingDelivery({ now, url, ...announcement }: Announcement): De
  */
 export function createDeliveries({ client, deliveries }: Mongo, retentionMs = 30 * DAY_MS) {
   return {
-    /** Part of the transaction that ends an item. */
+    /** Part of the transaction that ends something. */
     async add(record: DeliveryRecord, session: ClientSession): Promise<void> {
       await deliveries.insertOne(record, { session });
     },

@@ -38,8 +38,9 @@ export function createFiles({ db }: Mongo) {
       await db.collection('files.chunks').deleteMany({ files_id: upload.id });
     },
 
-    read(fileId: string): Readable {
-      return bucket.openDownloadStreamByName(fileId);
+    /** @param range bytes to read, `end` not included */
+    read(fileId: string, range?: { start: number; end: number }): Readable {
+      return bucket.openDownloadStreamByName(fileId, range);
     },
 
     /** Copies a stored file to local disk, for parsers that need random access. */

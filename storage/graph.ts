@@ -28,6 +28,25 @@ export function createGraphStore({ entities, relations }: Mongo) {
       if (edges.length > 0) await relations.insertMany(edges, { ordered: false });
     },
 
+    /** Takes away what this version and earlier ones have left. */
+    async removeUpTo({ item, version }: ItemRef): Promise<void> {
+      const left = { item, version: { $lte: version } };
+      await Promise.all([entities.deleteMany(left), relations.deleteMany(left)]);
+    },
+
+    /** Relations of these items, or of a whole database, by id. @param after the last id of the page before */
+    relations(
+      tenant: string,
+      query: { refs?: readonly ItemRef[] | undefined; after?: string | undefined; limit: number },
+    ): Promise<RelationRecord[]> {
+      const of = query.refs ? { $or: query.refs.map(({ item, version }) => ({ item, version, tenant })) } : { tenant };
+      return relations
+        .find({ ...of, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
+        .sort({ _id: 1 })
+        .limit(query.limit)
+        .toArray();
+    },
+
     /**
      * The graph around hits: entities mentioned in these chunks, and the relations whose evidence stands in them.
      * @param refs the items the chunks belong to

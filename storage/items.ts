@@ -12,6 +12,8 @@ export interface ExistingItem {
   _id: string;
   id: string;
   version: number;
+  indexing_status: IndexingStatus;
+  content_hash?: string;
   created_at: Date;
   source: { file_id?: string };
 }
@@ -19,27 +21,36 @@ export interface ExistingItem {
 const UNDER_WAY: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 
 /** Items and their indexing status. */
-export function createItems({ client, items }: Mongo) {
+export function createItems({ client, items, removedItems }: Mongo) {
   return {
     /** Which of these ids are taken in the database. */
     async existing(tenant: string, ids: readonly string[]): Promise<ExistingItem[]> {
       return items
         .find({ tenant, id: { $in: [...ids] } })
-        .project<ExistingItem>({ id: 1, version: 1, created_at: 1, 'source.file_id': 1 })
+        .project<ExistingItem>({
+          id: 1,
+          version: 1,
+          indexing_status: 1,
+          content_hash: 1,
+          created_at: 1,
+          'source.file_id': 1,
+        })
         .toArray();
     },
 
     /**
-     * Writes all items of a request or none. Replacements are told from new ones by their version.
+     * Writes all items of a request or none. Replacements are told from new ones by their version; a new one whose id
+     * was deleted before goes on with the key and the versions of its predecessor.
      * @throws ServiceError SOURCE_ALREADY_EXISTS when another request was quicker with an id
      */
     async queue(records: readonly ItemRecord[], alongside?: Alongside): Promise<void> {
-      const added = records.filter((record) => record.version === 1);
-      const replaced = records.filter((record) => record.version > 1);
+      const sized = records.map((record) => ({ ...record, bytes: bytesOf(record) }));
+      const added = sized.filter((record) => record.version === 1);
+      const replaced = sized.filter((record) => record.version > 1);
       try {
         await client.withSession((session) =>
           session.withTransaction(async () => {
-            if (added.length > 0) await items.insertMany(added, { session });
+            if (added.length > 0) await items.insertMany(await afterRemoved(added, session), { session });
             for (const record of replaced) await replace(record, session);
             await alongside?.(session);
           }),
@@ -94,6 +105,30 @@ export function createItems({ client, items }: Mongo) {
       );
     },
 
+    /**
+     * Part of the transaction of an ingest that changes nothing about these items: it fails when they are no longer
+     * what they were found to be.
+     * @throws ServiceError SOURCE_ALREADY_EXISTS
+     */
+    async confirmUnchanged(found: readonly ExistingItem[], now: Date, session: ClientSession): Promise<void> {
+      if (found.length === 0) return;
+      const { matchedCount } = await items.bulkWrite(
+        found.map(({ _id, version, content_hash, indexing_status }) => ({
+          updateOne: {
+            filter: { _id, version, content_hash, indexing_status },
+            update: { $set: { updated_at: now } },
+          },
+        })),
+        { session },
+      );
+      if (matchedCount !== found.length) throw changedMeanwhile();
+    },
+
+    /** An item that slipped into a database that is being deleted. */
+    async discard(ref: ItemRef): Promise<void> {
+      await items.deleteOne({ _id: ref.item, version: ref.version });
+    },
+
     /** Items of a request that wait for their workflow, `after` a key for paging. */
     queuedOf(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
       return items
@@ -139,8 +174,24 @@ export function createItems({ client, items }: Mongo) {
   async function replace(record: ItemRecord, session: ClientSession): Promise<void> {
     const { _id, ...fields } = record;
     const result = await items.replaceOne({ _id, version: record.version - 1 }, fields, { session });
-    if (result.matchedCount !== 1) {
-      throw new ServiceError('SOURCE_ALREADY_EXISTS', `The item "${record.id}" was replaced at the same time.`);
-    }
+    if (result.matchedCount !== 1) throw changedMeanwhile();
   }
+
+  async function afterRemoved<T extends ItemRecord>(added: readonly T[], session: ClientSession): Promise<T[]> {
+    const { tenant } = added[0]!;
+    const found = removedItems.find({ tenant, id: { $in: added.map(({ id }) => id) } }, { session });
+    const before = new Map((await found.toArray()).map((removed) => [removed.id, removed]));
+    return added.map((record) => {
+      const removed = before.get(record.id);
+      return removed ? { ...record, _id: removed._id, version: removed.version + 1 } : record;
+    });
+  }
+}
+
+function bytesOf({ source }: ItemRecord): number {
+  return source.kind === 'file' ? source.size : Buffer.byteLength(source.text);
+}
+
+function changedMeanwhile(): ServiceError {
+  return new ServiceError('SOURCE_ALREADY_EXISTS', 'An item of this request was changed at the same time.');
 }

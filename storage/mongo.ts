@@ -19,6 +19,7 @@ import type {
   ItemRecord,
   RegistrationRecord,
   RelationRecord,
+  RemovedItemRecord,
   SigningKeyRecord,
   UploadRecord,
 } from './records.js';
@@ -29,6 +30,7 @@ export interface Mongo {
   keys: Collection<ApiKeyRecord>;
   databases: Collection<DatabaseRecord>;
   items: Collection<ItemRecord>;
+  removedItems: Collection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
   entities: Collection<EntityRecord>;
   relations: Collection<RelationRecord>;
@@ -49,13 +51,25 @@ export interface Mongo {
   crewFeedback: Collection<CrewFeedbackRecord>;
 }
 
+/** Of items, also named by the queries that must be read from them. */
+export const LIST_INDEX = { tenant: 1, indexing_status: 1, type: 1, _id: -1 } as const;
+export const COLLECTION_INDEX = { tenant: 1, collection: 1, indexing_status: 1, type: 1, _id: -1, bytes: 1 } as const;
+
 /** Every query the product makes has its index here; the first line of each says which. */
 const INDEXES: Record<string, IndexDescription[]> = {
   keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
-  databases: [{ key: { org: 1, name: 1 }, unique: true }, { key: { status: 1, updated_at: 1 } }],
+  databases: [
+    { key: { org: 1, name: 1 }, unique: true },
+    { key: { org: 1, _id: -1 } },
+    { key: { status: 1, updated_at: 1 } },
+  ],
   items: [
     { key: { tenant: 1, id: 1 }, unique: true },
     { key: { batch: 1, _id: 1 } },
+    // Lists, whatever they are filtered by: a filter that is left out stands for all values of a short list.
+    { key: LIST_INDEX },
+    // The same in one collection; counts and sums are read from this index alone.
+    { key: COLLECTION_INDEX },
     // The sweep: only items under way are in this index.
     {
       key: { check_at: 1 },
@@ -64,8 +78,6 @@ const INDEXES: Record<string, IndexDescription[]> = {
     },
   ],
   chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
-  entities: [{ key: { item: 1, version: 1 } }],
-  relations: [{ key: { item: 1, version: 1 } }],
   feedback: [
     { key: { tenant: 1, _id: -1, rating: 1 } },
     { key: { tenant: 1, source_id: 1, _id: -1, rating: 1 } },
@@ -74,6 +86,13 @@ const INDEXES: Record<string, IndexDescription[]> = {
   ],
   // Found by id; the index is for the end of a database.
   feedback_tallies: [{ key: { tenant: 1 } }],
+  removed_items: [
+    { key: { tenant: 1, id: 1 }, unique: true },
+    { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
+    { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
+  ],
+  entities: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1 } }],
+  relations: [{ key: { item: 1, version: 1, _id: 1 } }, { key: { tenant: 1, _id: 1 } }],
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
@@ -129,6 +148,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
 /** Indexes of earlier versions that would get in the way of today's records. */
 const RETIRED_INDEXES: Record<string, string[]> = {
   deliveries: ['item_1_version_1', 'org_1__id_-1', 'org_1_status_1__id_-1'],
+  relations: ['item_1_version_1'],
 };
 
 /**
@@ -153,6 +173,7 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     keys: db.collection('keys'),
     databases: db.collection('databases'),
     items: db.collection('items'),
+    removedItems: db.collection('removed_items'),
     chunks: db.collection('chunks'),
     entities: db.collection('entities'),
     relations: db.collection('relations'),

@@ -5,10 +5,13 @@ import type { KeyKind } from '../domain/api-keys.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
 import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../domain/crews.js';
 import type { FileKind } from '../domain/extraction.js';
+import type { MetadataField } from '../domain/metadata.js';
 import type { SdkNextAction, StoredAuthenticationStatus } from '../domain/payments.js';
 import type { ItemType } from '../domain/search.js';
 import type { DatabaseStatus, DeliveryState, IndexingStatus } from '../domain/states.js';
 import type { EventType, IndexingEvent } from '../domain/webhooks.js';
+
+export type { MetadataField };
 
 export interface ApiKeyRecord {
   _id: string;
@@ -22,13 +25,6 @@ export interface ApiKeyRecord {
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-}
-
-export interface MetadataField {
-  name: string;
-  data_type: string;
-  max_length?: number | undefined;
-  enable_match?: boolean | undefined;
 }
 
 export interface DatabaseRecord {
@@ -62,6 +58,10 @@ export interface ItemRecord {
   version: number;
   title: string | null;
   source: ItemSource;
+  /** Of the source; filled in when the item is queued. */
+  bytes?: number;
+  /** Tells an ingest that would change nothing; absent when that cannot be told. */
+  content_hash?: string | undefined;
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
   /** The ingest request it came with. */
@@ -73,6 +73,27 @@ export interface ItemRecord {
   check_at: Date;
   created_at: Date;
   updated_at: Date;
+}
+
+/**
+ * What is left of a deleted item: its version counter, since a workflow's id is never used twice, and until it has been
+ * cleared away what the item has left behind.
+ */
+export interface RemovedItemRecord {
+  /** The item's key; an item that is added again under its id gets it back. */
+  _id: string;
+  org: string;
+  tenant: string;
+  /** The client's id. */
+  id: string;
+  /** The last one used. */
+  version: number;
+  /** The removal that has to clear away chunks, index rows, graph and files; null once that is done. */
+  removal: string | null;
+  /** File ids. */
+  files: string[];
+  /** From when on the sweep may wonder whether the removal's workflow exists. */
+  check_at: Date;
 }
 
 export interface ChunkRecord {

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { workflowIds } from '../domain/ids.js';
-import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef } from '../domain/work.js';
+import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef, RemovalRef } from '../domain/work.js';
 import { crewLaunches } from './crews.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
@@ -115,6 +115,27 @@ export function createLauncher(client: Client, deadlineMs?: number) {
         args: [ref],
         staticSummary: `Provision ${database}`,
         typedSearchAttributes: attributes({ org: ref.org, database }),
+      });
+    },
+
+    async startDatabaseDeletion(ref: DatabaseRef, database: string): Promise<void> {
+      await start('deleteDatabase', {
+        workflowId: workflowIds.databaseRemoval(ref.org, ref.tenant),
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: `Delete ${database}`,
+        typedSearchAttributes: attributes({ org: ref.org, database }),
+      });
+    },
+
+    /** Clears away what deleted items have left. */
+    async startRemoval(ref: RemovalRef): Promise<void> {
+      await start('clearRemovedItems', {
+        workflowId: workflowIds.removal(ref.org, ref.removal),
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: 'Clear away deleted items',
+        typedSearchAttributes: attributes({ org: ref.org }),
       });
     },
 

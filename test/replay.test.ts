@@ -16,6 +16,8 @@ describe('executions that run during a deployment go on', () => {
       recorded.map((name) => historyOf(name).events[0].workflowExecutionStartedEventAttributes.workflowType.name),
     );
     expect([...types].sort()).toEqual([
+      'clearRemovedItems',
+      'deleteDatabase',
       'deliverWebhook',
       'indexItem',
       'provisionDatabase',

@@ -1,3 +1,5 @@
+export { clearRemovedItems } from './clear-removed-items.js';
+export { deleteDatabase } from './delete-database.js';
 export { deliverWebhook } from './deliver-webhook.js';
 export { indexItem } from './index-item.js';
 export { provisionDatabase } from './provision-database.js';

@@ -98,6 +98,10 @@ try {
   await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
   await jobs.finished(cancelled);
   await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
+  await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
+  await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
+  await api.del('/databases/library');
+  await record('delete-database', await newest('WorkflowType="deleteDatabase"'));
   await record('sweep', await newest('WorkflowType="sweep" AND ExecutionStatus="Completed"'));
 } finally {
   await temporal.connection.close();

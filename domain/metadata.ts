@@ -1,0 +1,124 @@
+import { z } from 'zod';
+
+/** Types of the fields that a database declares for the metadata of its items. */
+export const METADATA_TYPES = [
+  'BOOL',
+  'INT8',
+  'INT16',
+  'INT32',
+  'INT64',
+  'FLOAT',
+  'DOUBLE',
+  'VARCHAR',
+  'JSON',
+  'ARRAY',
+] as const;
+export type MetadataType = (typeof METADATA_TYPES)[number];
+
+export const metadataFieldSchema = z
+  .object({
+    name: z
+      .string()
+      .regex(
+        /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
+        'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -, no digit first',
+      ),
+    data_type: z.enum(METADATA_TYPES),
+    max_length: z.int().positive().optional().meta({ description: 'Characters of a VARCHAR.' }),
+    enable_match: z.boolean().optional(),
+  })
+  .refine(({ data_type, max_length }) => max_length === undefined || data_type === 'VARCHAR', {
+    message: 'is for VARCHAR only',
+    path: ['max_length'],
+  });
+export type MetadataField = z.infer<typeof metadataFieldSchema>;
+
+export const MAX_METADATA_FIELDS = 100;
+
+/** The fields of a database, or some that are added to them. */
+export const metadataFieldsSchema = z
+  .array(metadataFieldSchema)
+  .max(MAX_METADATA_FIELDS)
+  .refine((fields) => new Set(fields.map((field) => field.name)).size === fields.length, 'names a field twice');
+
+const integer = (bits: number) => {
+  const limit = 2 ** (bits - 1);
+  return z
+    .number()
+    .int()
+    .min(-limit)
+    .max(limit - 1);
+};
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const FLOAT_MAX = 3.4028234663852886e38;
+
+const VALUES: Record<
+  MetadataType,
+  { value: (field: MetadataField) => z.ZodType; must: (field: MetadataField) => string }
+> = {
+  BOOL: { value: () => z.boolean(), must: () => 'true or false' },
+  INT8: { value: () => integer(8), must: () => 'an integer from -128 to 127' },
+  INT16: { value: () => integer(16), must: () => 'an integer from -32768 to 32767' },
+  INT32: { value: () => integer(32), must: () => 'an integer from -2147483648 to 2147483647' },
+  // JSON numbers are exact up to here; a larger one has been rounded before anybody can see it.
+  INT64: { value: () => z.int(), must: () => 'an integer of at most 2^53 - 1 either way' },
+  FLOAT: { value: () => z.number().min(-FLOAT_MAX).max(FLOAT_MAX), must: () => 'a number that 32 bits can hold' },
+  DOUBLE: { value: () => z.number(), must: () => 'a number' },
+  VARCHAR: {
+    value: ({ max_length = Number.POSITIVE_INFINITY }) => z.string().refine((text) => [...text].length <= max_length),
+    must: ({ max_length }) => (max_length === undefined ? 'a string' : `a string of at most ${max_length} characters`),
+  },
+  JSON: { value: () => z.unknown(), must: () => 'any JSON value' },
+  ARRAY: { value: () => z.array(scalar), must: () => 'an array of strings, numbers or booleans' },
+};
+
+const MAX_METADATA = 64 * 1024;
+
+/** Whether an item's metadata take more room, as JSON, than they may. */
+export function metadataTooLarge(metadata: unknown): boolean {
+  return JSON.stringify(metadata).length > MAX_METADATA;
+}
+
+/**
+ * Holds metadata against a database's schema. Declared fields must have their type where they are present and not null;
+ * what is not declared may be anything.
+ * @returns what is wrong, naming the field (`year: must be …`), or null
+ */
+export function metadataFault(
+  fields: readonly MetadataField[],
+  metadata: Readonly<Record<string, unknown>>,
+): string | null {
+  for (const field of fields) {
+    const value = Object.hasOwn(metadata, field.name) ? metadata[field.name] : undefined;
+    if (value === undefined || value === null) continue;
+    const type = VALUES[field.data_type];
+    if (!type.value(field).safeParse(value).success) {
+      return `${field.name}: must be ${type.must(field)} (${field.data_type})`;
+    }
+  }
+  return null;
+}
+
+/**
+ * A schema with more fields. An existing field may be named again: its `max_length` may only grow, so that what is
+ * stored stays valid.
+ * @returns the merged schema, or the name of a field that would change its type
+ */
+export function addFields(
+  existing: readonly MetadataField[],
+  added: readonly MetadataField[],
+): { fields: MetadataField[] } | { conflict: string } {
+  const fields = new Map(existing.map((field) => [field.name, field]));
+  for (const field of added) {
+    const before = fields.get(field.name);
+    if (before && (before.data_type !== field.data_type || narrower(field.max_length, before.max_length))) {
+      return { conflict: field.name };
+    }
+    fields.set(field.name, { ...before, ...field, max_length: field.max_length });
+  }
+  return { fields: [...fields.values()] };
+}
+
+function narrower(length = Number.POSITIVE_INFINITY, before = Number.POSITIVE_INFINITY): boolean {
+  return length < before;
+}

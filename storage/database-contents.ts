@@ -1,0 +1,103 @@
+import type { Files } from './files.js';
+import { COLLECTION_INDEX, type Mongo } from './mongo.js';
+
+export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
+
+/** Items whose files are removed in one go. */
+const PAGE = 500;
+
+export interface DatabaseStats {
+  items: number;
+  by_status: Record<string, number>;
+  by_type: Record<string, number>;
+  chunks: number;
+  /** Of the files and texts that were ingested. */
+  bytes: number;
+}
+
+interface Group {
+  _id: { status: string; type: string };
+  items: number;
+  bytes: number;
+}
+
+/** What a database holds, as a whole: counted, and taken away. `tenant` is the database's internal id. */
+export function createDatabaseContents({ items, removedItems, chunks, entities, relations }: Mongo, files: Files) {
+  return {
+    /** Collections with the number of their items, by name. Read from an index alone. */
+    async collections(tenant: string): Promise<{ collection: string; items: number }[]> {
+      const found = await items
+        .aggregate<{ _id: string; items: number }>(
+          [
+            { $match: { tenant } },
+            { $project: { _id: 0, collection: 1 } },
+            { $group: { _id: '$collection', items: { $sum: 1 } } },
+            { $sort: { _id: 1 } },
+          ],
+          { hint: COLLECTION_INDEX },
+        )
+        .toArray();
+      return found.map(({ _id, items: count }) => ({ collection: _id, items: count }));
+    },
+
+    async stats(tenant: string): Promise<DatabaseStats> {
+      const [groups, chunkCount] = await Promise.all([
+        items
+          .aggregate<Group>(
+            [
+              { $match: { tenant } },
+              { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1 } },
+              {
+                $group: {
+                  _id: { status: '$indexing_status', type: '$type' },
+                  items: { $sum: 1 },
+                  bytes: { $sum: '$bytes' },
+                },
+              },
+            ],
+            { hint: COLLECTION_INDEX },
+          )
+          .toArray(),
+        chunks.countDocuments({ tenant }),
+      ]);
+      const by = (name: 'status' | 'type') => {
+        const sums: Record<string, number> = {};
+        for (const { _id, items: count } of groups) sums[_id[name]] = (sums[_id[name]] ?? 0) + count;
+        return sums;
+      };
+      return {
+        items: groups.reduce((sum, group) => sum + group.items, 0),
+        by_status: by('status'),
+        by_type: by('type'),
+        chunks: chunkCount,
+        bytes: groups.reduce((sum, group) => sum + group.bytes, 0),
+      };
+    },
+
+    /** Files first: an item that is gone could not say any more which file was its own. */
+    async removeItems(tenant: string): Promise<void> {
+      for (;;) {
+        const page = await items
+          .find({ tenant })
+          .limit(PAGE)
+          .project<{ _id: string; source: { file_id?: string } }>({ 'source.file_id': 1 })
+          .toArray();
+        if (page.length === 0) break;
+        for (const { source } of page) if (source.file_id) await files.remove(source.file_id);
+        await items.deleteMany({ _id: { $in: page.map(({ _id }) => _id) } });
+      }
+      for await (const { files: left } of removedItems.find({ tenant })) {
+        for (const file of left) await files.remove(file);
+      }
+      await removedItems.deleteMany({ tenant });
+    },
+
+    async removeChunks(tenant: string): Promise<void> {
+      await chunks.deleteMany({ tenant });
+    },
+
+    async removeGraph(tenant: string): Promise<void> {
+      await Promise.all([entities.deleteMany({ tenant }), relations.deleteMany({ tenant })]);
+    },
+  };
+}
