@@ -31,6 +31,8 @@ export interface Operation<
   alsoStatus?: number;
   /** What this route may refuse beside what every route of its service may. */
   errors?: readonly ErrorCode[];
+  /** Codes that this route's clients know by another name; the status stays. */
+  shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
   /** Given by a route that starts work: it then takes an `Idempotency-Key`. With a `form` the handler sees to it. */
   idempotencyKeys?: IdempotencyKeys;
 }

@@ -83,7 +83,11 @@ describe('/openapi.json', () => {
           (match) => match[1] as keyof typeof ERROR_STATUS,
         );
         expect(codes.length).toBeGreaterThan(0);
-        for (const code of codes) expect([code, ERROR_STATUS[code]]).toEqual([code, Number(status)]);
+        // One route says INTERNAL_ERROR whatever is wrong: its clients branch on the status (specification, "Errors").
+        const anyStatus = /MetadataSchema$/.test(operation.operationId) ? ['INTERNAL_ERROR'] : [];
+        for (const code of codes.filter((one) => !anyStatus.includes(one))) {
+          expect([code, ERROR_STATUS[code]]).toEqual([code, Number(status)]);
+        }
       }
     }
   });
@@ -99,6 +103,7 @@ describe('/openapi.json', () => {
       '/crews/{crew}/resume',
       '/databases',
       '/feedback',
+      '/tenants',
       '/v3/ai/async',
       '/webhooks/indexing/deliveries/{delivery_id}/retry',
     ]);

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { ENTITY_TYPES } from '../../domain/graph.js';
+import { metadataFieldSchema } from '../../domain/metadata.js';
 import { ITEM_TYPES } from '../../domain/search.js';
 import { DATABASE_STATUSES, DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
 import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks.js';
@@ -9,6 +10,49 @@ import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks.js';
 const time = z.iso.datetime();
 
 export const databaseCreatedSchema = z.object({ database: z.string(), status: z.enum(DATABASE_STATUSES) });
+
+const metadataFields = z.array(metadataFieldSchema);
+const nextCursor = z
+  .string()
+  .nullable()
+  .meta({ description: 'Pass it as `cursor` for the next page; null on the last.' });
+
+export const databaseListSchema = z.object({
+  databases: z
+    .array(
+      z.object({
+        database: z.string(),
+        status: z.enum(DATABASE_STATUSES),
+        database_metadata_schema: metadataFields,
+        created_at: time,
+        updated_at: time,
+      }),
+    )
+    .meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: nextCursor,
+});
+
+export const databaseDeletingSchema = z.object({ database: z.string(), status: z.literal('deleting') });
+
+export const collectionsSchema = z.object({
+  database: z.string(),
+  collections: z
+    .array(z.object({ collection: z.string(), items: z.int() }))
+    .meta({ description: 'By name. A collection is there as long as it has an item.' }),
+  count: z.int(),
+});
+
+export const databaseStatsSchema = z.object({
+  database: z.string(),
+  items: z.int(),
+  by_status: z.partialRecord(z.enum(INDEXING_STATUSES), z.int()),
+  by_type: z.partialRecord(z.enum(ITEM_TYPES), z.int()),
+  chunks: z.int(),
+  bytes: z.int().meta({ description: 'Of the files and texts that were ingested.' }),
+});
+
+export const metadataSchemaSchema = z.object({ database: z.string(), database_metadata_schema: metadataFields });
 
 export const databaseStatusSchema = z.object({
   database: z.string(),
@@ -27,7 +71,13 @@ export const ingestResultSchema = z.object({
       z.object({
         id: z.string(),
         filename: z.string().optional(),
-        status: z.enum(['queued', 'errored']),
+        status: z.enum(INDEXING_STATUSES).meta({
+          description:
+            '`queued`; `errored` for a file that is refused; another one where the same content is there already.',
+        }),
+        unchanged: z.literal(true).optional().meta({
+          description: 'With `upsert`: the item has this content already, so nothing is indexed again.',
+        }),
         error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
         error_message: z.string().optional(),
       }),
@@ -51,6 +101,72 @@ export const statusesSchema = z.object({
       updated_at: time.nullable(),
     }),
   ),
+});
+
+const metadata = z.record(z.string(), z.unknown());
+
+export const itemSchema = z.object({
+  id: z.string(),
+  database: z.string(),
+  collection: z.string(),
+  type: z.enum(ITEM_TYPES),
+  title: z.string().nullable(),
+  indexing_status: z.enum(INDEXING_STATUSES),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  metadata,
+  additional_metadata: metadata,
+  source: z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.literal('file'), filename: z.string(), mime_type: z.string(), size: z.int() }),
+      z.object({ kind: z.literal('text'), size: z.int().nullable() }),
+    ])
+    .meta({ description: 'What was ingested; `size` in bytes.' }),
+  created_at: time,
+  updated_at: time,
+});
+
+export const itemListSchema = z.object({
+  items: z.array(itemSchema).meta({ description: 'By their first ingest, newest first.' }),
+  count: z.int(),
+  next_cursor: nextCursor,
+});
+
+export const itemDetailSchema = itemSchema.extend({
+  chunks: z
+    .array(
+      z.object({
+        chunk_id: z.string(),
+        text: z.string(),
+        headings: z.array(z.string()),
+        page: z.int().nullable(),
+        sheet: z.string().nullable(),
+      }),
+    )
+    .meta({ description: 'In their order; empty until the text has been read.' }),
+  next_cursor: nextCursor,
+});
+
+export const itemsDeletedSchema = z.object({
+  deleted: z.array(z.string()),
+  not_found: z.array(z.string()),
+  deleted_count: z.int(),
+});
+
+const relationSchema = z.object({
+  source: z.string(),
+  target: z.string(),
+  relation: z.string(),
+  source_id: z.string(),
+  evidence: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
+});
+
+export const relationListSchema = z.object({
+  relations: z
+    .array(relationSchema)
+    .meta({ description: 'A page may have fewer than `limit` and still not be the last.' }),
+  count: z.int(),
+  next_cursor: nextCursor,
 });
 
 export const queryResultSchema = z.object({
@@ -81,15 +197,7 @@ export const queryResultSchema = z.object({
         chunk_ids: z.array(z.string()),
       }),
     ),
-    relations: z.array(
-      z.object({
-        source: z.string(),
-        target: z.string(),
-        relation: z.string(),
-        source_id: z.string(),
-        evidence: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
-      }),
-    ),
+    relations: z.array(relationSchema),
   }),
 });
 
@@ -152,7 +260,7 @@ const deliverySchema = z.object({
 export const deliveryListSchema = z.object({
   deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
   count: z.int(),
-  next_cursor: z.string().nullable().meta({ description: 'Pass it as `cursor` for the next page; null on the last.' }),
+  next_cursor: nextCursor,
 });
 
 export const deliveryDetailSchema = deliverySchema.extend({

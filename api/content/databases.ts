@@ -1,28 +1,74 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { createDatabaseSchema, nameSchema } from '../../domain/databases.js';
+import { addMetadataFieldsSchema, createDatabaseSchema, nameSchema } from '../../domain/databases.js';
 import type { SearchIndex } from '../../domain/search.js';
+import type { DatabaseContents } from '../../storage/database-contents.js';
 import type { Databases } from '../../storage/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { DatabaseRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
-import type { RequestState } from '../context.js';
-import { databaseCreatedSchema, databaseStatusSchema } from './answers.js';
+import type { RequestContext, RequestState } from '../context.js';
+import { operations } from '../operation.js';
+import {
+  collectionsSchema,
+  databaseCreatedSchema,
+  databaseDeletingSchema,
+  databaseListSchema,
+  databaseStatsSchema,
+  databaseStatusSchema,
+  metadataSchemaSchema,
+} from './answers.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import { contentOperations } from './document.js';
+import { answerBare } from './envelope.js';
+import { METADATA_SCHEMA_CODES, tenantsOperation } from './old-names.js';
 
-const operation = contentOperations('Databases');
-
-export function databaseRoutes(deps: {
+export interface DatabaseDependencies {
   databases: Databases;
+  contents: DatabaseContents;
   idempotencyKeys: IdempotencyKeys;
   index: SearchIndex;
   launcher: Launcher;
   log: Logger;
-}): Router<RequestState> {
-  const router = new Router<RequestState>();
+}
+
+const CURSOR = /^tnt_[0-9a-z]{26}$/;
+const NOT_FOUND = ['DATABASE_NOT_FOUND'] as const;
+
+/** The routes as they are called today. */
+export const databaseRoutes = (deps: DatabaseDependencies) =>
+  routes(deps, {
+    path: '/databases',
+    name: 'database',
+    operation: contentOperations('Databases'),
+    bareOperation: operations('Databases', answerBare),
+  });
+
+/** The same under their deprecated names and with their old codes. */
+export const tenantRoutes = (deps: DatabaseDependencies) =>
+  routes(deps, {
+    path: '/tenants',
+    name: 'tenant_id',
+    operation: tenantsOperation(),
+    bareOperation: tenantsOperation(operations('Tenants', answerBare)),
+  });
+
+interface Naming {
+  path: string;
+  /** Of the parameter in the path. */
+  name: string;
+  operation: ReturnType<typeof contentOperations>;
+  bareOperation: ReturnType<typeof contentOperations>;
+}
+
+function routes(deps: DatabaseDependencies, { path, name, operation, bareOperation }: Naming): Router<RequestState> {
+  const { databases, contents } = deps;
+  const router = new Router<RequestState>({ prefix: path });
+  const named = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[name]!;
 
   router.post(
-    '/databases',
+    '/',
     operation(
       {
         summary: 'Create a database',
@@ -36,7 +82,7 @@ export function databaseRoutes(deps: {
       async (ctx, { body, answer }) => {
         const { org } = ctx.state.principal;
         answer({ database: body.database, status: 'provisioning' });
-        const database = await deps.databases.create(
+        const database = await databases.create(
           org,
           body.database,
           body.database_metadata_schema,
@@ -51,17 +97,30 @@ export function databaseRoutes(deps: {
   );
 
   router.get(
-    '/databases/status',
+    '/',
+    operation(
+      { summary: 'List databases', query: pageQuerySchema, status: 200, answers: databaseListSchema },
+      async (ctx, { query: { limit, cursor }, answer }) => {
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
+        const found = await databases.list(ctx.state.principal.org, { before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        answer({ databases: shown.map(listed), count: shown.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/status',
     operation(
       {
         summary: 'How far a database is',
         query: z.object({ database: nameSchema }),
         status: 200,
         answers: databaseStatusSchema,
-        errors: ['DATABASE_NOT_FOUND'],
+        errors: NOT_FOUND,
       },
       async (ctx, { query, answer }) => {
-        const database = await deps.databases.get(ctx.state.principal.org, query.database);
+        const database = await databases.find(ctx.state.principal.org, query.database);
         const [scheduler, vectorstore] = await Promise.all([
           deps.launcher.reachable(),
           deps.index.exists(database._id),
@@ -81,5 +140,87 @@ export function databaseRoutes(deps: {
     ),
   );
 
+  router.delete(
+    `/:${name}`,
+    operation(
+      {
+        summary: 'Delete a database with everything in it',
+        description:
+          'Its items cannot be reached any more from this answer on; its name is free once `GET …/status` gives 404. ' +
+          'Deliveries that are recorded stay, and are still sent.',
+        status: 202,
+        answers: databaseDeletingSchema,
+        errors: NOT_FOUND,
+      },
+      async (ctx, { answer }) => {
+        const { _id: tenant, org, name: database } = await databases.find(ctx.state.principal.org, named(ctx));
+        await databases.markDeleting(tenant);
+        await deps.launcher.startDatabaseDeletion({ org, tenant }, database).catch((error) => {
+          deps.log.warn({ err: error, database: tenant }, 'deletion not started; the sweep will start it');
+        });
+        answer({ database, status: 'deleting' });
+      },
+    ),
+  );
+
+  router.get(
+    `/:${name}/collections`,
+    operation(
+      { summary: 'The collections of a database', status: 200, answers: collectionsSchema, errors: NOT_FOUND },
+      async (ctx, { answer }) => {
+        const database = await databases.get(ctx.state.principal.org, named(ctx));
+        const collections = await contents.collections(database._id);
+        answer({ database: database.name, collections, count: collections.length });
+      },
+    ),
+  );
+
+  router.get(
+    `/:${name}/stats`,
+    operation(
+      { summary: 'What a database holds', status: 200, answers: databaseStatsSchema, errors: NOT_FOUND },
+      async (ctx, { answer }) => {
+        const database = await databases.get(ctx.state.principal.org, named(ctx));
+        answer({ database: database.name, ...(await contents.stats(database._id)) });
+      },
+    ),
+  );
+
+  router.patch(
+    `/:${name}/metadata-schema`,
+    bareOperation(
+      {
+        summary: 'Add fields to the schema of metadata',
+        description:
+          'A field that exists may be named again with the same type; its `max_length` may only grow. Items that are there ' +
+          'are not checked again. Success comes without the envelope, and 400 and 409 carry `INTERNAL_ERROR`.',
+        body: addMetadataFieldsSchema,
+        status: 200,
+        answers: metadataSchemaSchema,
+        type: 'application/json',
+        errors: ['DATABASE_NOT_FOUND', 'METADATA_FIELD_CONFLICT'],
+        shownAs: METADATA_SCHEMA_CODES,
+      },
+      async (ctx, { body, answer }) => {
+        const database = await databases.addMetadataFields(
+          ctx.state.principal.org,
+          named(ctx),
+          body.database_metadata_schema,
+        );
+        answer({ database: database.name, database_metadata_schema: database.metadata_schema });
+      },
+    ),
+  );
+
   return router;
+}
+
+function listed({ name, status, metadata_schema, created_at, updated_at }: DatabaseRecord) {
+  return {
+    database: name,
+    status,
+    database_metadata_schema: metadata_schema,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  };
 }

@@ -9,15 +9,14 @@ import type { DeliveryRecord } from '../../storage/records.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { deliveryDetailSchema, deliveryListSchema, deliveryQueuedSchema } from './answers.js';
+import { makeCursor, openCursor, pageQuerySchema } from './cursor.js';
 import { contentOperations } from './document.js';
 
 const operation = contentOperations('Deliveries');
 
-const listQuerySchema = z.object({
-  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
-  status: z.enum(DELIVERY_STATES).optional(),
-  cursor: z.string().optional(),
-});
+const listQuerySchema = pageQuerySchema.extend({ status: z.enum(DELIVERY_STATES).optional() });
+
+const CURSOR = /^dlv_[0-9a-z]{26}$/;
 
 /** Other services' callbacks have no place in this list. */
 const EVENT = 'indexing.status_changed';
@@ -41,7 +40,7 @@ export function deliveryRoutes({
     operation(
       { summary: 'List deliveries', query: listQuerySchema, status: 200, answers: deliveryListSchema },
       async (ctx, { query: { limit, status, cursor }, answer }) => {
-        const before = cursor === undefined ? undefined : openCursor(cursor);
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const page = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
         const shown = page.slice(0, limit);
         answer({
@@ -120,16 +119,4 @@ function listed(record: DeliveryRecord) {
     created_at: record.created_at.toISOString(),
     updated_at: record.updated_at.toISOString(),
   };
-}
-
-/** Opaque to clients: the last id of the page, because ids sort by time. */
-function makeCursor(id: string): string {
-  return Buffer.from(id).toString('base64url');
-}
-
-function openCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (!/^dlv_[0-9a-z]{26}$/.test(id))
-    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
-  return id;
 }

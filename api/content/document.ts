@@ -5,7 +5,9 @@ import { API_KEY, type ServiceDocument } from '../service.js';
 import { answer } from './envelope.js';
 
 /** Routes of the content service, under one of the headings below. */
-export const contentOperations = (tag: 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries') =>
+export const contentOperations = (
+  tag: 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries' | 'Tenants',
+) =>
   operations(tag, answer);
 
 const metaSchema = z
@@ -26,6 +28,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Feedback', description: 'What clients think of the answers; it moves later ones, within bounds.' },
     { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
     { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
+    { name: 'Tenants', description: 'Databases under their deprecated names.' },
   ],
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),

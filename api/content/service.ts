@@ -7,17 +7,22 @@ import { authenticate, requireApiVersion } from '../authenticate.js';
 import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
-import { databaseRoutes } from './databases.js';
+import { type DatabaseDependencies, databaseRoutes, tenantRoutes } from './databases.js';
 import { deliveryRoutes } from './deliveries.js';
 import { contentDocument } from './document.js';
 import { answerError } from './envelope.js';
 import { type FeedbackDependencies, feedbackRoutes } from './feedback.js';
 import { type IngestDependencies, ingestRoutes } from './ingest.js';
+import { codesOfRoute, oldNamesAccepted } from './old-names.js';
 import { queryRoutes } from './query.js';
 import { statusRoutes } from './status.js';
 import { type WebhookDependencies, webhookRoutes } from './webhooks.js';
 
-export interface ContentDependencies extends IngestDependencies, WebhookDependencies, FeedbackDependencies {
+export interface ContentDependencies
+  extends IngestDependencies,
+    WebhookDependencies,
+    FeedbackDependencies,
+    DatabaseDependencies {
   keys: ApiKeys;
   deliveries: Deliveries;
   index: SearchIndex;
@@ -32,12 +37,15 @@ export function contentService(deps: ContentDependencies): Service {
     answerError,
     document: contentDocument,
     middleware: [
+      codesOfRoute(),
       authenticate(deps.keys, ['api']),
       deps.rateLimit,
       requireApiVersion(),
       routesOf(ingestRoutes(deps)),
       jsonBody(),
+      oldNamesAccepted(),
       routesOf(databaseRoutes(deps)),
+      routesOf(tenantRoutes(deps)),
       routesOf(statusRoutes(deps)),
       routesOf(queryRoutes(deps)),
       routesOf(feedbackRoutes(deps)),

@@ -117,7 +117,7 @@ function successes(
 
 /** One entry a status, which names the codes that come with it. */
 function refusals(document: ServiceDocument, method: string, operation: Operation): ZodOpenApiResponsesObject {
-  const { query, body, form, idempotencyKeys, errors = [] } = operation;
+  const { query, body, form, idempotencyKeys, errors = [], shownAs = {} } = operation;
   const codes = new Set<ErrorCode>([...document.errors, ...errors]);
   if (query || body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
   if (document.oneBadRequest) codes.delete('VALIDATION_ERROR');
@@ -128,7 +128,9 @@ function refusals(document: ServiceDocument, method: string, operation: Operatio
   const statuses = [...new Set([...codes].map((code) => ERROR_STATUS[code]))].sort();
   return Object.fromEntries(
     statuses.map((status) => {
-      const those = [...codes].filter((code) => ERROR_STATUS[code] === status);
+      const those = [
+        ...new Set([...codes].filter((code) => ERROR_STATUS[code] === status).map((code) => shownAs[code] ?? code)),
+      ];
       return [
         status,
         {
