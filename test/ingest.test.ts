@@ -227,6 +227,15 @@ describe('ingesting', () => {
       [{ memories: JSON.stringify([{ id: '漢'.repeat(100), text: 'x' }]) }, /memories\.0\.id/],
       [{ memories: JSON.stringify([{ text: 'x', metadata: { y: 'z'.repeat(70_000) } }]) }, /memories\.0\.metadata/],
       [{ app_knowledge: '[{"title":"nothing"}]' }, /app_knowledge\.0/],
+      // What comes of an object that nobody has written down as JSON.
+      [{ memories: '[object Object]' }, /memories/],
+      [{ memories: '["[object Object]"]' }, /memories\.0/],
+      [{ app_knowledge: '{"text":"an object"}' }, /app_knowledge/],
+      [{ document_metadata: '{"id":"an object"}' }, /document_metadata/],
+      [{ 'memories[0][text]': 'x' }, /memories/],
+      [{ 'app_knowledge.0.text': 'x' }, /app_knowledge/],
+      [{ memories: '[{"user_assistant_pairs":[]}]' }, /memories\.0\.user_assistant_pairs/],
+      [{ memories: '[{"user_assistant_pairs":[{"user":"only"}]}]' }, /memories\.0\.user_assistant_pairs\.0\.assistant/],
       [{ document_metadata: '[{"id":"a"}]', memories: '[{"text":"x"}]' }, /document_metadata/],
       [{ memories: '[{"text":"x"}]', type: 'neither' }, /type/],
       [{ memories: '[{"text":"x"}]', upsert: 'maybe' }, /upsert/],
@@ -237,8 +246,17 @@ describe('ingesting', () => {
       expect(answer.body.error?.message).toMatch(names);
     }
     const file = [{ name: 'a.txt', content: 'text' }];
-    const mismatch = await refused(() => api.ingest({ database: 'inbox', document_metadata: '[{},{}]' }, file));
-    expect(code(mismatch)).toEqual([422, 'VALIDATION_ERROR']);
+    for (const document_metadata of ['[{},{}]', '[]']) {
+      const mismatch = await refused(() => api.ingest({ database: 'inbox', document_metadata }, file));
+      expect(code(mismatch)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(mismatch.body.error?.message).toMatch(/document_metadata: has \d entries for 1 documents/);
+    }
+    const form = new FormData();
+    form.set('database', 'inbox');
+    form.set('memories', new Blob(['[{"text":"x"}]'], { type: 'application/json' }));
+    const asFile = await refused(() => api.request('POST', '/context/ingest', { body: form }));
+    expect(code(asFile)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(asFile.body.error?.message).toMatch(/^memories: /);
     expect(code(await refused(() => api.ingest({ database: 'inbox' })))).toEqual([400, 'INVALID_PARAMETERS']);
     expect(code(await refused(() => api.ingest({ memories: '[{"text":"x"}]' })))).toEqual([400, 'INVALID_PARAMETERS']);
     expect(code(await refused(() => api.ingest({ database: 'nowhere' }, file)))).toEqual([404, 'DATABASE_NOT_FOUND']);

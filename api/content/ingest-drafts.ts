@@ -16,6 +16,10 @@ import { read } from '../validation.js';
 /** An item of the request: queued, or refused before anything is queued. */
 export interface Draft {
   id: string;
+  /** Where it stands in the request, such as `memories.0`. */
+  field: string;
+  /** Of a file's bytes, hex. */
+  sha256?: string;
   filename?: string;
   refusal?: ExtractionError;
   content?: Pick<ItemRecord, 'type' | 'title' | 'source' | 'metadata' | 'additional_metadata'>;
@@ -36,6 +40,7 @@ export function draftItems(
       'VALIDATION_ERROR',
       `${stray.field}: files are sent as "documents", other fields as JSON text`,
     );
+  refuseBrackets(fields);
   const metadata = fields.has('document_metadata')
     ? readField(documentMetadataSchema, fields, 'document_metadata')
     : null;
@@ -48,9 +53,10 @@ export function draftItems(
   const knowledge = fields.has('app_knowledge') ? readField(appKnowledgeSchema, fields, 'app_knowledge') : [];
   const memories = fields.has('memories') ? readField(memoriesSchema, fields, 'memories') : [];
   return [
-    ...files.map((file, n) => draftFile(type, file, metadata?.[n])),
-    ...knowledge.map(({ id, title, text, content, url, source, metadata: typed, additional_metadata }) => ({
+    ...files.map((file, n) => draftFile(type, file, n, metadata?.[n])),
+    ...knowledge.map(({ id, title, text, content, url, source, metadata: typed, additional_metadata }, n) => ({
       id: id ?? newItemId(),
+      field: `app_knowledge.${n}`,
       content: {
         type: 'knowledge' as const,
         title: title ?? null,
@@ -63,8 +69,9 @@ export function draftItems(
         },
       },
     })),
-    ...memories.map((memory) => ({
+    ...memories.map((memory, n) => ({
       id: memory.id ?? newItemId(),
+      field: `memories.${n}`,
       content: {
         type: 'memory' as const,
         title: memory.title ?? null,
@@ -82,10 +89,16 @@ export function draftItems(
 function draftFile(
   type: ItemRecord['type'],
   file: UploadedFile<FileReceipt>,
+  n: number,
   metadata: DocumentMetadata | undefined,
 ): Draft {
-  const { file_id, size, detected, refusal } = file.stored;
-  const draft: Draft = { id: metadata?.id ?? newItemId(), filename: file.filename };
+  const { file_id, size, sha256, detected, refusal } = file.stored;
+  const draft: Draft = {
+    id: metadata?.id ?? newItemId(),
+    field: `document_metadata.${n}`,
+    sha256,
+    filename: file.filename,
+  };
   if (refusal || !detected) return { ...draft, refusal };
   return {
     ...draft,
@@ -104,6 +117,14 @@ function draftFile(
       additional_metadata: metadata?.additional_metadata ?? {},
     },
   };
+}
+
+/** Some clients spread an object over fields such as `memories[0][text]`; it would go unnoticed otherwise. */
+function refuseBrackets(fields: ReadonlyMap<string, string>): void {
+  for (const field of fields.keys()) {
+    const name = /^(document_metadata|app_knowledge|memories)[[.]/.exec(field)?.[1];
+    if (name) throw new ServiceError('VALIDATION_ERROR', `${name}: must be one field with an array as JSON text`);
+  }
 }
 
 /** `document_metadata`, `app_knowledge` and `memories` are JSON arrays, sent as text. */

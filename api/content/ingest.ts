@@ -1,14 +1,12 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.js';
-import { newBatchId, newItemId } from '../../domain/ids.js';
+import { newBatchId } from '../../domain/ids.js';
 import { ingestFieldsSchema, ingestFormSchema } from '../../domain/ingest.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Files } from '../../storage/files.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Items } from '../../storage/items.js';
-import type { ItemRecord } from '../../storage/records.js';
-import type { Launcher } from '../../temporal/launcher.js';
+import type { ExistingItem } from '../../storage/items.js';
+import type { DatabaseRecord } from '../../storage/records.js';
 import type { RequestState } from '../context.js';
 import { answerOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
@@ -16,19 +14,19 @@ import { contentOf, type DetectKind, type FileReceipt, receiveFile } from '../re
 import { read } from '../validation.js';
 import { ingestResultSchema } from './answers.js';
 import { contentOperations } from './document.js';
+import { type AcceptDependencies, accept } from './ingest-accept.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
+import { checkMetadata, type IngestPlan } from './ingest-plan.js';
+import { inTodaysNames } from './old-names.js';
 
 const operation = contentOperations('Context');
 
-export interface IngestDependencies {
+export interface IngestDependencies extends AcceptDependencies {
   databases: Databases;
   files: Files;
   idempotencyKeys: IdempotencyKeys;
-  items: Items;
-  launcher: Launcher;
   detectKind: DetectKind;
   limits: UploadLimits & { maxItems: number };
-  log: Logger;
 }
 
 /** `POST /context/ingest`: all of a request is queued or nothing, but for files that are refused one by one. */
@@ -61,42 +59,24 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
             return receipt;
           });
           await answerOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
-            const request = read(ingestFieldsSchema, Object.fromEntries(fields));
-            const database = await deps.databases.get(org, request.database);
-            if (database.status !== 'ready') {
-              throw new ServiceError(
-                'TENANT_INFRA_NOT_READY',
-                `The database "${database.name}" is not ready for ingestion yet.`,
-              );
-            }
+            const request = read(ingestFieldsSchema, inTodaysNames(Object.fromEntries(fields)));
+            const database = await openDatabase(org, request.database);
             const drafts = draftItems(request.type, fields, files);
-            if (drafts.length === 0)
-              throw new ServiceError(
-                'INVALID_PARAMETERS',
-                'documents, app_knowledge or memories: one of them is required',
-              );
-            if (drafts.length > deps.limits.maxItems) {
-              throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
-            }
+            refuseCount(drafts);
             refuseRepeatedIds(drafts);
-            const { records, replacedFiles } = await asRecords(
-              drafts,
-              { org, tenant: database._id, database: database.name, collection: request.collection, batch },
-              request.upsert,
-            );
-            answer({
-              results: drafts.map(result),
-              success_count: records.length,
-              failed_count: drafts.length - records.length,
-            });
-            orphans = () => [];
-            await deps.items.queue(records, ctx.state.keepAnswer).catch((error) => {
+            checkMetadata(database, drafts);
+            const plan = await accept(deps, drafts, { ...request, database, batch }, async (found, session) => {
+              answer(answerTo(drafts, found));
+              orphans = () => [];
+              await ctx.state.keepAnswer?.(session);
+            }).catch((error) => {
               if (error instanceof ServiceError) orphans = () => receipts;
               throw error;
             });
-            orphans = () => receipts.filter((receipt) => receipt.refusal !== undefined);
-            await tidy(batch, replacedFiles);
-            await launch(org, batch, records.length, database.name);
+            const kept = new Set(plan.records.map(({ source }) => (source.kind === 'file' ? source.file_id : '')));
+            orphans = () => receipts.filter(({ file_id }) => !kept.has(file_id));
+            await tidy(batch, plan.replacedFiles);
+            await launch(org, batch, plan.records.length, database.name);
           });
         } finally {
           await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));
@@ -126,55 +106,38 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     }
   }
 
-  async function asRecords(
-    drafts: readonly Draft[],
-    owner: Pick<ItemRecord, 'org' | 'tenant' | 'database' | 'collection' | 'batch'>,
-    upsert: boolean,
-  ): Promise<{ records: ItemRecord[]; replacedFiles: string[] }> {
-    const wanted = drafts.flatMap((draft) => (draft.content ? [{ id: draft.id, content: draft.content }] : []));
-    const existing = new Map(
-      (
-        await deps.items.existing(
-          owner.tenant,
-          wanted.map((draft) => draft.id),
-        )
-      ).map((item) => [item.id, item]),
-    );
-    if (existing.size > 0 && !upsert) {
-      const [id] = existing.keys();
-      throw new ServiceError(
-        'SOURCE_ALREADY_EXISTS',
-        `An item with the id "${id}" exists already; send upsert=true to replace it.`,
-      );
+  async function openDatabase(org: string, name: string): Promise<DatabaseRecord> {
+    const database = await deps.databases.get(org, name);
+    if (database.status === 'ready') return database;
+    throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${name}" is not ready for ingestion yet.`);
+  }
+
+  function refuseCount(drafts: readonly Draft[]): void {
+    if (drafts.length === 0) {
+      throw new ServiceError('INVALID_PARAMETERS', 'documents, app_knowledge or memories: one of them is required');
     }
-    const now = new Date();
-    const replacedFiles = [...existing.values()].flatMap((item) => item.source.file_id ?? []);
-    const records = wanted.map(({ id, content }): ItemRecord => {
-      const before = existing.get(id);
-      return {
-        _id: before?._id ?? newItemId(),
-        ...owner,
-        id,
-        version: (before?.version ?? 0) + 1,
-        ...content,
-        indexing_status: 'queued',
-        error_code: null,
-        error_message: null,
-        check_at: now,
-        created_at: before?.created_at ?? now,
-        updated_at: now,
-      };
-    });
-    return { records, replacedFiles };
+    if (drafts.length > deps.limits.maxItems) {
+      throw new ServiceError('VALIDATION_ERROR', `at most ${deps.limits.maxItems} items a request`);
+    }
   }
 }
 
-function result(draft: Draft) {
+function answerTo(drafts: readonly Draft[], { unchanged }: IngestPlan) {
+  const same = new Map(unchanged.map((item) => [item.id, item]));
+  const refused = drafts.filter(({ content }) => !content).length;
   return {
-    id: draft.id,
-    ...(draft.filename === undefined ? {} : { filename: draft.filename }),
-    ...(draft.refusal
-      ? { status: 'errored' as const, error_code: draft.refusal.code, error_message: draft.refusal.message }
-      : { status: 'queued' as const }),
+    results: drafts.map((draft) => result(draft, same.get(draft.id))),
+    success_count: drafts.length - refused,
+    failed_count: refused,
+  };
+}
+
+function result(draft: Draft, unchanged: ExistingItem | undefined) {
+  const { id, filename, refusal } = draft;
+  return {
+    id,
+    ...(filename === undefined ? {} : { filename }),
+    ...(unchanged ? { status: unchanged.indexing_status, unchanged: true as const } : { status: 'queued' as const }),
+    ...(refusal && { status: 'errored' as const, error_code: refusal.code, error_message: refusal.message }),
   };
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { itemIdSchema } from '../../domain/ingest.js';
+import { idListSchema } from '../../domain/items.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Items } from '../../storage/items.js';
 import type { ItemRecord } from '../../storage/records.js';
@@ -14,22 +15,12 @@ const operation = contentOperations('Context');
 
 const MAX_STATUS_IDS = 1_000;
 
-const idList = z
-  .union([z.string(), z.array(z.string())])
-  .transform((value) =>
-    [value]
-      .flat()
-      .flatMap((part) => part.split(','))
-      .filter((id) => id !== ''),
-  )
-  .meta({ description: 'Repeated or separated by commas.' });
-
 const statusQuerySchema = z
   .object({
     database: nameSchema,
     collection: nameSchema.optional(),
     id: itemIdSchema.optional(),
-    ids: idList.optional(),
+    ids: idListSchema.optional(),
   })
   .transform(({ id, ids, ...rest }) => ({
     ...rest,
