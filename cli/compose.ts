@@ -19,6 +19,7 @@ import { createFeedback } from '../storage/feedback.js';
 import { createFiles } from '../storage/files.js';
 import { createGraphStore } from '../storage/graph.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { createItemCatalogue } from '../storage/item-catalogue.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
 import { createRegistrations } from '../storage/registrations.js';
@@ -47,6 +48,7 @@ export async function compose(config: Config, log: Logger) {
     keys: createApiKeys(mongo),
     databases: createDatabases(mongo),
     items: createItems(mongo),
+    itemCatalogue: createItemCatalogue(mongo),
     files,
     contents: createDatabaseContents(mongo, files),
     removedItems: createRemovedItems(mongo),

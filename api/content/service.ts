@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import type { SearchIndex } from '../../domain/search.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { Deliveries } from '../../storage/deliveries.js';
+import type { GraphStore } from '../../storage/graph.js';
 import type { Retrieval } from '../../storage/retrieval.js';
 import { authenticate, requireApiVersion } from '../authenticate.js';
 import type { RequestState } from '../context.js';
@@ -13,8 +14,10 @@ import { contentDocument } from './document.js';
 import { answerError } from './envelope.js';
 import { type FeedbackDependencies, feedbackRoutes } from './feedback.js';
 import { type IngestDependencies, ingestRoutes } from './ingest.js';
+import { type ItemDependencies, itemRoutes } from './items.js';
 import { codesOfRoute, oldNamesAccepted } from './old-names.js';
 import { queryRoutes } from './query.js';
+import { relationRoutes } from './relations.js';
 import { statusRoutes } from './status.js';
 import { type WebhookDependencies, webhookRoutes } from './webhooks.js';
 
@@ -22,10 +25,12 @@ export interface ContentDependencies
   extends IngestDependencies,
     WebhookDependencies,
     FeedbackDependencies,
-    DatabaseDependencies {
+    DatabaseDependencies,
+    Omit<ItemDependencies, 'log'> {
   keys: ApiKeys;
   deliveries: Deliveries;
   index: SearchIndex;
+  graph: GraphStore;
   retrieval: Retrieval;
   rateLimit: Middleware<RequestState>;
 }
@@ -47,6 +52,9 @@ export function contentService(deps: ContentDependencies): Service {
       routesOf(databaseRoutes(deps)),
       routesOf(tenantRoutes(deps)),
       routesOf(statusRoutes(deps)),
+      routesOf(relationRoutes(deps)),
+      // After those whose paths look like an item's id.
+      routesOf(itemRoutes(deps)),
       routesOf(queryRoutes(deps)),
       routesOf(feedbackRoutes(deps)),
       routesOf(deliveryRoutes(deps)),

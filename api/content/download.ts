@@ -1,0 +1,60 @@
+import { Readable } from 'node:stream';
+import parseRange from 'range-parser';
+import { ServiceError } from '../../domain/errors.js';
+import type { Files } from '../../storage/files.js';
+import type { ItemRecord } from '../../storage/records.js';
+import type { RequestContext } from '../context.js';
+
+/**
+ * Answers with what was ingested, byte for byte: the file, or the text as UTF-8; a part of it where one range is asked
+ * for. It is always a download: a page that somebody has ingested must not run on this address.
+ * @throws ServiceError RANGE_NOT_SATISFIABLE
+ */
+export function sendOriginal(ctx: RequestContext, files: Files, item: ItemRecord): void {
+  const original = originalOf(item, files);
+  const etag = `"${item._id}-${item.version}"`;
+  ctx.attachment(original.filename);
+  ctx.type = original.type;
+  ctx.set({ 'Accept-Ranges': 'bytes', ETag: etag, 'X-Content-Type-Options': 'nosniff' });
+  const range = wantedRange(ctx, original.size, etag);
+  const { start, end } = range ?? { start: 0, end: original.size };
+  if (range) ctx.set('Content-Range', `bytes ${start}-${end - 1}/${original.size}`);
+  ctx.status = range ? 206 : 200;
+  // Koa takes the type of a stream for granted only when it is set before.
+  ctx.body = original.read(start, end);
+  ctx.length = end - start;
+}
+
+/** @returns null for all of it: no range, several (which a server may decline), or one of an older version */
+function wantedRange(ctx: RequestContext, size: number, etag: string): { start: number; end: number } | null {
+  const header = ctx.get('Range');
+  const condition = ctx.get('If-Range');
+  if (header === '' || (condition !== '' && condition !== etag)) return null;
+  const ranges = parseRange(size, header);
+  if (ranges === -1) {
+    ctx.remove('Content-Disposition');
+    ctx.set('Content-Range', `bytes */${size}`);
+    throw new ServiceError('RANGE_NOT_SATISFIABLE', `The content has ${size} bytes.`);
+  }
+  if (ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1) return null;
+  const [{ start, end }] = ranges as unknown as [parseRange.Range];
+  return { start, end: end + 1 };
+}
+
+function originalOf({ id, source }: ItemRecord, files: Files) {
+  if (source.kind === 'file') {
+    return {
+      filename: source.filename || id,
+      type: source.mime_type,
+      size: source.size,
+      read: (start: number, end: number) => files.read(source.file_id, { start, end }),
+    };
+  }
+  const bytes = Buffer.from(source.text);
+  return {
+    filename: `${id}.txt`,
+    type: 'text/plain; charset=utf-8',
+    size: bytes.length,
+    read: (start: number, end: number) => Readable.from([bytes.subarray(start, end)]),
+  };
+}

@@ -1,0 +1,177 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { nameSchema } from '../../domain/databases.js';
+import { ServiceError } from '../../domain/errors.js';
+import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/items.js';
+import { metadataFault, metadataTooLarge } from '../../domain/metadata.js';
+import type { SearchIndex } from '../../domain/search.js';
+import type { Chunks } from '../../storage/chunks.js';
+import type { Databases } from '../../storage/databases.js';
+import type { Files } from '../../storage/files.js';
+import { refreshIndexRows } from '../../storage/index-rows.js';
+import type { ItemCatalogue } from '../../storage/item-catalogue.js';
+import type { Items } from '../../storage/items.js';
+import type { RemovedItems } from '../../storage/removed-items.js';
+import type { Launcher } from '../../temporal/launcher.js';
+import type { RequestState } from '../context.js';
+import { operations } from '../operation.js';
+import { read } from '../validation.js';
+import { itemDetailSchema, itemListSchema, itemSchema, itemsDeletedSchema } from './answers.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
+import { contentOperations } from './document.js';
+import { sendOriginal } from './download.js';
+import { answerBare } from './envelope.js';
+import { describeChunk, describeItem } from './item-answers.js';
+
+const operation = contentOperations('Context');
+const download = operations('Context', answerBare);
+
+export interface ItemDependencies {
+  databases: Databases;
+  itemCatalogue: ItemCatalogue;
+  items: Items;
+  chunks: Chunks;
+  files: Files;
+  index: SearchIndex;
+  removedItems: RemovedItems;
+  launcher: Launcher;
+  log: { warn(details: object, message: string): void };
+}
+
+const place = { database: nameSchema, collection: nameSchema.optional() };
+const NOT_FOUND = ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'] as const;
+const CURSOR = /^itm_[0-9a-z]{26}$/;
+const ORDINAL = /^\d{1,9}$/;
+
+/** Items that are there: read, changed and deleted. */
+export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
+  const { databases, itemCatalogue, chunks } = deps;
+  const router = new Router<RequestState>({ prefix: '/context' });
+
+  router.get(
+    '/list',
+    operation(
+      {
+        summary: 'List items',
+        query: pageQuerySchema.extend(place).extend(itemFilterSchema.shape),
+        status: 200,
+        answers: itemListSchema,
+        errors: ['DATABASE_NOT_FOUND'],
+      },
+      async (ctx, { query: { database: name, limit, cursor, ...filter }, answer }) => {
+        const database = await databases.get(ctx.state.principal.org, name);
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
+        const found = await itemCatalogue.list(database._id, filter, { before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        answer({ items: shown.map(describeItem), count: shown.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/:id',
+    operation(
+      {
+        summary: 'An item with the text that was read from it',
+        description:
+          'The text comes in the chunks that are searched, a page at a time; neighbours repeat a few sentences.',
+        query: pageQuerySchema.extend(place),
+        status: 200,
+        answers: itemDetailSchema,
+        errors: NOT_FOUND,
+      },
+      async (ctx, { query: { database: name, collection, limit, cursor }, answer }) => {
+        const database = await databases.get(ctx.state.principal.org, name);
+        const item = await itemCatalogue.find(database._id, ctx.params.id!, collection);
+        const from = cursor === undefined ? 0 : Number(openCursor(cursor, ORDINAL)) + 1;
+        const found = await chunks.page({ item: item._id, version: item.version }, from, limit + 1);
+        const { shown, next_cursor } = pageOf(found, limit, ({ ordinal }) => String(ordinal));
+        answer({ ...describeItem(item), chunks: shown.map(describeChunk), next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/:id/content',
+    download(
+      {
+        summary: 'Download what was ingested',
+        description: 'The file as it was sent, or the text. Takes `Range` and `If-Range`.',
+        query: z.object(place),
+        status: 200,
+        alsoStatus: 206,
+        type: 'application/octet-stream',
+        answers: z.string().meta({ format: 'binary' }),
+        errors: [...NOT_FOUND, 'RANGE_NOT_SATISFIABLE'],
+      },
+      async (ctx, { query: { database: name, collection } }) => {
+        const database = await databases.get(ctx.state.principal.org, name);
+        sendOriginal(ctx, deps.files, await itemCatalogue.find(database._id, ctx.params.id!, collection));
+      },
+    ),
+  );
+
+  router.patch(
+    '/:id',
+    operation(
+      {
+        summary: 'Change the metadata of an item',
+        description: 'What is given is merged into what is there; null takes a field away. The search follows at once.',
+        body: changeItemSchema,
+        status: 200,
+        answers: itemSchema,
+        errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
+      },
+      async (ctx, { body: { database: name, collection, ...change }, answer }) => {
+        const database = await databases.get(ctx.state.principal.org, name);
+        const of = { tenant: database._id, id: ctx.params.id!, collection };
+        const item = await itemCatalogue.change(of, change, (metadata) => {
+          const fault = metadataFault(database.metadata_schema, metadata);
+          if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
+          if (metadataTooLarge(metadata))
+            throw new ServiceError('VALIDATION_ERROR', 'metadata: may have 64 KiB as JSON');
+        });
+        await refreshIndexRows(deps, { item: item._id, version: item.version }).catch((error) => {
+          deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
+          throw new ServiceError(
+            'SERVICE_UNAVAILABLE',
+            'The metadata are stored, but the search index is not available at the moment; send it again.',
+            5,
+          );
+        });
+        answer(describeItem(item));
+      },
+    ),
+  );
+
+  router.delete(
+    '/',
+    operation(
+      {
+        summary: 'Delete items',
+        description:
+          'By `id` or `ids`, in the body or in the query. All of them or, when one is still being processed, none; ids that are not there are ' +
+          'named in the answer, and are 404 when none is. Ids may be used again.',
+        query: deleteItemsSchema.partial(),
+        body: deleteItemsSchema.partial(),
+        status: 200,
+        answers: itemsDeletedSchema,
+        errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
+      },
+      async (ctx, { query, body, answer }) => {
+        const { database: name, collection, id, ids = [] } = read(deleteItemsSchema, { ...query, ...body });
+        const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
+        if (wanted.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
+        const database = await databases.get(ctx.state.principal.org, name);
+        const removal = await deps.removedItems.remove(database, { ids: wanted, collection, underWay: 'refuse' });
+        if (!removal.ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
+        await deps.launcher.startRemoval(removal.ref).catch((error) => {
+          deps.log.warn({ err: error, ...removal.ref }, 'removal not started; the sweep will start it');
+        });
+        answer({ deleted: removal.removed, not_found: removal.not_found, deleted_count: removal.removed.length });
+      },
+    ),
+  );
+
+  return router;
+}

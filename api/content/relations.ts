@@ -1,0 +1,71 @@
+import Router from '@koa/router';
+import { nameSchema } from '../../domain/databases.js';
+import { ServiceError } from '../../domain/errors.js';
+import { itemIdSchema } from '../../domain/ingest.js';
+import { idListSchema } from '../../domain/items.js';
+import type { Databases } from '../../storage/databases.js';
+import type { GraphStore } from '../../storage/graph.js';
+import type { Items } from '../../storage/items.js';
+import type { RequestState } from '../context.js';
+import { relationListSchema } from './answers.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
+import { contentOperations } from './document.js';
+
+const operation = contentOperations('Context');
+
+/** Items that one request may ask about: each is a part of the query. */
+const MAX_IDS = 100;
+const CURSOR = /^itm_[^/]+\/\d+\/\d+$/;
+
+const relationsQuerySchema = pageQuerySchema.extend({
+  database: nameSchema,
+  id: itemIdSchema.optional(),
+  ids: idListSchema.refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`).optional(),
+});
+
+/** What the items say about whom: the edges of the graph. */
+export function relationRoutes(deps: { databases: Databases; items: Items; graph: GraphStore }): Router<RequestState> {
+  const router = new Router<RequestState>();
+
+  router.get(
+    '/context/relations',
+    operation(
+      {
+        summary: 'Relations between the entities of items',
+        description:
+          'Of all items of the database, or of those named by `id` or `ids`; with the sentences they stand in.',
+        query: relationsQuerySchema,
+        status: 200,
+        answers: relationListSchema,
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
+      },
+      async (ctx, { query: { database: name, id, ids = [], limit, cursor }, answer }) => {
+        const database = await deps.databases.get(ctx.state.principal.org, name);
+        const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
+        const named = wanted.length === 0 ? null : await deps.items.existing(database._id, wanted);
+        if (named?.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
+        const found = await deps.graph.relations(database._id, {
+          refs: named?.map(({ _id, version }) => ({ item: _id, version })),
+          after: cursor === undefined ? undefined : openCursor(cursor, CURSOR),
+          limit: limit + 1,
+        });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        // What a replaced or deleted item has left is not cleared away in the same moment.
+        const owners = await deps.items.byKeys([...new Set(shown.map(({ item }) => item))]);
+        const versions = new Map(owners.map(({ _id, version }) => [_id, version]));
+        const relations = shown
+          .filter(({ item, version }) => versions.get(item) === version)
+          .map(({ source, target, relation, source_id, evidence }) => ({
+            source,
+            target,
+            relation,
+            source_id,
+            evidence,
+          }));
+        answer({ relations, count: relations.length, next_cursor });
+      },
+    ),
+  );
+
+  return router;
+}

@@ -1,0 +1,94 @@
+import { ServiceError } from '../domain/errors.js';
+import { ITEM_TYPES, type ItemType } from '../domain/search.js';
+import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../domain/states.js';
+import { COLLECTION_INDEX, LIST_INDEX, type Mongo } from './mongo.js';
+import type { ItemRecord } from './records.js';
+import { stillProcessing } from './removed-items.js';
+
+export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;
+
+/** What a list is filtered by; what is absent restricts nothing. */
+export interface ItemFilter {
+  collection?: string | undefined;
+  type?: ItemType | undefined;
+  status?: IndexingStatus | undefined;
+}
+
+/** Part of an item that a client may change without ingesting it again. */
+export interface ItemChange {
+  /** Merged into what is there; null takes a field away. */
+  metadata?: Record<string, unknown> | undefined;
+  additional_metadata?: Record<string, unknown> | undefined;
+}
+
+/** Items as their clients look them up and change them. */
+export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'items'>) {
+  return {
+    /** @throws ServiceError SOURCE_NOT_FOUND */
+    async find(tenant: string, id: string, collection?: string): Promise<ItemRecord> {
+      const item = await items.findOne({ tenant, id, ...(collection === undefined ? {} : { collection }) });
+      if (!item) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${id}".`);
+      return item;
+    },
+
+    /** By the time of their first ingest, newest first. @param before the last key of the page before */
+    list(
+      tenant: string,
+      filter: ItemFilter,
+      page: { before?: string | undefined; limit: number },
+    ): Promise<ItemRecord[]> {
+      return (
+        items
+          .find({
+            tenant,
+            ...(filter.collection === undefined ? {} : { collection: filter.collection }),
+            // All values instead of none, so that an index gives the page in its order.
+            indexing_status: { $in: filter.status === undefined ? [...INDEXING_STATUSES] : [filter.status] },
+            type: { $in: filter.type === undefined ? [...ITEM_TYPES] : [filter.type] },
+            ...(page.before === undefined ? {} : { _id: { $lt: page.before } }),
+          })
+          .sort({ _id: -1 })
+          // Of several indexes that fit, only these give the page in its order; a small table does not show which is better.
+          .hint(filter.collection === undefined ? LIST_INDEX : COLLECTION_INDEX)
+          .limit(page.limit)
+          .project<ItemRecord>({ 'source.text': 0 })
+          .toArray()
+      );
+    },
+
+    /**
+     * Changes what a client may change of an item that has ended. The item is then no longer what was ingested, so the
+     * same content ingested again counts as new.
+     * @param check is given the metadata as they would be, and throws when they must not
+     * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
+     */
+    change(
+      { tenant, id, collection }: { tenant: string; id: string; collection?: string | undefined },
+      change: ItemChange,
+      check: (metadata: Record<string, unknown>) => void,
+    ): Promise<ItemRecord> {
+      return client.withSession((session) =>
+        session.withTransaction(async () => {
+          const of = { tenant, id, ...(collection === undefined ? {} : { collection }) };
+          const item = await items.findOne(of, { session });
+          if (!item) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${id}".`);
+          if (!isTerminal(item.indexing_status)) throw stillProcessing(id);
+          const metadata = merged(item.metadata, change.metadata);
+          const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
+          check(metadata);
+          const updated_at = new Date();
+          await items.updateOne(
+            { _id: item._id },
+            { $set: { metadata, additional_metadata, updated_at }, $unset: { content_hash: 1 } },
+            { session },
+          );
+          return { ...item, metadata, additional_metadata, updated_at, content_hash: undefined };
+        }),
+      );
+    },
+  };
+}
+
+function merged(before: Record<string, unknown>, change: Record<string, unknown> = {}): Record<string, unknown> {
+  return Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value !== null));
+}
