@@ -1,0 +1,74 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, type Product, startProduct, withDb } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+
+// Takes storage away, so it has servers and processes of its own.
+describe('while storage is away', () => {
+  const org = 'outage';
+  let product: Product;
+  let api: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    product = await startProduct();
+    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    receiver = await startReceiver();
+    await api.post('/webhooks/indexing', { url: receiver.url });
+    await api.createDatabase('fragile');
+  });
+
+  afterAll(async () => {
+    await receiver?.close();
+    await product?.stop();
+    rmSync(product.dataDir, { recursive: true, force: true });
+  });
+
+  async function recovers(id: string, giveBack: () => Promise<void> | void): Promise<void> {
+    const waiting = await eventually('E6001 shown', async () => {
+      const status = await api.status('fragile', id);
+      return status.error_code === 'E6001' && status;
+    });
+    expect(['processing', 'graph_creation']).toContain(waiting.indexing_status);
+    expect(receiver.received.filter(({ json }) => json.id === id)).toEqual([]);
+    await giveBack();
+    expect(await api.ended('fragile', id)).toMatchObject({
+      indexing_status: 'completed',
+      error_code: null,
+      error_message: null,
+    });
+    const { json } = await receiver.waitFor('the webhook', (one) => one.json.id === id);
+    expect(json).toMatchObject({ status: 'completed' });
+    expect(json).not.toHaveProperty('error_code');
+  }
+
+  test('the search index: E6001 is shown, and clears by itself when it is back', async () => {
+    const folder = join(product.dataDir, 'index');
+    // A file in its place, because whoever writes would make a missing folder again.
+    renameSync(folder, `${folder}.away`);
+    writeFileSync(folder, 'away');
+    await api.ingest({ database: 'fragile', memories: '[{"id":"unindexed","text":"Where is the index?"}]' });
+    await recovers('unindexed', () => {
+      rmSync(folder);
+      renameSync(`${folder}.away`, folder);
+    });
+    const { chunks } = (await api.post('/query', { database: 'fragile', query: 'Where is the index?' })).body.data;
+    expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['unindexed']);
+  });
+
+  test('the file store: the same', async () => {
+    // The worker is held off until the file is gone.
+    process.kill(product.worker.pid(), 'SIGSTOP');
+    await api.ingest({ database: 'fragile', document_metadata: '[{"id":"unread"}]' }, [
+      { name: 'note.txt', content: 'Where is the file?' },
+    ]);
+    await withDb(product.mongodbUri, (db) => db.collection('files.files').rename('files.away'));
+    process.kill(product.worker.pid(), 'SIGCONT');
+    await recovers('unread', async () => {
+      await withDb(product.mongodbUri, (db) => db.collection('files.away').rename('files.files', { dropTarget: true }));
+    });
+  });
+});
