@@ -22,7 +22,8 @@ interface Group {
 }
 
 /** What a database holds, as a whole: counted, and taken away. `tenant` is the database's internal id. */
-export function createDatabaseContents({ items, removedItems, chunks, entities, relations }: Mongo, files: Files) {
+export function createDatabaseContents(mongo: Mongo, files: Files) {
+  const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = mongo;
   return {
     /** Collections with the number of their items, by name. Read from an index alone. */
     async collections(tenant: string): Promise<{ collection: string; items: number }[]> {
@@ -74,7 +75,7 @@ export function createDatabaseContents({ items, removedItems, chunks, entities, 
       };
     },
 
-    /** Files first: an item that is gone could not say any more which file was its own. */
+    /** And what was said about them. Files first: an item that is gone could not say any more which file was its own. */
     async removeItems(tenant: string): Promise<void> {
       for (;;) {
         const page = await items
@@ -90,6 +91,7 @@ export function createDatabaseContents({ items, removedItems, chunks, entities, 
         for (const file of left) await files.remove(file);
       }
       await removedItems.deleteMany({ tenant });
+      await Promise.all([feedback.deleteMany({ tenant }), feedbackTallies.deleteMany({ tenant })]);
     },
 
     async removeChunks(tenant: string): Promise<void> {

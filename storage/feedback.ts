@@ -91,6 +91,22 @@ export function createFeedback({ client, feedback, feedbackTallies }: Mongo) {
   }
 }
 
+/** Ratings of these sources stay to be read, but count no more: an item that comes later under such an id is another. */
+export async function forgetRatings(
+  { feedback, feedbackTallies }: Pick<Mongo, 'feedback' | 'feedbackTallies'>,
+  tenant: string,
+  sources: readonly string[],
+  session: ClientSession,
+): Promise<void> {
+  const keys = sources.map((source) => tallyKey(tenant, source));
+  await feedbackTallies.deleteMany({ _id: { $in: keys } }, { session });
+  await feedback.updateMany(
+    { tenant, source_id: { $in: [...sources] }, counts: true },
+    { $set: { counts: false } },
+    { session },
+  );
+}
+
 function tallyKey(tenant: string, source: string): string {
   return `${tenant}/${source}`;
 }

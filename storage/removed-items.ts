@@ -2,6 +2,7 @@ import { ServiceError } from '../domain/errors.js';
 import { newRemovalId } from '../domain/ids.js';
 import { isTerminal } from '../domain/states.js';
 import type { RemovalRef } from '../domain/work.js';
+import { forgetRatings } from './feedback.js';
 import type { Mongo } from './mongo.js';
 import type { DatabaseRecord, ItemRecord, RemovedItemRecord } from './records.js';
 
@@ -27,7 +28,7 @@ export interface Removal {
 }
 
 /** Deleted items: gone at once for every reader; what they have left is cleared away by a workflow. */
-export function createRemovedItems({ client, items, removedItems }: Mongo) {
+export function createRemovedItems({ client, items, removedItems, feedback, feedbackTallies }: Mongo) {
   return {
     /**
      * Deletes items by their ids, all of those that are there or none.
@@ -66,6 +67,7 @@ export function createRemovedItems({ client, items, removedItems }: Mongo) {
             { session },
           );
           await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session });
+          await forgetRatings({ feedback, feedbackTallies }, tenant, [...there], session);
           return { removed: ids.filter((id) => there.has(id)), not_found, ref };
         }),
       );

@@ -235,6 +235,10 @@ describe('items', () => {
     const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
     expect(asked).toHaveLength(1);
     expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
+    const filtered = async (pages: number) =>
+      (await api.post('/query', { database: 'shelf', query: 'lenses', metadata_filters: { pages } })).body.data.chunks;
+    expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);
+    expect(await filtered(10)).toEqual([]);
     const wrong = await patch('changed', { metadata: { pages: 'many' } });
     expect(code(wrong)).toEqual([422, 'VALIDATION_ERROR']);
     expect(wrong.body.error?.message).toMatch(/metadata\.pages.*INT16/);
@@ -312,6 +316,22 @@ describe('items', () => {
       'three announcements',
       () => receiver.received.filter(({ json }) => json.id === 'again').length === 3,
     );
+  });
+
+  test('an item that comes under the id of a deleted one does not inherit its ratings', async () => {
+    const tallies = () =>
+      withDb(mongodbUri, (db) =>
+        db.collection('feedback_tallies').countDocuments({ _id: { $regex: '/rated$' } as never, count: { $gt: 0 } }),
+      );
+    await remember([{ id: 'rated', text: 'A book about ropes.' }]);
+    const rate = () => api.post('/feedback', { database: 'shelf', source_id: 'rated', rating: -1 });
+    expect((await rate()).status).toBe(201);
+    expect(await tallies()).toBe(1);
+    await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['rated'] } });
+    expect(await tallies()).toBe(0);
+    await remember([{ id: 'rated', text: 'Another book about ropes.' }]);
+    expect((await rate()).status).toBe(201);
+    expect(await tallies()).toBe(1);
   });
 
   test('still being processed, they are neither changed nor deleted: 409 with Retry-After', async () => {

@@ -7,8 +7,7 @@ import { answer } from './envelope.js';
 /** Routes of the content service, under one of the headings below. */
 export const contentOperations = (
   tag: 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries' | 'Tenants',
-) =>
-  operations(tag, answer);
+) => operations(tag, answer);
 
 const metaSchema = z
   .object({
