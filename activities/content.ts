@@ -10,20 +10,22 @@ import type { Graph } from '../domain/graph.js';
 import { chunkId } from '../domain/ids.js';
 import { indexedMetadata } from '../domain/indexed-metadata.js';
 import type { WorkMetrics } from '../domain/metrics.js';
+import type { Parts } from '../domain/parts.js';
 import type { Embedder, SearchIndex } from '../domain/search.js';
 import type { IngestRef, ItemOutcome, ItemRef } from '../domain/work.js';
 import type { Extractor } from '../providers/extraction/index.js';
-import { type Chunks, indexRow, unpackVector } from '../storage/chunks.js';
+import { type Chunks, indexRow, placeFields, unpackVector } from '../storage/chunks.js';
 import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
 import type { GraphStore } from '../storage/graph.js';
 import type { Items } from '../storage/items.js';
+import { type PartsStore, partsOwner } from '../storage/parts.js';
 import type { ChunkRecord, ItemRecord } from '../storage/records.js';
 import type { Registrations } from '../storage/registrations.js';
 import type { Launcher } from '../temporal/launcher.js';
 import { clearItems } from './clear-items.js';
-import { asItemFailure, isSuperseded, superseded } from './failures.js';
+import { asItemFailure, isForGood, isSuperseded, superseded } from './failures.js';
 import { createFinish } from './finish-item.js';
 import { withHeartbeat } from './heartbeat.js';
 
@@ -33,6 +35,7 @@ export interface ContentDependencies {
   items: Items;
   files: Files;
   chunks: Chunks;
+  parts: PartsStore;
   graph: GraphStore;
   registrations: Registrations;
   deliveries: Deliveries;
@@ -54,7 +57,7 @@ const CONCURRENT_STARTS = 16;
 
 /** The steps of indexing one item, in the order of its statuses. Each may be repeated without harm. */
 export function createContentActivities(deps: ContentDependencies) {
-  const { items, chunks, files, index, embedder } = deps;
+  const { items, chunks, files, parts, index, embedder } = deps;
   const finish = createFinish(deps);
 
   return {
@@ -64,7 +67,7 @@ export function createContentActivities(deps: ContentDependencies) {
         if (!(await items.setStatus(ref, 'processing'))) throw superseded();
         const item = await current(ref);
         if (!(await deps.databases.isOpen(item.tenant))) await discard(item);
-        const extraction = await extract(item, signal);
+        const extraction = await extract(item, signal, pagesOf(ref));
         if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
         const title = item.title ?? extraction.title;
         const drafts = chunkSections({ ...extraction, title });
@@ -82,11 +85,11 @@ export function createContentActivities(deps: ContentDependencies) {
             ordinal: draft.ordinal,
             text: draft.text,
             headings: draft.headings,
-            page: draft.page ?? null,
-            sheet: draft.sheet ?? null,
+            ...placeFields(draft),
             vector: null,
           })),
         );
+        await parts.drop(partsOwner(ref));
         await current(ref);
       }),
 
@@ -162,6 +165,8 @@ export function createContentActivities(deps: ContentDependencies) {
     } catch (error) {
       // Whatever this version has written meanwhile is in nobody's way, but it would stay for good.
       if (isSuperseded(error)) await clearLeftovers(ref);
+      // Whatever was read of it, nobody will take it up again.
+      if (isForGood(error)) await parts.drop(partsOwner(ref)).catch(() => undefined);
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       throw await asItemFailure(error, (code, message) =>
         // Best effort: when MongoDB itself is away there is no status to read either.
@@ -189,14 +194,26 @@ export function createContentActivities(deps: ContentDependencies) {
     return item;
   }
 
-  async function extract(item: ItemRecord, signal: AbortSignal): Promise<Extraction> {
+  /** Scanned pages take long: with each it is seen whether the version is still wanted. */
+  function pagesOf(ref: ItemRef): Parts {
+    const kept = parts.of(partsOwner(ref));
+    return {
+      async load(part) {
+        await current(ref);
+        return kept.load(part);
+      },
+      save: kept.save,
+    };
+  }
+
+  async function extract(item: ItemRecord, signal: AbortSignal, pages: Parts): Promise<Extraction> {
     const { source } = item;
     if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
     const folder = await mkdtemp(join(tmpdir(), 'postback-'));
     try {
       const path = join(folder, 'file');
       await files.copyTo(source.file_id, path);
-      return await deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal);
+      return await deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal, pages);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -17,6 +17,11 @@ export function isSuperseded(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === SUPERSEDED;
 }
 
+/** Whether no attempt at this version of the item follows: the file is at fault, or the version is not wanted any more. */
+export function isForGood(error: unknown): boolean {
+  return error instanceof ExtractionError || isSuperseded(error);
+}
+
 /**
  * Turns any error of an item's activity into the failure that its workflow understands: the type is the item's
  * error code, and whether Temporal retries follows from it.

@@ -10,6 +10,7 @@ import { readFileReference } from '../domain/ai-jobs.js';
 import { type InputFile, ProviderError, type ValidatedInput } from '../domain/ai-provider.js';
 import type { Extraction, FileKind } from '../domain/extraction.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../domain/outbound.js';
+import type { Parts } from '../domain/parts.js';
 import { asProviderError } from '../providers/ai/file-failure.js';
 import type { Files } from '../storage/files.js';
 import type { AiJobRecord } from '../storage/records.js';
@@ -19,7 +20,11 @@ export interface JobInputDependencies {
   uploads: Uploads;
   files: Files;
   outbound: OutboundClient;
-  extractor: { extract(source: { path: string; kind: FileKind }, signal?: AbortSignal): Promise<Extraction> };
+  /** Keeps the scanned pages it has read. */
+  parts: { of(job: string, content: string): Parts };
+  extractor: {
+    extract(source: { path: string; kind: FileKind }, signal?: AbortSignal, parts?: Parts): Promise<Extraction>;
+  };
   describeFile(
     head: Buffer,
     options: { filename?: string; openStream?: () => Readable },
@@ -57,7 +62,9 @@ export async function prepareInput(
   if (local.kind === 'audio' || local.kind === 'unknown') {
     throw new ProviderError('No text can be read from a file of this kind.', false);
   }
-  const { sections } = await deps.extractor.extract({ path: local.path, kind: local.kind }, signal).catch(refused);
+  const { sections } = await deps.extractor
+    .extract({ path: local.path, kind: local.kind }, signal, deps.parts.of(job._id, fingerprint))
+    .catch(refused);
   const text = sections.map((section) => section.text).join('\n\n');
   return { input: { ...input, text } as ValidatedInput, fingerprint };
 }

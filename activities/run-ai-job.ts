@@ -9,6 +9,7 @@ import { type AiProviders, ProviderError, type ProviderResult } from '../domain/
 import { canonicalJson, JsonError, tidyJson } from '../domain/canonical-json.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobRef } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
+import type { PartsStore } from '../storage/parts.js';
 import type { AiJobRecord } from '../storage/records.js';
 import type { EndingDependencies } from './ending.js';
 import { createFinishJob } from './finish-job.js';
@@ -17,6 +18,7 @@ import { type JobInputDependencies, prepareInput } from './job-input.js';
 
 export interface AiJobDependencies extends EndingDependencies, JobInputDependencies {
   aiJobs: AiJobs;
+  parts: PartsStore;
   providers: AiProviders;
   log: Logger;
 }
@@ -74,7 +76,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     const folder = await mkdtemp(join(tmpdir(), 'postback-'));
     try {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
-      const options = { model: job.model, parts: aiJobs.partsOf(job._id, fingerprint) };
+      const options = { model: job.model, parts: deps.parts.of(job._id, fingerprint) };
       return await provider.run(input, options, signal, () => Context.current().heartbeat());
     } finally {
       await rm(folder, { recursive: true, force: true });

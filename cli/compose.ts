@@ -22,6 +22,7 @@ import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createItemCatalogue } from '../storage/item-catalogue.js';
 import { createItems } from '../storage/items.js';
 import { connectMongo } from '../storage/mongo.js';
+import { createPartsStore } from '../storage/parts.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createRemovedItems } from '../storage/removed-items.js';
 import { createLanceIndex } from '../storage/search-index.js';
@@ -59,6 +60,7 @@ export async function compose(config: Config, log: Logger) {
     aiJobs: createAiJobs(mongo, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(mongo, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewSteps: createCrewSteps(mongo),
+    parts: createPartsStore(mongo),
     uploads: createUploads(mongo),
     signingKeys: createSigningKeys(mongo, sealer),
     deliveries: createDeliveries(mongo, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),

@@ -1,5 +1,6 @@
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './ai-features.js';
 import type { FileKind } from './extraction.js';
+import type { Parts } from './parts.js';
 
 /** What an AI job's provider is given, gives and throws: the words between the job's activity and `providers/ai/`. */
 
@@ -25,11 +26,8 @@ export type ValidatedInput<S extends SubfeatureName = SubfeatureName> = Omit<Fea
 export interface ProviderOptions {
   /** The provider's model (4th part of the job's `model`), or null for its default. */
   model: string | null;
-  /** Results of parts (pages) finished before a worker died; survives it. Never in a Temporal history. */
-  parts: {
-    load(part: string): Promise<unknown | undefined>;
-    save(part: string, value: unknown): Promise<void>;
-  };
+  /** What was finished before a worker died. */
+  parts: Parts;
 }
 
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {

@@ -1,13 +1,13 @@
-import type { ExtractedSection } from './extraction.js';
+import type { ExtractedSection, Place } from './extraction.js';
 
 /** A stretch of a document that is embedded, indexed and answered with as one. */
-export interface Chunk {
-  /** Place in the document, from 0. */
+export interface Chunk extends Place {
+  /** Which of the document's chunks it is, from 0. */
   ordinal: number;
   text: string;
   headings: string[];
-  page?: number;
-  sheet?: string;
+  /** First and last row of a table. */
+  rows?: [number, number];
 }
 
 export interface ChunkingOptions {
@@ -17,10 +17,13 @@ export interface ChunkingOptions {
   overlap?: number;
 }
 
-interface Sentence {
+/** What a chunk is made of, and is not cut within: a sentence, or a line of a table. */
+interface Unit {
   text: string;
   words: number;
   startsParagraph: boolean;
+  /** Of a table. */
+  row?: number;
 }
 
 /** A run of letters without a space counts as one word for each this many of them: URLs and code are many tokens. */
@@ -35,8 +38,9 @@ export const UNSPACED =
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 
 /**
- * Cuts an extraction into chunks of about equal size at ends of sentences, rather at ends of paragraphs. A chunk never
- * spans two pages, sheets or headings, so it can say where it stands. Same input, same chunks: their ids depend on it.
+ * Cuts an extraction into chunks of about equal size at ends of sentences, rather at ends of paragraphs, and tables between
+ * their rows. A chunk never spans two pages, sheets, tables or headings, so it can say where it stands.
+ * Same input, same chunks: their ids depend on it.
  */
 export function chunkSections(
   extraction: { title: string | null; sections: readonly ExtractedSection[] },
@@ -44,42 +48,50 @@ export function chunkSections(
 ): Chunk[] {
   const chunks: Chunk[] = [];
   for (const group of neighbours(extraction.sections)) {
-    const { headings, page, sheet } = group[0]!;
-    const sentences = group.flatMap(({ text }) => sentencesOf(text, maxWords));
-    for (const text of pack(sentences, maxWords, overlap)) {
-      chunks.push({
-        ordinal: chunks.length,
-        text,
-        headings: [...headings],
-        ...(page === undefined ? {} : { page }),
-        ...(sheet === undefined ? {} : { sheet }),
-      });
+    const { text: _, rows, headings, ...place } = group[0]!;
+    const packed = rows
+      ? pack(rowsOf(group[0]!, maxWords), maxWords, 0)
+      : pack(
+          group.flatMap(({ text }) => sentencesOf(text, maxWords)),
+          maxWords,
+          overlap,
+        );
+    for (const units of packed) {
+      const { row } = units[0]!;
+      const range = row === undefined ? {} : { rows: [row, units.at(-1)!.row!] as [number, number] };
+      chunks.push({ ordinal: chunks.length, text: join(units), headings: [...headings], ...place, ...range });
     }
   }
   return chunks;
 }
 
-/** What full text and embeddings see of a chunk: its title and headings are often what a question asks for. */
-export function searchableText(title: string | null, chunk: { text: string; headings: readonly string[] }): string {
-  const labels = [title ?? '', chunk.headings.join(' > ')].map((label) => label.trim().slice(0, MAX_LABEL));
+/** What full text and embeddings see of a chunk: its title, sheet and headings are often what a question asks for. */
+export function searchableText(
+  title: string | null,
+  chunk: { text: string; headings: readonly string[]; sheet?: string | null },
+): string {
+  const labels = [title ?? '', chunk.sheet ?? '', chunk.headings.join(' > ')].map((label) =>
+    label.trim().slice(0, MAX_LABEL),
+  );
   return [...new Set(labels.filter((label) => label !== '')), chunk.text].join('\n');
 }
 
-/** Sections that follow each other under the same headings, on the same page and sheet, are one text. */
+/** Sections that follow each other under the same headings, on the same page or slide, are one text; a table is one alone. */
 function neighbours(sections: readonly ExtractedSection[]): ExtractedSection[][] {
   const groups: ExtractedSection[][] = [];
   let place: string | undefined;
   for (const section of sections) {
-    const its = JSON.stringify([section.headings, section.page, section.sheet]);
-    if (its === place) groups.at(-1)!.push(section);
+    const { text: _, rows, ...where } = section;
+    const its = rows ? undefined : JSON.stringify(where);
+    if (its !== undefined && its === place) groups.at(-1)!.push(section);
     else groups.push([section]);
     place = its;
   }
   return groups;
 }
 
-function sentencesOf(text: string, maxWords: number): Sentence[] {
-  const sentences: Sentence[] = [];
+function sentencesOf(text: string, maxWords: number): Unit[] {
+  const sentences: Unit[] = [];
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(/\n[^\S\n]*\n\s*/)) {
     let startsParagraph = true;
     for (const piece of pieces(paragraph)) {
@@ -88,7 +100,7 @@ function sentencesOf(text: string, maxWords: number): Sentence[] {
       for (const { index, segment } of segmenter.segment(unwrapped)) {
         for (const part of splitLong(piece.slice(index, index + segment.length), maxWords)) {
           if (part.trim() === '') continue;
-          sentences.push({ text: part, words: wordsIn(part), startsParagraph });
+          sentences.push({ text: part, words: countWords(part), startsParagraph });
           startsParagraph = false;
         }
       }
@@ -117,7 +129,7 @@ function isLowSurrogate(code: number): boolean {
 }
 
 /** About how many words of English take as many tokens as this text. */
-function wordsIn(text: string): number {
+export function countWords(text: string): number {
   let words = 0;
   for (const run of text.match(/\S+/g) ?? []) {
     const unspaced = run.match(UNSPACED)?.length ?? 0;
@@ -128,12 +140,12 @@ function wordsIn(text: string): number {
 
 /** A sentence over the limit, cut between words; a word over the limit, cut anywhere. */
 function* splitLong(sentence: string, maxWords: number): Generator<string> {
-  if (wordsIn(sentence) <= maxWords) return yield sentence;
+  if (countWords(sentence) <= maxWords) return yield sentence;
   let part = '';
   let words = 0;
   for (const [run] of sentence.matchAll(/\S+\s*|\s+/g)) {
-    for (const bit of wordsIn(run) > maxWords ? cut(run, maxWords) : [run]) {
-      const its = wordsIn(bit);
+    for (const bit of countWords(run) > maxWords ? cut(run, maxWords) : [run]) {
+      const its = countWords(bit);
       if (words + its > maxWords && part !== '') {
         yield part;
         part = '';
@@ -156,29 +168,41 @@ function* cut(run: string, size: number): Generator<string> {
   }
 }
 
-/** Fills chunks evenly: 260 words become two of about 130, and not 250 and a rest of 10. */
-function pack(sentences: readonly Sentence[], maxWords: number, overlap: number): string[] {
-  const total = sentences.reduce((sum, { words }) => sum + words, 0);
-  const target = total / Math.ceil(total / maxWords);
-  const texts: string[] = [];
-  let chunk: Sentence[] = [];
-  let words = 0;
-  for (const sentence of sentences) {
-    const full = words + sentence.words > maxWords || words + sentence.words / 2 > target;
-    if (chunk.length > 0 && (full || (sentence.startsParagraph && words > target * 0.8))) {
-      texts.push(join(chunk));
-      chunk = tail(chunk, Math.min(overlap, maxWords - sentence.words));
-      words = chunk.reduce((sum, each) => sum + each.words, 0);
-    }
-    chunk.push(sentence);
-    words += sentence.words;
-  }
-  if (chunk.length > 0) texts.push(join(chunk));
-  return texts;
+/** The lines of a table, each with its row; one over the limit is cut all the same. */
+function rowsOf({ text, rows }: ExtractedSection, maxWords: number): Unit[] {
+  return text.split('\n').flatMap((line, at) =>
+    [...splitLong(line, maxWords)].map((part, n) => ({
+      text: n === 0 && at > 0 ? `\n${part}` : part,
+      words: countWords(part),
+      startsParagraph: false,
+      row: rows![at]!,
+    })),
+  );
 }
 
-/** The last whole sentences of a chunk within so many words, never all of it. */
-function tail(chunk: readonly Sentence[], words: number): Sentence[] {
+/** Fills chunks evenly: 260 words become two of about 130, and not 250 and a rest of 10. */
+function pack(units: readonly Unit[], maxWords: number, overlap: number): Unit[][] {
+  const total = units.reduce((sum, { words }) => sum + words, 0);
+  const target = total / Math.ceil(total / maxWords);
+  const chunks: Unit[][] = [];
+  let chunk: Unit[] = [];
+  let words = 0;
+  for (const unit of units) {
+    const full = words + unit.words > maxWords || words + unit.words / 2 > target;
+    if (chunk.length > 0 && (full || (unit.startsParagraph && words > target * 0.8))) {
+      chunks.push(chunk);
+      chunk = tail(chunk, Math.min(overlap, maxWords - unit.words));
+      words = chunk.reduce((sum, each) => sum + each.words, 0);
+    }
+    chunk.push(unit);
+    words += unit.words;
+  }
+  if (chunk.length > 0) chunks.push(chunk);
+  return chunks;
+}
+
+/** The last whole units of a chunk within so many words, never all of it. */
+function tail(chunk: readonly Unit[], words: number): Unit[] {
   let from = chunk.length;
   let left = words;
   while (from > 1 && chunk[from - 1]!.words <= left) {
@@ -188,8 +212,8 @@ function tail(chunk: readonly Sentence[], words: number): Sentence[] {
   return chunk.slice(from);
 }
 
-function join(sentences: readonly Sentence[]): string {
-  return sentences
+function join(units: readonly Unit[]): string {
+  return units
     .map(({ text, startsParagraph }) => (startsParagraph ? `\n\n${text.trimStart()}` : text))
     .join('')
     .trim();

@@ -1,14 +1,25 @@
 /** What extraction gives and how it fails: the words shared by parsers, activities and the ingest endpoint. */
 
-/** A stretch of text that belongs together: a page, a slide, a sheet's rows, or the text under a heading. */
-export interface ExtractedSection {
+/** Where a stretch of text stands in its document; only what there is. */
+export interface Place {
+  /** 1-based page of a PDF, or frame of an image. */
+  page?: number;
+  /** What a PDF calls the page ("iv"), where that is not its number. */
+  page_label?: string;
+  /** 1-based slide of a presentation. */
+  slide?: number;
+  slide_title?: string;
+  /** Sheet of a workbook. */
+  sheet?: string;
+}
+
+/** A stretch of text that belongs together: a page, a slide, a table, or the text under a heading. */
+export interface ExtractedSection extends Place {
   text: string;
   /** Headings above the text, outermost first. */
   headings: string[];
-  /** 1-based page of a PDF, slide of a presentation, or frame of an image. */
-  page?: number;
-  /** Sheet of a workbook. */
-  sheet?: string;
+  /** Of a table: for each line of `text` the row it is of, from 1, as a spreadsheet counts. Not cut within a line. */
+  rows?: number[];
 }
 
 export interface Extraction {

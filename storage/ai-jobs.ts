@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary, type ClientSession } from 'mongodb';
 import type { JobOutcome } from '../domain/work.js';
-import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
+import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
 import type { AiJobRecord } from './records.js';
 
 /** What a provider has made of a job, as canonical JSON. */
@@ -26,8 +26,7 @@ const UNDER_WAY: AiJobRecord['status'][] = ['queued', 'processing'];
  * AI jobs, their results and the finished parts of those under way. Every move is one conditional update.
  * @param retentionMs how long a job and its result outlive its end
  */
-export function createAiJobs({ client, aiJobs, aiJobResults, aiJobParts }: Mongo, retentionMs: number) {
-  const expiry = () => new Date(Date.now() + retentionMs);
+export function createAiJobs({ client, aiJobs, aiJobResults }: Mongo, retentionMs: number) {
   return {
     async add(job: AiJobRecord, alongside?: Alongside): Promise<void> {
       await writeAlongside(client, (session) => aiJobs.insertOne(job, { session }), alongside);
@@ -128,30 +127,6 @@ export function createAiJobs({ client, aiJobs, aiJobResults, aiJobParts }: Mongo
       return (
         (await aiJobs.findOne({ file_id: fileId, status: { $in: UNDER_WAY } }, { projection: { _id: 1 } })) !== null
       );
-    },
-
-    /**
-     * What providers keep of finished parts, for the run after a worker's death.
-     * @param content tells the input from another that its address may give the next time
-     */
-    partsOf(jobId: string, content: string) {
-      const id = (part: string) => `${jobId}/${content}/${part}`;
-      return {
-        async load(part: string): Promise<unknown | undefined> {
-          const found = await aiJobParts.findOne({ _id: id(part) });
-          return found ? JSON.parse(found.value) : undefined;
-        },
-        async save(part: string, value: unknown): Promise<void> {
-          const record = { _id: id(part), job: jobId, value: JSON.stringify(value), expires_at: expiry() };
-          await aiJobParts.insertOne(record).catch((error) => {
-            if (!isDuplicateKey(error)) throw error;
-          });
-        },
-      };
-    },
-
-    async dropParts(jobId: string): Promise<void> {
-      await aiJobParts.deleteMany({ job: jobId });
     },
 
     /** Jobs under way that are due for a look, oldest first; they are not due again before `next`. */

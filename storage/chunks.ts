@@ -1,5 +1,5 @@
 import { Binary } from 'mongodb';
-import { searchableText } from '../domain/chunking.js';
+import { type Chunk, searchableText } from '../domain/chunking.js';
 import type { IndexedMetadata } from '../domain/indexed-metadata.js';
 import type { IndexRow } from '../domain/search.js';
 import type { ItemRef } from '../domain/work.js';
@@ -87,6 +87,11 @@ export function unpackVector(binary: Binary): Float32Array {
   // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
   const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
   return new Float32Array(bytes.buffer);
+}
+
+/** Where a chunk stands in its document, as its record holds it. */
+export function placeFields({ page, page_label, slide, slide_title, sheet, rows }: Chunk) {
+  return { page: page ?? null, page_label, slide, slide_title, sheet: sheet ?? null, rows };
 }
 
 /** A chunk as the search index holds it. @param metadata of its item */

@@ -1,6 +1,5 @@
 import { type ClientSession, type Collection, type Db, type IndexDescription, MongoClient } from 'mongodb';
 import type {
-  AiJobPartRecord,
   AiJobRecord,
   AiJobResultRecord,
   ApiKeyRecord,
@@ -17,6 +16,7 @@ import type {
   FeedbackTallyRecord,
   IdempotencyRecord,
   ItemRecord,
+  PartRecord,
   RegistrationRecord,
   RelationRecord,
   RemovedItemRecord,
@@ -42,7 +42,7 @@ export interface Mongo {
   eligibility_data: Collection<EligibilityDataRecord>;
   aiJobs: Collection<AiJobRecord>;
   aiJobResults: Collection<AiJobResultRecord>;
-  aiJobParts: Collection<AiJobPartRecord>;
+  parts: Collection<PartRecord>;
   uploads: Collection<UploadRecord>;
   signingKeys: Collection<SigningKeyRecord>;
   idempotencyKeys: Collection<IdempotencyRecord>;
@@ -125,7 +125,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
-  ai_job_parts: [{ key: { job: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  parts: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   uploads: [{ key: { expires_at: 1 } }],
   signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
   idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
@@ -185,7 +185,7 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     eligibility_data: db.collection('eligibility_data'),
     aiJobs: db.collection('ai_jobs'),
     aiJobResults: db.collection('ai_job_results'),
-    aiJobParts: db.collection('ai_job_parts'),
+    parts: db.collection('parts'),
     uploads: db.collection('uploads'),
     signingKeys: db.collection('signing_keys'),
     idempotencyKeys: db.collection('idempotency_keys'),

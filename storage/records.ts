@@ -109,7 +109,12 @@ export interface ChunkRecord {
   text: string;
   headings: string[];
   page: number | null;
+  page_label?: string;
+  slide?: number;
+  slide_title?: string;
   sheet: string | null;
+  /** First and last row of a table, from 1. */
+  rows?: [number, number];
   /** 32-bit floats, little endian; null until embedded, or for good where no model is at hand. */
   vector: Binary | null;
 }
@@ -213,11 +218,12 @@ export interface AiJobResultRecord {
   expires_at: Date | null;
 }
 
-/** A finished part (page) of a job under way. */
-export interface AiJobPartRecord {
-  /** Job and part. */
+/** A finished part (page) of a job, or of a version of an item, under way. */
+export interface PartRecord {
+  /** Owner and part. */
   _id: string;
-  job: string;
+  /** The job's id, or the item's with its version. */
+  owner: string;
   value: string;
   expires_at: Date;
 }

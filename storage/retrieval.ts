@@ -136,7 +136,11 @@ export function createRetrieval(deps: {
 function place(chunk: ChunkRecord): Record<string, unknown> {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
+    ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),
+    ...(chunk.slide === undefined ? {} : { slide: chunk.slide }),
+    ...(chunk.slide_title === undefined ? {} : { slide_title: chunk.slide_title }),
     ...(chunk.sheet === null ? {} : { sheet: chunk.sheet }),
+    ...(chunk.rows === undefined ? {} : { rows: chunk.rows }),
     ...(chunk.headings.length === 0 ? {} : { headings: chunk.headings }),
   };
 }

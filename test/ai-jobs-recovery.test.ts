@@ -133,8 +133,8 @@ describe('AI jobs under trouble', () => {
     const upload = await api.upload('log.pdf', scannedPdf(pages));
     const submitted = await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id });
     const job = submitted.body.job_id;
-    await eventually('some pages read', async () => (await mongo.aiJobParts.countDocuments({ job })) >= 2);
-    const before = await mongo.aiJobParts.find({ job }).toArray();
+    await eventually('some pages read', async () => (await mongo.parts.countDocuments({ owner: job })) >= 2);
+    const before = await mongo.parts.find({ owner: job }).toArray();
     process.kill(product.worker.pid(), 'SIGKILL');
     const finished = await api.finished(submitted);
     expect(finished).toMatchObject({ status: 'success', output: { number_of_pages: 6 } });
@@ -142,6 +142,6 @@ describe('AI jobs under trouble', () => {
     expect(finished.output.pages.map(({ text }: { text: string }) => /page (\w+)/.exec(text)?.[1])).toEqual(words);
     // What was read before is in the result as it was, and nothing of it is left behind.
     for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
-    await eventually('parts removed', async () => (await mongo.aiJobParts.countDocuments({ job })) === 0);
+    await eventually('parts removed', async () => (await mongo.parts.countDocuments({ owner: job })) === 0);
   });
 });

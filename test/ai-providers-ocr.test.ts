@@ -138,7 +138,8 @@ describe('scans', () => {
 
 describe('restarts', () => {
   test('a run that was cut off is taken up after its last finished page', async () => {
-    const single = createAiProviders({ extractor, limits: { ocrThreads: 1 } });
+    const oneByOne = createExtractor({ ocrThreads: 1 });
+    const single = createAiProviders({ extractor: oneByOne });
     const { kept, saved, parts } = keptParts();
     const stop = new AbortController();
     const reason = new Error('the worker is going away');
@@ -157,6 +158,7 @@ describe('restarts', () => {
     expect(next.saved).toEqual(['page-2', 'page-3']);
     expect(output.pages.map(({ text }) => text)).toEqual(PAGES.map((lines) => lines.join('\n')));
     await single.close();
+    await oneByOne.close();
   });
 
   test('what is kept of a page is believed, unless it is not a page', async () => {
@@ -198,7 +200,9 @@ describe('files that cannot be read', () => {
     await refused(readWith({ ocrPages: 2 }, threePages), /It has 3 pages, 2 are allowed/);
     const picture = await file('large.png', await sharp(scans[0]!.jpeg).png().toBuffer(), 'image');
     await refused(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
-    await refused(readWith({ ocrPageTimeoutMs: 1 }, threePages), /took too much time/);
+    const hasty = createExtractor({ ocrPageTimeoutMs: 1 });
+    await refused(read(threePages, { using: createAiProviders({ extractor: hasty }) }), /took too much time/);
+    await hasty.close();
   });
 
   test('encrypted, damaged and cut off files are named', async () => {

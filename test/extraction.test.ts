@@ -59,13 +59,15 @@ describe('documents', () => {
       text: 'Name: Ada; Rank: Pilot\nName: Bo; Rank: Mate',
       headings: [],
       sheet: 'Crew',
+      // An empty row lies between them.
+      rows: [2, 4],
     });
   });
 
   test('a presentation has a section a slide, and notes stay with their slide', async () => {
     const { kind, sections } = await fixture('plan.pptx');
     expect(kind).toBe('pptx');
-    expect(sections.map((section) => section.page)).toEqual([1, 2]);
+    expect(sections.map((section) => section.slide)).toEqual([1, 2]);
     expect(sections[0]!.text).not.toContain('silt');
     expect(sections[1]!.text).toContain('Speaker note about silt');
   });
@@ -78,7 +80,7 @@ describe('documents', () => {
       kind: 'ods',
       sections: [{ sheet: 'Tides', text: 'Port: North; High: 4.2\nPort: South; High: 3.9' }],
     });
-    expect(briefing).toMatchObject({ kind: 'odp', sections: [{ page: 1 }, { page: 2, text: 'Tugs wait outside' }] });
+    expect(briefing).toMatchObject({ kind: 'odp', sections: [{ slide: 1 }, { slide: 2, text: 'Tugs wait outside' }] });
   });
 
   test('an RTF is read with its accents', async () => {
@@ -185,7 +187,8 @@ describe('bad input', () => {
   });
   test('an empty file is E2001', () => refused('empty.txt', '', 'E2001'));
   test('an encrypted PDF is E2002', () => expect(fixture('encrypted.pdf')).rejects.toMatchObject({ code: 'E2002' }));
-  test('a PDF without text is E2004', () => expect(fixture('scanned.pdf')).rejects.toMatchObject({ code: 'E2004' }));
+  test('a PDF with nothing to read on its pages is E2004', () =>
+    expect(fixture('scanned.pdf')).rejects.toMatchObject({ code: 'E2004' }));
   test('a password-protected Office document is E2002, a legacy one E1002', async () => {
     const compound = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(1_000)]);
     await refused('old.doc', compound, 'E1002');

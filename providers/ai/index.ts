@@ -13,7 +13,7 @@ export { OPENAI_SUBFEATURES, type OpenAiConfig, type OpenAiSubfeature } from './
 export interface AiProvidersConfig {
   /** A server that speaks OpenAI's protocol; without it the providers named `openai` are not there. */
   openai?: OpenAiConfig | undefined;
-  /** Stays the caller's, who closes it. */
+  /** Reads documents and pages; stays the caller's, who closes it. */
   extractor: Extractor;
   limits?: Partial<AiLimits>;
 }
@@ -21,11 +21,10 @@ export interface AiProvidersConfig {
 /** Every provider of AI jobs there is with this configuration. Threads start when the first job needs them. */
 export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const limits = { ...DEFAULT_AI_LIMITS, ...config.limits };
-  const ocr = createTesseractProvider(limits);
   const text = createLocalTextProviders(limits);
   const openai = config.openai && createOpenAiProviders(config.openai, limits);
   const providers: AiProvider[] = [
-    ocr,
+    createTesseractProvider(config.extractor.pages, limits),
     createLocalTextExtraction(config.extractor),
     ...text.providers,
     ...(openai?.providers ?? []),
@@ -36,7 +35,7 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
     find: (subfeature, name) =>
       checked.find((provider) => provider.subfeature === subfeature && provider.name === name),
     async close() {
-      await Promise.all([ocr.close(), text.close(), openai?.close()]);
+      await Promise.all([text.close(), openai?.close()]);
     },
   };
 }

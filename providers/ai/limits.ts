@@ -9,10 +9,6 @@ export interface AiLimits {
   ocrPages: number;
   /** Pixels of one picture, decoded. */
   imagePixels: number;
-  /** For one page, without its wait for a thread. */
-  ocrPageTimeoutMs: number;
-  /** Pages read at the same time, over all jobs. Each costs a core and about 300 MB. */
-  ocrThreads: number;
   /** Of a recording that is sent to a server; OpenAI's own limit. */
   audioBytes: number;
 }
@@ -23,7 +19,5 @@ export const DEFAULT_AI_LIMITS: AiLimits = {
   textThreads: 1,
   ocrPages: 500,
   imagePixels: 50_000_000,
-  ocrPageTimeoutMs: 120_000,
-  ocrThreads: 2,
   audioBytes: 25 * 1024 * 1024,
 };

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { StringDecoder } from 'node:string_decoder';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { ExtractionLimits } from './limits.js';
@@ -62,6 +63,21 @@ export async function readEntries(path: string, wanted: (name: string) => boolea
     zip.close();
   }
   return texts;
+}
+
+/**
+ * Reads one entry of a container that passed `checkArchive`, piece by piece and keeping nothing.
+ * @param onText gets the text in pieces of any length
+ */
+export async function scanEntry(path: string, name: string, onText: (text: string) => void): Promise<void> {
+  const zip = await openZip(path);
+  const decoder = new StringDecoder('utf8');
+  try {
+    for await (const entry of zip.eachEntry())
+      if (entry.fileName === name) await readEntry(zip, entry, (chunk) => onText(decoder.write(chunk)));
+  } finally {
+    zip.close();
+  }
 }
 
 async function openZip(path: string): Promise<ZipFile> {

@@ -1,4 +1,10 @@
+import { countWords } from '../../domain/chunking.js';
 import type { ExtractedSection } from '../../domain/extraction.js';
+import { tableSections } from './rows.js';
+import type { Grid } from './table-layout.js';
+
+/** A table of so many words stays with the text around it; a larger one is a section of its own, cut between its rows. */
+const SMALL_TABLE_WORDS = 120;
 
 /** Gathers paragraphs under their headings, in reading order: one section from a heading to the next. */
 export class HeadingSections {
@@ -19,6 +25,21 @@ export class HeadingSections {
     if (trimmed !== '') this.lines.push(trimmed);
   }
 
+  /** A table of the document. @param small how a small one reads within the text; its rows when left out */
+  table(grid: Grid, small?: string): void {
+    const tables = tableSections(grid, { headings: this.openHeadings() });
+    const words = tables.reduce((sum, { text }) => sum + countWords(text), 0);
+    if (words > SMALL_TABLE_WORDS) {
+      this.flush();
+      this.sections.push(...tables);
+    } else if (small !== undefined) {
+      this.paragraph(small);
+    } else {
+      const depth = this.openHeadings().length;
+      for (const { headings, text } of tables) this.paragraph([...headings.slice(depth), text].join('\n'));
+    }
+  }
+
   /** Closes the last section. A heading without text of its own is kept only as the heading of others. */
   end(): ExtractedSection[] {
     this.flush();
@@ -31,6 +52,10 @@ export class HeadingSections {
   private flush(): void {
     const text = this.lines.join('\n\n');
     this.lines = [];
-    if (text !== '') this.sections.push({ text, headings: this.open.map((heading) => heading.text).filter(Boolean) });
+    if (text !== '') this.sections.push({ text, headings: this.openHeadings() });
+  }
+
+  private openHeadings(): string[] {
+    return this.open.map((heading) => heading.text).filter(Boolean);
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import * as cheerio from 'cheerio';
 import type { Extraction } from '../../domain/extraction.js';
 import { HeadingSections } from './headings.js';
+import type { Grid, Span } from './table-layout.js';
 import { cleanText } from './text-encoding.js';
 
 type AnyNode = NonNullable<Exclude<Parameters<typeof cheerio.load>[0], string | Buffer | unknown[]>>;
@@ -10,6 +11,8 @@ type Element = Extract<AnyNode, { tagName: string }>;
 /** What a reader does not read. */
 const NOISE =
   'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
+const LAYOUT = 'table, h1, h2, h3, h4, h5, h6, ul, ol, p + p';
+const MAX_SPAN = 100;
 const BLOCKS = new Set(
   (
     'address article aside blockquote body dd details div dl dt fieldset figcaption figure footer header hr li main ol p ' +
@@ -17,7 +20,7 @@ const BLOCKS = new Set(
   ).split(' '),
 );
 
-/** A web page: its title, and the text under each heading, without navigation, scripts and styles. */
+/** A web page: its title, and the text and tables under each heading, without navigation, scripts and styles. */
 export async function extractHtml(path: string): Promise<Extraction> {
   // The page's own charset declaration is heard where there is no byte order mark.
   const $ = cheerio.loadBuffer(await readFile(path));
@@ -40,9 +43,12 @@ export async function extractHtml(path: string): Promise<Extraction> {
     else if (/^h[1-6]$/.test(name)) {
       close();
       gathered.heading(Number(name[1]), $(node as Element).text());
+    } else if (name === 'table' && isTable($, node as Element)) {
+      close();
+      gathered.table(gridOf($, node as Element));
     } else if (name === 'tr') {
       close();
-      line = cellsOf($, node as Element);
+      line = cellsOf($, node as Element).join('; ');
       close();
     } else {
       const block = BLOCKS.has(name);
@@ -57,12 +63,43 @@ export async function extractHtml(path: string): Promise<Extraction> {
   return { title: title || null, sections: gathered.end() };
 }
 
-/** A row stays one line: its cells apart would lose what belongs together. */
-function cellsOf($: cheerio.CheerioAPI, row: Element): string {
+/** Tables also lay out pages; one that holds headings, lists or other tables is not a table of values. */
+function isTable($: cheerio.CheerioAPI, table: Element): boolean {
+  const rows = $(table).find('tr').toArray();
+  return (
+    $(table).find(LAYOUT).length === 0 && rows.length >= 2 && rows.some((row) => $(row).children('td, th').length >= 2)
+  );
+}
+
+function gridOf($: cheerio.CheerioAPI, table: Element): Grid {
+  const caption = cleanText($(table).children('caption').text());
+  const rows: string[][] = caption.trim() === '' ? [] : [[caption]];
+  const spans: Span[] = [];
+  const taken = new Set<string>();
+  for (const node of $(table).find('tr').toArray()) {
+    const row: string[] = [];
+    for (const cell of $(node).children('td, th').toArray()) {
+      const [height, width] = [spanOf($(cell).attr('rowspan')), spanOf($(cell).attr('colspan'))];
+      while (taken.has(`${rows.length}/${row.length}`)) row.push('');
+      const [top, left] = [rows.length, row.length];
+      for (let down = 1; down < height; down++)
+        for (let right = 0; right < width; right++) taken.add(`${top + down}/${left + right}`);
+      if (height > 1 || width > 1) spans.push({ top, left, bottom: top + height - 1, right: left + width - 1 });
+      row.push(cleanText($(cell).text()), ...Array<string>(width - 1).fill(''));
+    }
+    rows.push(row);
+  }
+  return { rows, spans };
+}
+
+/** Stated spans are the sender's word: they cost memory, so they are bounded. */
+const spanOf = (stated = '1') => Math.min(Math.max(1, Number.parseInt(stated, 10) || 1), MAX_SPAN);
+
+/** A row of a page's layout stays one line: its cells apart would lose what belongs together. */
+function cellsOf($: cheerio.CheerioAPI, row: Element): string[] {
   return $(row)
     .children('td, th')
     .toArray()
     .map((cell) => $(cell).text().replace(/\s+/g, ' ').trim())
-    .filter((cell) => cell !== '')
-    .join('; ');
+    .filter((cell) => cell !== '');
 }

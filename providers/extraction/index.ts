@@ -1,18 +1,25 @@
 import { type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { NOTHING_KEPT, type Parts } from '../../domain/parts.js';
 import { DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
+import { createPageReader, type PageReader } from './page-reader.js';
+import { readPicture, readScans } from './scans.js';
 import { createThreadPool, TaskLimitError } from './thread-pool.js';
-import type { ExtractionOutcome, ExtractionTask } from './worker.js';
+import type { ExtractionOutcome, ExtractionTask, ParsedKind } from './worker.js';
 
 export { detectFileKind } from './detect-kind.js';
 export type { ExtractionLimits } from './limits.js';
 
 export interface ExtractorOptions {
-  /** Documents parsed at the same time; each thread costs about 130 MB. Pictures have one thread of their own beside these. */
+  /** Documents parsed at the same time; each thread costs about 130 MB. */
   threads?: number;
   /** Heap of one thread in MiB. */
   memoryMb?: number;
-  /** For one file, without its wait for a thread. */
+  /** For one file without its scanned pages, and without its wait for a thread. */
   timeoutMs?: number;
+  /** Scanned pages read at the same time, over all files and AI jobs; each costs a core and about 300 MB. */
+  ocrThreads?: number;
+  /** For one scanned page, without its wait for a thread. */
+  ocrPageTimeoutMs?: number;
   limits?: Partial<ExtractionLimits>;
 }
 
@@ -26,35 +33,43 @@ export interface ExtractionSource {
 
 export interface Extractor {
   /**
+   * @param parts takes the scanned pages that were read, and gives those that an earlier run has read
    * @throws ExtractionError when the file is at fault; the signal's reason when it was aborted; anything else is worth a retry
    */
-  extract(source: ExtractionSource, signal?: AbortSignal): Promise<Extraction>;
+  extract(source: ExtractionSource, signal?: AbortSignal, parts?: Parts): Promise<Extraction>;
+  /** What reads scanned pages here, for whoever has only such. */
+  pages: PageReader;
   /** Ends the threads with whatever they are doing. */
   close(): Promise<void>;
 }
 
-/** Parsers in worker threads, each with a time and a memory limit (E2003 beyond them). */
+/** Parsers and OCR in worker threads, each with a time and a memory limit (E2003 beyond them). */
 export function createExtractor(options: ExtractorOptions = {}): Extractor {
-  const { threads = 1, memoryMb = 256, timeoutMs = 120_000, limits } = options;
+  const { threads = 1, memoryMb = 256, timeoutMs = 120_000, ocrThreads = 2, ocrPageTimeoutMs = 120_000 } = options;
   const worker = new URL('./worker.js', import.meta.url);
   const documents = createThreadPool<ExtractionTask, ExtractionOutcome>({ worker, threads, memoryMb, timeoutMs });
-  const pictures = createThreadPool<ExtractionTask, ExtractionOutcome>({ worker, threads: 1, memoryMb, timeoutMs });
-  const settled = { ...DEFAULT_LIMITS, ...limits };
+  const pages = createPageReader({ threads: ocrThreads, timeoutMs: ocrPageTimeoutMs });
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
-  async function extract({ path, kind }: ExtractionSource, signal?: AbortSignal): Promise<Extraction> {
-    const pool = kind === 'image' ? pictures : documents;
-    const outcome = await pool.run({ path, kind, limits: settled }, signal).catch((error: unknown) => {
+  async function parse(path: string, kind: ParsedKind, signal: AbortSignal) {
+    const outcome = await documents.run({ path, kind, limits }, signal).catch((error: unknown) => {
       if (!(error instanceof TaskLimitError)) throw error;
       throw new ExtractionError('E2003', `Reading it took too much ${error.limit}.`);
     });
-    if ('extraction' in outcome) return outcome.extraction;
-    throw new ExtractionError(outcome.code, outcome.detail);
+    if ('code' in outcome) throw new ExtractionError(outcome.code, outcome.detail);
+    return outcome;
   }
 
   return {
-    extract,
+    async extract({ path, kind }, signal = new AbortController().signal, parts = NOTHING_KEPT) {
+      const reading = { pages, limits, parts, signal };
+      if (kind === 'image') return readPicture(path, reading);
+      const { extraction, scans } = await parse(path, kind, signal);
+      return scans.length === 0 ? extraction : readScans(path, extraction, scans, reading);
+    },
+    pages,
     async close() {
-      await Promise.all([documents.close(), pictures.close()]);
+      await Promise.all([documents.close(), pages.close()]);
     },
   };
 }

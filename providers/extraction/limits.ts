@@ -1,8 +1,10 @@
 /** Bounds of one item. What goes over one of them is E2003, never cut silently. */
 export interface ExtractionLimits {
-  /** Pages of a PDF, frames of a TIFF. */
+  /** Pages of a PDF. */
   maxPages: number;
-  /** Pixels of one image, decoded. */
+  /** Pages without a text layer, frames of a TIFF: those that are read by OCR. */
+  maxScannedPages: number;
+  /** Pixels of one image, decoded; on the page of a PDF too. */
   maxPixels: number;
   /** Entries of a zip container. */
   maxEntries: number;
@@ -16,6 +18,7 @@ export interface ExtractionLimits {
 
 export const DEFAULT_LIMITS: ExtractionLimits = {
   maxPages: 2_000,
+  maxScannedPages: 500,
   maxPixels: 50_000_000,
   maxEntries: 10_000,
   maxInflatedBytes: 256 * 1024 * 1024,

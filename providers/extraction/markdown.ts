@@ -3,7 +3,10 @@ import type { Extraction } from '../../domain/extraction.js';
 import { HeadingSections } from './headings.js';
 import { decodeText } from './text-encoding.js';
 
-/** Markdown keeps its marks (tables, lists and code read well as they are); headings become the sections' headings. */
+/** The line under a table's header. */
+const DELIMITER_ROW = /^ {0,3}\|?(\s*:?-+:?\s*\|)+(\s*:?-+:?\s*)?$/;
+
+/** Markdown keeps its marks (small tables, lists and code read well as they are); headings become the sections' headings. */
 export async function extractMarkdown(path: string): Promise<Extraction> {
   const { title, body } = splitFrontMatter(decodeText(await readFile(path)));
   const gathered = new HeadingSections();
@@ -11,7 +14,9 @@ export async function extractMarkdown(path: string): Promise<Extraction> {
   let fence: string | null = null;
   let first: string | null = null;
   const close = () => {
-    gathered.paragraph(block.join('\n'));
+    const text = block.join('\n');
+    if (DELIMITER_ROW.test(block[1] ?? '') && block[0]!.includes('|')) gathered.table({ rows: cellsOf(block) }, text);
+    else gathered.paragraph(text);
     block = [];
   };
   const heading = (level: number, text: string) => {
@@ -36,6 +41,16 @@ export async function extractMarkdown(path: string): Promise<Extraction> {
   }
   close();
   return { title: title ?? first, sections: gathered.end() };
+}
+
+function cellsOf([header, , ...rows]: string[]): string[][] {
+  const cells = (line: string) =>
+    line
+      .trim()
+      .replace(/^\||(?<!\\)\|$/g, '')
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.replaceAll('\\|', '|').trim());
+  return [cells(header!), ...rows.map(cells)];
 }
 
 /** A heading without its emphasis and links. */

@@ -4,10 +4,19 @@ import { type Extraction, ExtractionError, type FileKind } from '../../domain/ex
 import { checkArchive } from './archive-limits.js';
 import { HeadingSections } from './headings.js';
 import type { ExtractionLimits } from './limits.js';
+import { hiddenSheets } from './ods-sheets.js';
 import { type SlideOrder, slideOrder } from './pptx-order.js';
-import { rowsToSections } from './rows.js';
+import { tableSections } from './rows.js';
+import type { Grid, Span } from './table-layout.js';
 
 type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf'>;
+
+interface CellPlace {
+  row: number;
+  col: number;
+  rowSpan: number;
+  colSpan: number;
+}
 
 /**
  * Text documents by heading, presentations by slide, OpenDocument sheets by rows.
@@ -25,22 +34,30 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
     throw new ExtractionError('E2001');
   });
   const title = ast.metadata.title?.trim() || null;
+  if (kind === 'ods') return { title, sections: sheetSections(ast.content, await hiddenSheets(path)) };
   const order = kind === 'pptx' ? await slideOrder(path) : undefined;
   return { title, sections: sectionsOf(ast.content, order) };
 }
 
 function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
-  const sheets = content.filter((node) => node.type === 'sheet');
-  if (sheets.length > 0)
-    return sheets.flatMap((node) => rowsToSections(rowsOf(node), { sheet: String(metadata(node).sheetName ?? '') }));
   const slides = content.filter((node) => node.type === 'slide');
   return slides.length > 0 ? slideSections(slides, order) : documentSections(content);
+}
+
+/** Hidden sheets are hidden from readers, and so from this one. */
+function sheetSections(content: OfficeContentNode[], hidden: ReadonlySet<string>): Extraction['sections'] {
+  return content
+    .filter((node) => node.type === 'sheet')
+    .map((node) => ({ node, sheet: String(metadata(node).sheetName ?? '') }))
+    .filter(({ sheet }) => !hidden.has(sheet))
+    .flatMap(({ node, sheet }) => tableSections(gridOf(node), { sheet }));
 }
 
 function documentSections(content: OfficeContentNode[]): Extraction['sections'] {
   const gathered = new HeadingSections();
   for (const node of content) {
     if (node.type === 'heading') gathered.heading(Number(metadata(node).level ?? 1), textOf(node));
+    else if (node.type === 'table') gathered.table(gridOf(node));
     else gathered.paragraph(blockText(node));
   }
   return gathered.end();
@@ -63,29 +80,38 @@ function slideSections(slides: OfficeContentNode[], order?: SlideOrder): Extract
       const words = (slide.children ?? []).map(blockText).filter(Boolean);
       const notes = notesOf.get(file);
       const text = [...words, ...(notes ? [`Notes: ${notes}`] : [])].join('\n');
-      const page = order ? (order.pages.get(file) ?? file) : index + 1;
-      return { text, headings: heading ? [textOf(heading).trim()].filter(Boolean) : [], page };
+      const number = order ? (order.pages.get(file) ?? file) : index + 1;
+      const title = heading ? textOf(heading).replace(/\s+/g, ' ').trim() : '';
+      return { text, slide: number, ...(title === '' ? { headings: [] } : { headings: [title], slide_title: title }) };
     })
     .filter((section) => section.text !== '')
-    .sort((a, b) => a.page - b.page);
+    .sort((a, b) => a.slide - b.slide);
 }
 
 /** A table's rows are lines; everything else is its text. */
 function blockText(node: OfficeContentNode): string {
   if (node.type !== 'table') return textOf(node).trim();
-  return rowsToSections(rowsOf(node))
-    .map((section) => section.text)
+  return tableSections(gridOf(node))
+    .map(({ headings, text }) => [...headings, text].join('\n'))
     .join('\n');
 }
 
-function rowsOf(table: OfficeContentNode): string[][] {
-  return (table.children ?? [])
-    .filter((node) => node.type === 'row')
-    .map((row) => {
-      const cells: string[] = [];
-      for (const cell of row.children ?? []) cells[Number(metadata(cell).col ?? cells.length)] = textOf(cell);
-      return Array.from(cells, (cell) => cell ?? '');
-    });
+function gridOf(table: OfficeContentNode): Grid {
+  const rows: string[][] = [];
+  const spans: Span[] = [];
+  for (const node of (table.children ?? []).filter(({ type }) => type === 'row')) {
+    const cells: string[] = [];
+    let row = rows.length;
+    for (const cell of node.children ?? []) {
+      const { row: stated, col = cells.length, rowSpan = 1, colSpan = 1 } = metadata(cell) as Partial<CellPlace>;
+      row = stated ?? row;
+      cells[col] = textOf(cell);
+      if (rowSpan > 1 || colSpan > 1)
+        spans.push({ top: row, left: col, bottom: row + rowSpan - 1, right: col + colSpan - 1 });
+    }
+    rows[row] = Array.from(cells, (cell) => cell ?? '');
+  }
+  return { rows: Array.from(rows, (row) => row ?? []), spans };
 }
 
 /** A parent repeats its children's text, or leaves it to them; so the children speak when there are any. */

@@ -3,7 +3,8 @@ import sharp from 'sharp';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { ExtractionLimits } from './limits.js';
 import { readWholePdf } from './pdf-file.js';
-import { OCR_PIXELS, type PageImage } from './picture.js';
+import { largestPicture } from './pdf-images.js';
+import { OCR_PIXELS, type PageImage, tooLarge } from './picture.js';
 
 const DPI = 210;
 const POINTS_PER_INCH = 72;
@@ -20,10 +21,12 @@ export interface PdfPages {
 
 /**
  * Opens a PDF to be looked at page by page, as a scan must be.
- * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages
+ * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages, or pixels in a picture
  */
 export async function openPdfPages(path: string, limits: ExtractionLimits): Promise<PdfPages> {
   const file = await readWholePdf(path);
+  const { width, height } = largestPicture(file);
+  if (width * height > limits.maxPixels) tooLarge(width, height);
   library ??= PDFiumLibrary.init();
   const document = await (await library).loadDocument(file).catch((error: Error) => {
     dropBrokenLibrary(error);

@@ -3,17 +3,27 @@ import { dirname, join, sep } from 'node:path';
 import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import type { TextItem } from 'pdfjs-dist/types/src/display/api.js';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../domain/extraction.js';
+import { countLetters } from './letters.js';
 import type { ExtractionLimits } from './limits.js';
 import { readWholePdf } from './pdf-file.js';
+import { pageHeadings } from './pdf-outline.js';
 import { cleanText } from './text-encoding.js';
 
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
 
+/** A page with fewer letters and digits than this is looked at too: a page number or a scanner's stamp is no text layer. */
+const MIN_LETTERS = 25;
+
+export interface PdfText extends Extraction {
+  /** Pages without a text layer, or hardly any, with what they have of it; not among `sections`. */
+  scans: ExtractedSection[];
+}
+
 /**
- * The text layer of a PDF, one section a page.
- * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages, E2004 no text layer at all
+ * The text layer of a PDF, one section a page, under the bookmarks that lead to it.
+ * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages
  */
-export async function extractPdf(path: string, limits: ExtractionLimits): Promise<Extraction> {
+export async function extractPdf(path: string, limits: ExtractionLimits): Promise<PdfText> {
   const file = await readWholePdf(path);
   const loading = getDocument({
     data: new Uint8Array(file.buffer, file.byteOffset, file.byteLength),
@@ -38,22 +48,27 @@ export async function extractPdf(path: string, limits: ExtractionLimits): Promis
   }
 }
 
-async function readPages(loading: ReturnType<typeof getDocument>, limits: ExtractionLimits): Promise<Extraction> {
+async function readPages(loading: ReturnType<typeof getDocument>, limits: ExtractionLimits): Promise<PdfText> {
   const document = await loading.promise;
   if (document.numPages > limits.maxPages)
     throw new ExtractionError('E2003', `It has ${document.numPages} pages, ${limits.maxPages} are allowed.`);
+  const headingsOf = await pageHeadings(document);
+  const labels = await document.getPageLabels().catch(() => null);
   const sections: ExtractedSection[] = [];
+  const scans: ExtractedSection[] = [];
   for (let number = 1; number <= document.numPages; number++) {
     const page = await document.getPage(number);
     const content = await page.getTextContent();
     const text = pageText(content.items.filter((item): item is TextItem => 'str' in item));
-    if (text !== '') sections.push({ text, headings: [], page: number });
+    const label = cleanText(labels?.[number - 1] ?? '').trim();
+    const named = label === '' || label === String(number) ? {} : { page_label: label };
+    const section = { text, headings: headingsOf(number), page: number, ...named };
+    (countLetters(text) < MIN_LETTERS ? scans : sections).push(section);
     page.cleanup();
   }
-  if (sections.length === 0) throw new ExtractionError('E2004', 'The PDF has no text layer; it may be a scan.');
   const info = (await document.getMetadata()).info as { Title?: unknown };
   const title = typeof info.Title === 'string' ? cleanText(info.Title).trim() : '';
-  return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections };
+  return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections, scans };
 }
 
 /** Lines as the page has them; a gap taller than a line and a half begins a paragraph. */

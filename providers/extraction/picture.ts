@@ -108,7 +108,8 @@ export async function isBlank(png: Buffer): Promise<boolean> {
   return lightest - darkest < BLANK_CONTRAST;
 }
 
-function tooLarge(width: number, height: number): never {
+/** @throws ExtractionError E2003 */
+export function tooLarge(width: number, height: number): never {
   throw new ExtractionError('E2003', `The image has ${width} x ${height} pixels.`);
 }
 

@@ -38,7 +38,8 @@ export async function slideOrder(path: string): Promise<SlideOrder> {
   return order;
 }
 
-function relations(xml = ''): Map<string, string> {
+/** Targets by id, of a part's relationships. */
+export function relations(xml = ''): Map<string, string> {
   const $ = cheerio.load(xml, { xml: true });
   return new Map(
     $('Relationship')

@@ -1,26 +1,39 @@
-import { type Extraction, ExtractionError, type FileKind, type ItemErrorCode } from '../../domain/extraction.js';
+import {
+  type ExtractedSection,
+  type Extraction,
+  ExtractionError,
+  type FileKind,
+  type ItemErrorCode,
+} from '../../domain/extraction.js';
 import type { ExtractionLimits } from './limits.js';
+import type { PdfText } from './pdf.js';
+import { withText } from './with-text.js';
 
 export interface ExtractionTask {
   path: string;
-  kind: FileKind;
+  kind: ParsedKind;
   limits: ExtractionLimits;
 }
 /** Errors cross the thread boundary as values: a class does not survive it. */
-export type ExtractionOutcome = { extraction: Extraction } | { code: ItemErrorCode; detail?: string };
+export type ExtractionOutcome =
+  | { extraction: Extraction; scans: ExtractedSection[] }
+  | { code: ItemErrorCode; detail?: string };
+
+/** Kinds that a parser reads; pictures have nothing to parse. */
+export type ParsedKind = Exclude<FileKind, 'image'>;
 
 /** Entry point of an extraction thread. Each parser is loaded when its first file comes, so a thread holds only what it uses. */
 export default async function run(task: ExtractionTask): Promise<ExtractionOutcome> {
   try {
-    const extraction = await parse(task);
-    return { extraction: withText(extraction, task.limits) };
+    const { scans = [], ...extraction } = await parse(task);
+    return { extraction: scans.length > 0 ? extraction : withText(extraction, task.limits), scans };
   } catch (error) {
     const known = error instanceof ExtractionError ? error : unforeseen(error);
     return { code: known.code, detail: known.detail };
   }
 }
 
-async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction> {
+async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction & Partial<PdfText>> {
   switch (kind) {
     case 'pdf':
       return (await import('./pdf.js')).extractPdf(path, limits);
@@ -33,8 +46,6 @@ async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction
     case 'odp':
     case 'rtf':
       return (await import('./office.js')).extractOffice(path, kind, limits);
-    case 'image':
-      return (await import('./image.js')).extractImage(path, limits);
     case 'csv':
       return (await import('./csv.js')).extractCsv(path);
     case 'html':
@@ -46,15 +57,6 @@ async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction
     case 'text':
       return (await import('./text.js')).extractText(path);
   }
-}
-
-function withText(extraction: Extraction, limits: ExtractionLimits): Extraction {
-  const sections = extraction.sections.filter((section) => /[\p{L}\p{N}]/u.test(section.text));
-  const characters = sections.reduce((total, section) => total + section.text.length, 0);
-  if (characters === 0) throw new ExtractionError('E2004');
-  if (characters > limits.maxCharacters)
-    throw new ExtractionError('E2003', `It has ${characters} characters, ${limits.maxCharacters} are allowed.`);
-  return { title: extraction.title, sections };
 }
 
 /** A file that vanished or a package that does not load is our fault and worth a retry; a parser's stumble is the file's. */

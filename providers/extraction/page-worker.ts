@@ -1,11 +1,11 @@
-import type { OcrPage } from '../../../domain/ai-features.js';
-import { ExtractionError, type ItemErrorCode } from '../../../domain/extraction.js';
-import type { ExtractionLimits } from '../../extraction/limits.js';
-import { type OcrEngine, type Recognized, startOcrEngine } from '../../extraction/ocr.js';
-import { openPageImages } from '../../extraction/page-images.js';
-import type { PageImage } from '../../extraction/picture.js';
+import type { OcrPage } from '../../domain/ai-features.js';
+import { ExtractionError, type ItemErrorCode } from '../../domain/extraction.js';
+import type { ExtractionLimits } from './limits.js';
+import { type OcrEngine, type Recognized, startOcrEngine } from './ocr.js';
+import { openPageImages } from './page-images.js';
+import type { PageImage } from './picture.js';
 
-export interface OcrTask {
+export interface PageTask {
   path: string;
   kind: 'pdf' | 'image';
   /** From 1, or null to have the pages counted. */
@@ -13,14 +13,14 @@ export interface OcrTask {
   limits: ExtractionLimits;
 }
 /** Errors cross the thread boundary as values: a class does not survive it. */
-export type OcrOutcome = { count: number } | { page: OcrPage } | { code: ItemErrorCode; detail?: string };
+export type PageOutcome = { count: number } | { page: OcrPage } | { code: ItemErrorCode; detail?: string };
 
 /** The engine is kept from page to page, which saves a sixth of the time, and ended now and then: it only grows. */
 const PAGES_PER_ENGINE = 20;
 let engine: { pages: number; reader: OcrEngine } | undefined;
 
 /** Entry point of a thread that reads pages. The file is opened for each, so that nothing of it stays in memory. */
-export default async function run(task: OcrTask): Promise<OcrOutcome> {
+export default async function run(task: PageTask): Promise<PageOutcome> {
   try {
     const pages = await openPageImages(task.path, task.kind, task.limits);
     let image: PageImage;
