@@ -31,6 +31,9 @@ const TEXT_MIME: Partial<Record<FileKind, string>> = {
 /** Office documents with a password are compound files with this stream; its name stands in their directory. */
 const ENCRYPTED_PACKAGE = Buffer.from('EncryptedPackage', 'utf16le');
 
+/** First bytes of a TIFF in both orders of bytes. */
+const TIFF = ['II*\0', 'MM\0*'];
+
 export interface DetectOptions {
   /** Decides among text kinds when the content leaves it open; nothing else. */
   filename?: string;
@@ -69,6 +72,8 @@ function textKind(head: Buffer, filename?: string): { kind: FileKind; mime_type:
 /** A zip's content types may come after its pictures, so the whole file is looked through when the head says only "zip". */
 async function magic(head: Buffer, openStream: DetectOptions['openStream']) {
   const byHead = await fileTypeFromBuffer(head).catch(() => undefined);
+  // A TIFF's directory may come after its pixels; without it the library says nothing.
+  if (!byHead && TIFF.includes(head.toString('latin1', 0, 4))) return { ext: 'tif', mime: 'image/tiff' };
   const isZip = head.readUInt32BE(0) === 0x504b0304;
   if (!openStream || !isZip || (byHead && byHead.ext !== 'zip')) return byHead;
   const stream = openStream();

@@ -50,6 +50,7 @@ export async function extractPdf(path: string, limits: ExtractionLimits): Promis
 
 async function readPages(loading: ReturnType<typeof getDocument>, limits: ExtractionLimits): Promise<PdfText> {
   const document = await loading.promise;
+  if (document.numPages === 0) throw new ExtractionError('E2001', 'It has no pages.');
   if (document.numPages > limits.maxPages)
     throw new ExtractionError('E2003', `It has ${document.numPages} pages, ${limits.maxPages} are allowed.`);
   const headingsOf = await pageHeadings(document);
