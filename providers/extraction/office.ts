@@ -4,12 +4,11 @@ import { type Extraction, ExtractionError, type FileKind } from '../../domain/ex
 import { checkArchive } from './archive-limits.js';
 import { HeadingSections } from './headings.js';
 import type { ExtractionLimits } from './limits.js';
-import { hiddenSheets } from './ods-sheets.js';
 import { type SlideOrder, slideOrder } from './pptx-order.js';
 import { tableSections } from './rows.js';
 import type { Grid, Span } from './table-layout.js';
 
-type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf'>;
+type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'odp' | 'rtf'>;
 
 interface CellPlace {
   row: number;
@@ -19,7 +18,7 @@ interface CellPlace {
 }
 
 /**
- * Text documents by heading, presentations by slide, OpenDocument sheets by rows.
+ * Text documents by heading, presentations by slide.
  * @throws ExtractionError as `checkArchive`, and E2001 when the content cannot be parsed
  */
 export async function extractOffice(path: string, kind: OfficeKind, limits: ExtractionLimits): Promise<Extraction> {
@@ -34,7 +33,6 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
     throw new ExtractionError('E2001');
   });
   const title = ast.metadata.title?.trim() || null;
-  if (kind === 'ods') return { title, sections: sheetSections(ast.content, await hiddenSheets(path)) };
   const order = kind === 'pptx' ? await slideOrder(path) : undefined;
   return { title, sections: sectionsOf(ast.content, order) };
 }
@@ -42,15 +40,6 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
 function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
   const slides = content.filter((node) => node.type === 'slide');
   return slides.length > 0 ? slideSections(slides, order) : documentSections(content);
-}
-
-/** Hidden sheets are hidden from readers, and so from this one. */
-function sheetSections(content: OfficeContentNode[], hidden: ReadonlySet<string>): Extraction['sections'] {
-  return content
-    .filter((node) => node.type === 'sheet')
-    .map((node) => ({ node, sheet: String(metadata(node).sheetName ?? '') }))
-    .filter(({ sheet }) => !hidden.has(sheet))
-    .flatMap(({ node, sheet }) => tableSections(gridOf(node), { sheet }));
 }
 
 function documentSections(content: OfficeContentNode[]): Extraction['sections'] {

@@ -39,10 +39,11 @@ async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction
       return (await import('./pdf.js')).extractPdf(path, limits);
     case 'xlsx':
       return (await import('./xlsx.js')).extractWorkbook(path, limits);
+    case 'ods':
+      return (await import('./ods.js')).extractOpenWorkbook(path, limits);
     case 'docx':
     case 'pptx':
     case 'odt':
-    case 'ods':
     case 'odp':
     case 'rtf':
       return (await import('./office.js')).extractOffice(path, kind, limits);
