@@ -140,7 +140,11 @@ export const itemDetailSchema = itemSchema.extend({
         text: z.string(),
         headings: z.array(z.string()),
         page: z.int().nullable(),
+        page_label: z.string().optional(),
+        slide: z.int().optional(),
+        slide_title: z.string().optional(),
         sheet: z.string().nullable(),
+        rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row of the sheet.' }),
       }),
     )
     .meta({ description: 'In their order; empty until the text has been read.' }),

@@ -23,6 +23,7 @@ export function describeItem(item: ItemRecord) {
   };
 }
 
-export function describeChunk({ _id, text, headings, page, sheet }: ChunkRecord) {
-  return { chunk_id: _id, text, headings, page, sheet };
+/** A chunk as the item's page shows it; what its kind of document does not have is left out. */
+export function describeChunk({ _id, text, headings, page, page_label, slide, slide_title, sheet, rows }: ChunkRecord) {
+  return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, rows };
 }
