@@ -95,6 +95,12 @@ const settings = z.object({
   POSTBACK_CREWS_DIR: z.string().default(fileURLToPath(new URL('../crews', import.meta.url))),
   /** How long an execution of a crew outlives its end. */
   POSTBACK_EXECUTION_RETENTION_DAYS: positive.default(30),
+  /** Resources (pages, entries, objects) that one sync of a connector takes in; what is listed beyond is left out. */
+  POSTBACK_CONNECTOR_MAX_RESOURCES: positive.default(10_000),
+  /** Of one resource. */
+  POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES: positive.default(50 * MiB),
+  /** Of one request that a connector sends. */
+  POSTBACK_CONNECTOR_TIMEOUT_SECONDS: positive.default(60),
 
   POSTBACK_SWEEP_SECONDS: positive.default(30),
   /** Work that has been quiet for so long is looked after by the sweep. */

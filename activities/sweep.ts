@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { SearchIndex } from '../domain/search.js';
 import type { SweepFindings } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
+import type { Connectors } from '../storage/connectors.js';
 import type { CrewExecutions } from '../storage/crew-executions.js';
 import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
@@ -10,6 +11,7 @@ import type { Items } from '../storage/items.js';
 import type { RemovedItems } from '../storage/removed-items.js';
 import type { Uploads } from '../storage/uploads.js';
 import type { Launcher } from '../temporal/launcher.js';
+import { settleConnector } from '../temporal/settle-connector.js';
 import { withHeartbeat } from './heartbeat.js';
 
 export interface SweepDependencies {
@@ -20,6 +22,7 @@ export interface SweepDependencies {
   uploads: Uploads;
   deliveries: Deliveries;
   databases: Databases;
+  connectors: Connectors;
   files: Files;
   index: SearchIndex;
   launcher: Launcher;
@@ -47,6 +50,7 @@ export function createSweepActivities({
   uploads,
   deliveries,
   databases,
+  connectors,
   files,
   index,
   launcher,
@@ -62,13 +66,14 @@ export function createSweepActivities({
   async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals] = await Promise.all([
+    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals, lostConnectors] = await Promise.all([
       items.takeUnchecked(before, next, BATCH),
       aiJobs.takeUnchecked(before, next, BATCH),
       crewExecutions.takeUnchecked(before, next, BATCH),
       deliveries.takeUnchecked(before, next, BATCH),
       databases.stale(before),
       removedItems.takeUnchecked(before, next, BATCH),
+      connectors.pendingBefore(before, BATCH),
     ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
@@ -86,6 +91,12 @@ export function createSweepActivities({
       );
     }
     for (const ref of lostRemovals) await attempt(ref.removal, launcher.startRemoval(ref));
+    for (const connector of lostConnectors) {
+      await attempt(
+        connector._id,
+        settleConnector(launcher, connector).then(() => connectors.settled(connector)),
+      );
+    }
     const found = {
       items: lostItems.length,
       jobs: lostJobs.length,
@@ -93,6 +104,7 @@ export function createSweepActivities({
       deliveries: lostDeliveries.length,
       databases: lostDatabases.length,
       removals: lostRemovals.length,
+      connectors: lostConnectors.length,
     };
     if (Object.values(found).some((count) => count > 0)) log.info(found, 'sweep looked after quiet work');
     return found;

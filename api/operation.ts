@@ -25,6 +25,8 @@ export interface Operation<
   /** Of the answer when all goes well. */
   status: number;
   answers: Data;
+  /** The answer stands without the service's envelope. */
+  bare?: boolean;
   /** Of the answer, where it is not JSON. */
   type?: string;
   /** The same answer with another status. */
@@ -55,8 +57,13 @@ type Handler = RouterMiddleware<RequestState> & Described;
  * Makes routes that describe themselves: `router.post('/things', operation({ … }, async (ctx, { body, answer }) => …))`.
  * @param tag the heading under which they are documented
  * @param write sends an answer in the service's own shape
+ * @param bare whether that is without the service's envelope
  */
-export function operations(tag: string, write: (ctx: RequestContext, status: number, data: unknown) => void) {
+export function operations(
+  tag: string,
+  write: (ctx: RequestContext, status: number, data: unknown) => void,
+  bare = false,
+) {
   return <Data extends z.ZodType, Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
     operation: Operation<Query, Body, Data>,
     handle: (ctx: RouterContext<RequestState>, input: OperationInput<Query, Body, Data>) => Promise<void> | void,
@@ -75,7 +82,7 @@ export function operations(tag: string, write: (ctx: RequestContext, status: num
       idempotencyKeys && !form
         ? (ctx) => answerOnce(ctx, idempotencyKeys, ctx.request.text ?? '', () => run(ctx))
         : run;
-    return Object.assign(middleware, { operation, tag });
+    return Object.assign(middleware, { operation: { ...operation, bare }, tag });
   };
 }
 

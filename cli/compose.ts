@@ -10,6 +10,8 @@ import { createAiJobs } from '../storage/ai-jobs.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createAuthentications } from '../storage/authentications.js';
 import { createChunks } from '../storage/chunks.js';
+import { createConnectorResources } from '../storage/connector-resources.js';
+import { createConnectors } from '../storage/connectors.js';
 import { createCrewExecutions } from '../storage/crew-executions.js';
 import { createCrewSteps } from '../storage/crew-steps.js';
 import { createDatabaseContents } from '../storage/database-contents.js';
@@ -25,6 +27,7 @@ import { connectMongo } from '../storage/mongo.js';
 import { createPartsStore } from '../storage/parts.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createRemovedItems } from '../storage/removed-items.js';
+import { createRemoveItems } from '../storage/remove-items.js';
 import { createLanceIndex } from '../storage/search-index.js';
 import { createSigningKeys } from '../storage/signing-keys.js';
 import { createUploads } from '../storage/uploads.js';
@@ -53,6 +56,9 @@ export async function compose(config: Config, log: Logger) {
     files,
     contents: createDatabaseContents(mongo, files),
     removedItems: createRemovedItems(mongo),
+    connectors: createConnectors(mongo, sealer),
+    resources: createConnectorResources(mongo),
+    removeItems: createRemoveItems(mongo, files, index),
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
     feedback: createFeedback(mongo),

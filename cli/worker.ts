@@ -9,10 +9,13 @@ import { createDeliveryActivities } from '../activities/deliver-webhook.js';
 import { createRemovalActivities } from '../activities/remove-items.js';
 import { createAiJobActivities } from '../activities/run-ai-job.js';
 import { createSweepActivities } from '../activities/sweep.js';
+import { createSyncActivities } from '../activities/sync-connector.js';
 import { readConfig } from '../config.js';
 import type { TaskQueue } from '../domain/task-queues.js';
 import { createAiProviders } from '../providers/ai/index.js';
+import { createSources } from '../providers/connectors/index.js';
 import { describeFile } from '../providers/extraction/describe-file.js';
+import { detectFileKind } from '../providers/extraction/detect-kind.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import { createRetrieval } from '../storage/retrieval.js';
@@ -77,6 +80,16 @@ export async function runWorker(queues?: string): Promise<void> {
         describeFile,
         maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
         fetchTimeoutMs: config.POSTBACK_FETCH_TIMEOUT_SECONDS * 1000,
+      }),
+      connectors: createSyncActivities({
+        ...world,
+        mongo: parts.mongo.client,
+        detectKind: detectFileKind,
+        openSource: createSources(parts.outbound, {
+          timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+          maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+        }),
+        maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
       }),
       crews: createCrewActivities({
         ...world,

@@ -11,6 +11,7 @@ export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
 export const newRemovalId = prefixed('rmv');
+export const newConnectorId = prefixed('con');
 export const newKeyId = prefixed('key');
 export const newSigningKeyId = prefixed('sig');
 export const newJobId = (): string => randomUUID();
@@ -42,6 +43,9 @@ export const workflowIds = {
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
   crew: (executionId: string) => `crew/${executionId}`,
+  /** Temporal appends the time at which the schedule has started it. */
+  sync: (org: string, connectorId: string) => `sync/${org}/${connectorId}`,
+  connectorRemoval: (org: string, connectorId: string) => `connector-removal/${org}/${connectorId}`,
 };
 
 export function sha256Hex(input: string | Uint8Array): string {

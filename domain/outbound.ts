@@ -18,6 +18,7 @@ export interface OutboundRequest {
 
 export interface OutboundDownload {
   url: string;
+  headers?: Record<string, string>;
   /** Milliseconds for the whole of it. */
   timeoutMs: number;
   maxBytes: number;

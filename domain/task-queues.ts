@@ -1,5 +1,5 @@
 /** Task queues: one worker each, scaled on its own. */
-export const TASK_QUEUES = ['content', 'ai', 'crews', 'deliveries'] as const;
+export const TASK_QUEUES = ['content', 'ai', 'crews', 'connectors', 'deliveries'] as const;
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 
 /** Search attributes by which an operator finds work in the Temporal UI; registered before anything starts. */

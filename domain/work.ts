@@ -128,6 +128,29 @@ export const JOB_CANCELLED = 'The job was cancelled.';
 /** An item was deleted or replaced while this version was under way: nothing to announce any more. */
 export const SUPERSEDED = 'Superseded';
 
+/** A connector, and from its second run on which of its syncs goes on. */
+export interface SyncRef {
+  /** `con_…` */
+  connector: string;
+  org: string;
+  /** Counts the connector's syncs. */
+  sync?: number;
+}
+
+/** A sync that has been begun. */
+export type BegunSync = Required<SyncRef>;
+
+/** How a sync ended; what became of each resource lies in MongoDB. */
+export interface SyncOutcome {
+  status: 'completed' | 'failed';
+  error_code?: string;
+  /** Written for the client; names no address. */
+  error_message?: string;
+}
+
+/** The type of the failure that ends a sync because its connector is gone or another sync has begun. */
+export const SYNC_ENDED = 'SyncEnded';
+
 /** How much quiet work of each kind a sweep has looked after. */
 export interface SweepFindings {
   items: number;
@@ -136,4 +159,6 @@ export interface SweepFindings {
   deliveries: number;
   databases: number;
   removals: number;
+  /** Connectors whose schedule or removal was not set in motion. */
+  connectors?: number;
 }

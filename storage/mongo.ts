@@ -5,6 +5,8 @@ import type {
   ApiKeyRecord,
   AuthenticationRecord,
   ChunkRecord,
+  ConnectorRecord,
+  ConnectorResourceRecord,
   CrewExecutionRecord,
   CrewFeedbackRecord,
   CrewStepRecord,
@@ -49,6 +51,9 @@ export interface Mongo {
   crewExecutions: Collection<CrewExecutionRecord>;
   crewSteps: Collection<CrewStepRecord>;
   crewFeedback: Collection<CrewFeedbackRecord>;
+  connectors: Collection<ConnectorRecord>;
+  connectorResources: Collection<ConnectorResourceRecord>;
+  removedItems: Collection<RemovedItemRecord>;
 }
 
 /** Of items, also named by the queries that must be read from them. */
@@ -142,6 +147,18 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  connectors: [
+    { key: { org: 1, _id: -1 } },
+    // The sweep: what Temporal has yet to be told.
+    { key: { updated_at: 1 }, name: 'pending', partialFilterExpression: { pending: true } },
+  ],
+  connector_resources: [
+    // Counts by outcome, and what a sync has not met.
+    { key: { connector: 1, sync: 1, outcome: 1 } },
+    { key: { connector: 1, depth: 1, _id: 1 }, name: 'due', partialFilterExpression: { due: true } },
+    { key: { connector: 1, _id: 1 }, name: 'errors', partialFilterExpression: { 'error.code': { $exists: true } } },
+  ],
+  removed_items: [{ key: { tenant: 1, id: 1 } }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
@@ -192,6 +209,9 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     crewExecutions: db.collection('crew_executions'),
     crewSteps: db.collection('crew_steps'),
     crewFeedback: db.collection('crew_feedback'),
+    connectors: db.collection('connectors'),
+    connectorResources: db.collection('connector_resources'),
+    removedItems: db.collection('removed_items'),
   };
 }
 

@@ -3,6 +3,14 @@ import type { Binary } from 'mongodb';
 import type { JobStatus } from '../domain/ai-jobs.js';
 import type { KeyKind } from '../domain/api-keys.js';
 import type { CallbackEvent } from '../domain/callbacks.js';
+import type {
+  ConnectorKind,
+  ConnectorSchedule,
+  ConnectorSettings,
+  ResourceOutcome,
+  SyncCounts,
+  SyncStatus,
+} from '../domain/connectors.js';
 import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../domain/crews.js';
 import type { FileKind } from '../domain/extraction.js';
 import type { MetadataField } from '../domain/metadata.js';
@@ -418,6 +426,94 @@ export interface EligibilityDataRecord {
   /** JSON of `eligibility_check_data`. */
   sealed: Binary;
   remove_at: Date;
+}
+
+export interface ConnectorRecord {
+  /** `con_…` */
+  _id: string;
+  org: string;
+  kind: ConnectorKind;
+  /** The database's internal id, and its name. */
+  tenant: string;
+  database: string;
+  collection: string;
+  /** As its kind's schema gives them. */
+  settings: ConnectorSettings;
+  /** JSON. */
+  sealed_credentials: Binary | null;
+  schedule: ConnectorSchedule;
+  sync: SyncRecord | null;
+  /** The feed's validators at the last sync without a failure. */
+  listing: Validators;
+  /** What Temporal has yet to be told: its schedule, or that it is gone. */
+  pending: boolean;
+  /** Set when it was deleted; only its removal knows it from then on. */
+  deleted_at: Date | null;
+  remove_items: boolean;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** The connector's latest sync. */
+export interface SyncRecord {
+  number: number;
+  status: SyncStatus;
+  started_at: Date;
+  finished_at: Date | null;
+  /** Where the listing goes on; null at its beginning and after its end. */
+  cursor: string | null;
+  listed: boolean;
+  /** More was listed than a sync takes in. */
+  truncated: boolean;
+  /** Of its listing; kept when it ends without a failure. */
+  validators: Validators;
+  steps: number;
+  removed: number;
+  error_code: string | null;
+  error_message: string | null;
+  /** Counted once it has ended. */
+  counts: SyncCounts | null;
+}
+
+/** What a source said about a version of a resource, to be asked by at the next sync. */
+export interface Validators {
+  etag?: string | undefined;
+  last_modified?: string | undefined;
+}
+
+export interface ConnectorResourceRecord extends Validators {
+  /** Connector and hash of the key. */
+  _id: string;
+  org: string;
+  connector: string;
+  /** Address of a page, id of a feed's entry, key of an object. */
+  key: string;
+  /** Links from the start to here. */
+  depth: number;
+  /** The last sync that has met it. */
+  sync: number;
+  /** To be fetched in that sync. */
+  due: boolean;
+  outcome: ResourceOutcome | null;
+  /** What the listing says about its version; taken over as `etag` once that is fetched. */
+  listed_etag?: string | undefined;
+  /** SHA-256 of its content, hex. */
+  hash: string | null;
+  /** The id of its item; null as long as there is none. */
+  item_id: string | null;
+  /** Where a page leads to on its site. */
+  links?: string[] | undefined;
+  error?: { code: string; message: string; at: Date } | undefined;
+}
+
+/** What a removed item leaves: its version counter, because the workflow id of a version is used once. */
+export interface RemovedItemRecord {
+  /** The item's key (`itm_…`). */
+  _id: string;
+  org: string;
+  tenant: string;
+  id: string;
+  version: number;
 }
 
 export interface IdempotencyRecord {

@@ -8,7 +8,8 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { workflowIds } from '../domain/ids.js';
-import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef, RemovalRef } from '../domain/work.js';
+import type { DatabaseRef, DeliveryRef, IngestRef, ItemRef, JobRef, RemovalRef, SyncRef } from '../domain/work.js';
+import { createConnectorSchedules } from './connector-schedules.js';
 import { crewLaunches } from './crews.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
@@ -150,6 +151,21 @@ export function createLauncher(client: Client, deadlineMs?: number) {
     },
 
     ...crewLaunches(client, start),
+
+    /** Clears away what a deleted connector has left. */
+    async startConnectorRemoval({ _id, org, database }: { _id: string; org: string; database: string }): Promise<void> {
+      await start('removeConnector', {
+        workflowId: workflowIds.connectorRemoval(org, _id),
+        taskQueue: 'connectors',
+        args: [{ connector: _id, org } satisfies SyncRef],
+        staticSummary: `Remove a connector of ${database}`,
+        typedSearchAttributes: attributes({ org, database, source: _id }),
+      });
+    },
+
+    connectorSchedules: createConnectorSchedules(client, ({ org, database, _id }) =>
+      attributes({ org, database, source: _id }),
+    ),
 
     /** Asks a job's workflow to end; one that has ended, or never started, is left alone. */
     async cancelJob(jobId: string): Promise<void> {

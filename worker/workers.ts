@@ -34,6 +34,12 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
   },
+  // Syncs wait for other people's servers, and for as long as those ask for between two requests.
+  connectors: {
+    maxConcurrentActivityTaskExecutions: 20,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+  },
   deliveries: DELIVERY_TUNING,
 };
 
@@ -41,6 +47,7 @@ export interface QueueActivities {
   content: object;
   ai: object;
   crews: object;
+  connectors: object;
   deliveries: object;
 }
 

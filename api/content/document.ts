@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { indexingEventSchema } from '../../domain/webhooks.js';
 import { operations } from '../operation.js';
 import { API_KEY, type ServiceDocument } from '../service.js';
-import { answer } from './envelope.js';
+import { answer, answerBare } from './envelope.js';
+
+/** Routes whose successes stand without the envelope (specification, "Errors"). */
+export const bareOperations = (tag: 'Connectors') => operations(tag, answerBare, true);
 
 /** Routes of the content service, under one of the headings below. */
 export const contentOperations = (
@@ -26,6 +29,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Query', description: 'Answers from what was ingested.' },
     { name: 'Feedback', description: 'What clients think of the answers; it moves later ones, within bounds.' },
     { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
+    { name: 'Connectors', description: 'Sites, feeds and buckets that are kept in sync by a schedule.' },
     { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
     { name: 'Tenants', description: 'Databases under their deprecated names.' },
   ],

@@ -8,6 +8,7 @@ import { authenticate, requireApiVersion } from '../authenticate.js';
 import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
+import { type ConnectorDependencies, connectorRoutes } from './connectors.js';
 import { type DatabaseDependencies, databaseRoutes, tenantRoutes } from './databases.js';
 import { deliveryRoutes } from './deliveries.js';
 import { contentDocument } from './document.js';
@@ -26,6 +27,7 @@ export interface ContentDependencies
     WebhookDependencies,
     FeedbackDependencies,
     DatabaseDependencies,
+    ConnectorDependencies,
     Omit<ItemDependencies, 'log'> {
   keys: ApiKeys;
   deliveries: Deliveries;
@@ -57,6 +59,7 @@ export function contentService(deps: ContentDependencies): Service {
       routesOf(itemRoutes(deps)),
       routesOf(queryRoutes(deps)),
       routesOf(feedbackRoutes(deps)),
+      routesOf(connectorRoutes(deps)),
       routesOf(deliveryRoutes(deps)),
       routesOf(webhookRoutes(deps)),
     ],

@@ -106,11 +106,11 @@ function describe(
 
 function successes(
   document: ServiceDocument,
-  { status, alsoStatus, answers, type }: Operation,
+  { status, alsoStatus, answers, bare, type }: Operation,
 ): ZodOpenApiResponsesObject {
   const content = type
     ? { [type]: { schema: answers } }
-    : { 'application/json': { schema: document.success(answers) } };
+    : { 'application/json': { schema: bare ? answers : document.success(answers) } };
   const statuses = [status, ...(alsoStatus === undefined ? [] : [alsoStatus])];
   return Object.fromEntries(statuses.map((one) => [one, { description: STATUS_CODES[one] ?? '', content }]));
 }

@@ -84,7 +84,11 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
       try {
         const url = readTarget(request.url, allowedCidrs);
         return await within(request, async (signal) => {
-          const { statusCode, headers, body } = await agent.request({ ...target(url, {}), method: 'GET', signal });
+          const { statusCode, headers, body } = await agent.request({
+            ...target(url, request.headers ?? {}),
+            method: 'GET',
+            signal,
+          });
           const answer = { status: statusCode, headers: joinValues(headers) };
           if (statusCode >= 200 && statusCode < 300) {
             await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });

@@ -1,0 +1,34 @@
+import type {
+  ConnectorKind,
+  ConnectorSettings,
+  FeedSettings,
+  S3Credentials,
+  S3Settings,
+  WebSettings,
+} from '../../domain/connectors.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import { createFeedSource } from './feed.js';
+import { createRequests, type RequestLimits } from './request.js';
+import { createS3Source } from './s3.js';
+import type { Source } from './source.js';
+import { createWebSource } from './web.js';
+
+export type { Fetched, ListingPage, Source } from './source.js';
+
+export interface SourceDescription {
+  kind: ConnectorKind;
+  settings: ConnectorSettings;
+  credentials: S3Credentials | null;
+}
+
+export type OpenSource = (description: SourceDescription) => Source;
+
+/** Opens what a connector reads from; every request goes through the guarded client. */
+export function createSources(outbound: OutboundClient, limits: RequestLimits): OpenSource {
+  const requests = createRequests(outbound, limits);
+  return ({ kind, settings, credentials }) => {
+    if (kind === 'web') return createWebSource(settings as WebSettings, requests);
+    if (kind === 'feed') return createFeedSource(settings as FeedSettings, requests);
+    return createS3Source(settings as S3Settings, credentials, requests);
+  };
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Page {
+  body: string | Buffer;
+  type?: string;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
+export interface Site {
+  url: string;
+  /** By path; what is not here is 404. */
+  pages: Map<string, Page>;
+  /** `<status> <path>` of each answer. */
+  asked: string[];
+  /** Awaited before each answer. */
+  hold?: ((path: string) => Promise<void>) | undefined;
+  close(): Promise<void>;
+}
+
+/** A static site on loopback that answers conditional requests as web servers do. */
+export async function startSite(pages: Record<string, string | Page> = {}): Promise<Site> {
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? '/';
+    await site.hold?.(path);
+    const page = site.pages.get(path) ?? { body: 'nothing here', status: 404 };
+    const etag = `"${createHash('sha1').update(page.body).digest('hex')}"`;
+    const same = request.headers['if-none-match'] === etag;
+    const status = page.status ?? (same ? 304 : 200);
+    site.asked.push(`${status} ${path}`);
+    response.writeHead(status, {
+      'Content-Type': page.type ?? 'text/html; charset=utf-8',
+      ...(status === 200 || status === 304 ? { ETag: etag } : {}),
+      ...page.headers,
+    });
+    response.end(status === 304 ? undefined : page.body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const site: Site = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    pages: new Map(
+      Object.entries(pages).map(([path, page]) => [path, typeof page === 'string' ? { body: page } : page]),
+    ),
+    asked: [],
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return site;
+}
+
+/** A page with a title, a paragraph and links. */
+export function html(title: string, text: string, links: string[] = []): string {
+  const anchors = links.map((link) => `<a href="${link}">${link}</a>`).join(' ');
+  return `<!doctype html><html><head><title>${title}</title></head><body><h1>${title}</h1><p>${text}</p>${anchors}</body></html>`;
+}
