@@ -92,10 +92,13 @@ export const s3CredentialsSchema = z
   .strict();
 export type S3Credentials = z.output<typeof s3CredentialsSchema>;
 
+const interval = z.int().min(1).max(1000);
+const unit = z.enum(['minutes', 'hours']);
+
 export const scheduleSchema = z
   .object({
-    every: z.int().min(1).max(1000).default(24),
-    unit: z.enum(['minutes', 'hours']).default('hours'),
+    every: interval.default(24),
+    unit: unit.default('hours'),
     paused: z.boolean().default(false),
   })
   .strict();
@@ -128,7 +131,10 @@ export const changeConnectorSchema = z
       .optional()
       .meta({ description: "All settings of the connector's kind." }),
     credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'null removes them.' }),
-    schedule: scheduleSchema.partial().optional(),
+    schedule: z
+      .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })
+      .strict()
+      .optional(),
   })
   .strict();
 

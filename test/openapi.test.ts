@@ -98,6 +98,8 @@ describe('/openapi.json', () => {
     );
     expect(taking.map(([path]) => path).sort()).toEqual([
       '/authentication',
+      '/connectors',
+      '/connectors/{connector_id}/sync',
       '/context/ingest',
       '/crews/{crew}/kickoff',
       '/crews/{crew}/resume',

@@ -21,10 +21,12 @@ describe('executions that run during a deployment go on', () => {
       'deliverWebhook',
       'indexItem',
       'provisionDatabase',
+      'removeConnector',
       'runAiJob',
       'runCrew',
       'startIngestedItems',
       'sweep',
+      'syncConnector',
     ]);
   });
 

@@ -20,7 +20,12 @@ const CODES: Record<string, string> = {
 };
 
 /** Objects of an S3-compatible bucket. Requests are signed here and sent by the guarded client, redirects not followed. */
-export function createS3Source(settings: S3Settings, credentials: S3Credentials | null, requests: Requests): Source {
+export function createS3Source(
+  settings: S3Settings,
+  credentials: S3Credentials | null,
+  requests: Requests,
+  keysPerPage = 1_000,
+): Source {
   const { endpoint, bucket, prefix, region, path_style } = settings;
 
   function addressOf(key: string, query: Record<string, string> = {}): URL {
@@ -55,7 +60,7 @@ export function createS3Source(settings: S3Settings, credentials: S3Credentials 
     async list(cursor, _validators, signal) {
       const url = addressOf('', {
         'list-type': '2',
-        'max-keys': '1000',
+        'max-keys': String(keysPerPage),
         prefix,
         ...(cursor === null ? {} : { 'continuation-token': cursor }),
       });

@@ -6,12 +6,14 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createClient } from './client.js';
+import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
 import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
 import { makeKey, startProduct } from './product.js';
 import { startReceiver } from './receiver.js';
 import { recordCrews } from './record-crews.js';
+import { html, startSite } from './site.js';
 
 const FOLDER = 'test/histories';
 
@@ -98,6 +100,20 @@ try {
   await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
   await jobs.finished(cancelled);
   await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
+  const site = await startSite({ '/page': html('Page', 'The note of the page.') });
+  const on = connectorsOf(api, product.mongodbUri);
+  const settings = { urls: [`${site.url}/page`] };
+  const connector = await on.create({ kind: 'web', database: 'library', settings });
+  await on.sync(connector);
+  const syncs = (id: string) =>
+    `WorkflowType="syncConnector" AND PostbackSource="${id}" AND ExecutionStatus="Completed"`;
+  await record('sync-connector-completed', await newest(syncs(connector)));
+  const failed = await on.create({ kind: 'feed', database: 'library', settings: { url: `${site.url}/none` } });
+  await on.sync(failed);
+  await record('sync-connector-failed', await newest(syncs(failed)));
+  await api.del(`/connectors/${connector}?items=remove`);
+  await record('remove-connector', `connector-removal/histories/${connector}`);
+  await site.close();
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');
