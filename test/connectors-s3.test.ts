@@ -2,12 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { s3SettingsSchema } from '../domain/connectors.js';
-import { createRequests } from '../providers/connectors/request.js';
-import { createS3Source } from '../providers/connectors/s3.js';
-import type { ListingPage } from '../providers/connectors/source.js';
-import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
@@ -58,23 +52,6 @@ describe('an S3 connector', () => {
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1, removed: 1 }) });
     expect(s3.asked.filter((one) => !one.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
     expect(await on.traces(on.itemOf(id, 'notes/boat.md'))).toMatchObject({ items: 0, chunks: 0 });
-  });
-
-  test('reads a listing of several pages', async () => {
-    const keys = ['pages/1.txt', 'pages/2.txt', 'pages/3.txt', 'pages/4.txt', 'pages/5.txt'];
-    for (const key of keys) await s3.put(key, `The object ${key}.`);
-    const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
-    const requests = createRequests(outbound, { timeoutMs: 10_000, maxBytes: 1_000 });
-    const source = createS3Source(s3SettingsSchema.parse(settings('pages/')), S3_KEYS, requests, 2);
-    const pages: string[][] = [];
-    let next: string | null = null;
-    do {
-      const page: ListingPage = await source.list(next, {}, AbortSignal.timeout(10_000));
-      pages.push(page.resources.map(({ key }) => key));
-      next = page.next;
-    } while (next !== null);
-    await outbound.close();
-    expect(pages).toEqual([keys.slice(0, 2), keys.slice(2, 4), keys.slice(4)]);
   });
 
   test('says why a bucket cannot be read', async () => {
