@@ -1,4 +1,5 @@
 import type { SearchIndex } from '../domain/search.js';
+import type { Connectors } from '../storage/connectors.js';
 import type { DatabaseContents } from '../storage/database-contents.js';
 import type { Databases } from '../storage/databases.js';
 import { withHeartbeat } from './heartbeat.js';
@@ -8,10 +9,12 @@ export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
 /** The parts of a database, made and taken away one by one; each may be done twice. */
 export function createDatabaseActivities({
   databases,
+  connectors,
   contents,
   index,
 }: {
   databases: Databases;
+  connectors: Connectors;
   contents: DatabaseContents;
   index: SearchIndex;
 }) {
@@ -31,7 +34,12 @@ export function createDatabaseActivities({
       await databases.markReady(tenant);
     },
 
-    removeDatabaseItems: (tenant: string): Promise<void> => withHeartbeat(() => contents.removeItems(tenant)),
+    /** Its connectors first, which would fill it again. */
+    removeDatabaseItems: (tenant: string): Promise<void> =>
+      withHeartbeat(async () => {
+        await connectors.markDeletedOf(tenant);
+        await contents.removeItems(tenant);
+      }),
 
     removeDatabaseChunks: (tenant: string): Promise<void> => withHeartbeat(() => contents.removeChunks(tenant)),
 

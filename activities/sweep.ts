@@ -66,15 +66,16 @@ export function createSweepActivities({
   async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals, lostConnectors] = await Promise.all([
-      items.takeUnchecked(before, next, BATCH),
-      aiJobs.takeUnchecked(before, next, BATCH),
-      crewExecutions.takeUnchecked(before, next, BATCH),
-      deliveries.takeUnchecked(before, next, BATCH),
-      databases.stale(before),
-      removedItems.takeUnchecked(before, next, BATCH),
-      connectors.pendingBefore(before, BATCH),
-    ]);
+    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals, lostConnectors] =
+      await Promise.all([
+        items.takeUnchecked(before, next, BATCH),
+        aiJobs.takeUnchecked(before, next, BATCH),
+        crewExecutions.takeUnchecked(before, next, BATCH),
+        deliveries.takeUnchecked(before, next, BATCH),
+        databases.stale(before),
+        removedItems.takeUnchecked(before, next, BATCH),
+        connectors.pendingBefore(before, BATCH),
+      ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
     for (const execution of lostCrews) await attempt(execution._id, launcher.startCrew(execution));

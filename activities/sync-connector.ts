@@ -9,7 +9,7 @@ import type { MetResource } from '../storage/connector-resources.js';
 import type { Connectors } from '../storage/connectors.js';
 import type { Databases } from '../storage/databases.js';
 import type { ConnectorRecord, ConnectorResourceRecord } from '../storage/records.js';
-import type { RemoveItems } from '../storage/remove-items.js';
+import type { RemovedItems } from '../storage/removed-items.js';
 import type { Launcher } from '../temporal/launcher.js';
 import { withHeartbeat } from './heartbeat.js';
 import { createTakeIn, type TakeInDependencies } from './take-in-resource.js';
@@ -19,7 +19,7 @@ export interface SyncDependencies extends TakeInDependencies {
   connectors: Connectors;
   databases: Databases;
   openSource: OpenSource;
-  removeItems: RemoveItems;
+  removedItems: RemovedItems;
   launcher: Launcher;
   log: Logger;
   /** That one sync takes in. */
@@ -36,7 +36,7 @@ const WRITTEN_AT_ONCE = 500;
 
 /** The steps of a sync. How far it is stands in MongoDB, so each may be repeated and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, resources, databases, removeItems, launcher, log } = deps;
+  const { connectors, resources, databases, removedItems, launcher, log } = deps;
   const takeIn = createTakeIn(deps);
 
   return {
@@ -112,7 +112,7 @@ export function createSyncActivities(deps: SyncDependencies) {
           !sync!.truncated && !(kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped);
         const vanished = await resources.vanished(ref, complete, VANISHED_BATCH);
         const ids = vanished.flatMap(({ item_id }) => item_id ?? []);
-        await removeItems.remove(ref.org, tenant, ids);
+        await removeItems(ref.org, tenant, ids);
         await inStep(ref, { removed: ids.length }, (session) =>
           resources.remove(
             vanished.map(({ _id }) => _id),
@@ -139,12 +139,18 @@ export function createSyncActivities(deps: SyncDependencies) {
         if (!connector || connector.deleted_at === null) return false;
         const left = await resources.any(id, VANISHED_BATCH);
         const items = left.flatMap(({ item_id }) => item_id ?? []);
-        if (connector.remove_items) await removeItems.remove(org, connector.tenant, items);
+        if (connector.remove_items) await removeItems(org, connector.tenant, items);
         await resources.remove(left.map(({ _id }) => _id));
         if (left.length === 0) await connectors.remove(org, id);
         return left.length > 0;
       }),
   };
+
+  /** Unknown ones are passed over. One under way ends without being announced. */
+  async function removeItems(org: string, tenant: string, ids: readonly string[]): Promise<void> {
+    const { ref } = await removedItems.remove({ _id: tenant, org }, { ids, underWay: 'remove' });
+    if (ref) await launcher.startRemoval(ref);
+  }
 
   function open(connector: ConnectorRecord) {
     const { kind, settings } = connector;

@@ -27,7 +27,6 @@ import { connectMongo } from '../storage/mongo.js';
 import { createPartsStore } from '../storage/parts.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { createRemovedItems } from '../storage/removed-items.js';
-import { createRemoveItems } from '../storage/remove-items.js';
 import { createLanceIndex } from '../storage/search-index.js';
 import { createSigningKeys } from '../storage/signing-keys.js';
 import { createUploads } from '../storage/uploads.js';
@@ -58,7 +57,6 @@ export async function compose(config: Config, log: Logger) {
     removedItems: createRemovedItems(mongo),
     connectors: createConnectors(mongo, sealer),
     resources: createConnectorResources(mongo),
-    removeItems: createRemoveItems(mongo, files, index),
     chunks: createChunks(mongo),
     graph: createGraphStore(mongo),
     feedback: createFeedback(mongo),

@@ -99,6 +99,15 @@ export function createConnectors({ client, connectors }: Mongo, sealer: Sealer) 
       await connectors.updateOne({ _id, updated_at }, { $set: { pending: false } });
     },
 
+    /** Those of a database that is being deleted, too: the sweep ends their schedules. */
+    async markDeletedOf(tenant: string): Promise<void> {
+      const now = new Date();
+      await connectors.updateMany(
+        { tenant, deleted_at: null },
+        { $set: { deleted_at: now, remove_items: false, sealed_credentials: null, pending: true, updated_at: now } },
+      );
+    },
+
     pendingBefore(before: Date, limit: number): Promise<ConnectorRecord[]> {
       return connectors
         .find({ pending: true, updated_at: { $lt: before } })

@@ -186,16 +186,6 @@ export function createItems({ client, items, removedItems }: Mongo) {
       return removed ? { ...record, _id: removed._id, version: removed.version + 1 } : record;
     });
   }
-
-  async function afterRemoved<T extends ItemRecord>(added: readonly T[], session: ClientSession): Promise<T[]> {
-    const { tenant } = added[0]!;
-    const found = removedItems.find({ tenant, id: { $in: added.map(({ id }) => id) } }, { session });
-    const before = new Map((await found.toArray()).map((removed) => [removed.id, removed]));
-    return added.map((record) => {
-      const removed = before.get(record.id);
-      return removed ? { ...record, _id: removed._id, version: removed.version + 1 } : record;
-    });
-  }
 }
 
 function bytesOf({ source }: ItemRecord): number {

@@ -53,7 +53,6 @@ export interface Mongo {
   crewFeedback: Collection<CrewFeedbackRecord>;
   connectors: Collection<ConnectorRecord>;
   connectorResources: Collection<ConnectorResourceRecord>;
-  removedItems: Collection<RemovedItemRecord>;
 }
 
 /** Of items, also named by the queries that must be read from them. */
@@ -149,6 +148,8 @@ const INDEXES: Record<string, IndexDescription[]> = {
   crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   connectors: [
     { key: { org: 1, _id: -1 } },
+    // The end of a database.
+    { key: { tenant: 1 } },
     // The sweep: what Temporal has yet to be told.
     { key: { updated_at: 1 }, name: 'pending', partialFilterExpression: { pending: true } },
   ],
@@ -158,7 +159,6 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { connector: 1, depth: 1, _id: 1 }, name: 'due', partialFilterExpression: { due: true } },
     { key: { connector: 1, _id: 1 }, name: 'errors', partialFilterExpression: { 'error.code': { $exists: true } } },
   ],
-  removed_items: [{ key: { tenant: 1, id: 1 } }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
@@ -211,7 +211,6 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     crewFeedback: db.collection('crew_feedback'),
     connectors: db.collection('connectors'),
     connectorResources: db.collection('connector_resources'),
-    removedItems: db.collection('removed_items'),
   };
 }
 

@@ -506,16 +506,6 @@ export interface ConnectorResourceRecord extends Validators {
   error?: { code: string; message: string; at: Date } | undefined;
 }
 
-/** What a removed item leaves: its version counter, because the workflow id of a version is used once. */
-export interface RemovedItemRecord {
-  /** The item's key (`itm_…`). */
-  _id: string;
-  org: string;
-  tenant: string;
-  id: string;
-  version: number;
-}
-
 export interface IdempotencyRecord {
   /** Organisation, route and SHA-256 of the key. */
   _id: string;

@@ -34,7 +34,10 @@ export function createRemovedItems({ client, items, removedItems, feedback, feed
      * Deletes items by their ids, all of those that are there or none.
      * @throws ServiceError SOURCE_PROCESSING when one is under way and that is to be refused
      */
-    remove(database: DatabaseRecord, { ids, collection, underWay }: RemovalRequest): Promise<Removal> {
+    remove(
+      database: Pick<DatabaseRecord, '_id' | 'org'>,
+      { ids, collection, underWay }: RemovalRequest,
+    ): Promise<Removal> {
       const { _id: tenant, org } = database;
       return client.withSession((session) =>
         session.withTransaction(async () => {

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
+import { eventually } from './support/eventually.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { startReceiver } from './support/receiver.js';
 import { html, type Site, startSite } from './support/site.js';
@@ -75,7 +76,7 @@ describe('a web connector', () => {
     expect(await api.ended(database, item('/a'))).toMatchObject({ indexing_status: 'completed' });
     expect((await found('lamp', item('/a'))).map(({ text }) => text).join()).toContain('electric');
     for (const path of ['/b', '/c']) {
-      expect(await on.traces(item(path))).toEqual({ items: 0, chunks: 0, relations: 0, entities: 0 });
+      await on.cleared(item(path));
       expect(await found('fog horn supply boat', item(path))).toEqual([]);
     }
 
@@ -208,6 +209,17 @@ describe('a web connector', () => {
         .updateOne({ _id: id }, { $set: { 'settings.urls': ['https://10.0.0.1/'] } }),
     );
     expect((await on.sync(id)).errors).toMatchObject([{ error_code: 'BLOCKED_ADDRESS' }]);
+  });
+
+  test('ends with its database', async () => {
+    const site = await siteOf({ '/page': html('Page', 'A page.') });
+    await api.createDatabase('short-lived');
+    const settings = { urls: [`${site.url}/page`] };
+    const id = await on.create({ kind: 'web', database: 'short-lived', settings });
+    await on.sync(id);
+    expect((await api.del('/databases/short-lived')).status).toBe(202);
+    await eventually('the connector gone', async () => (await api.get(`/connectors/${id}`)).status === 404);
+    await on.cleared(on.itemOf(id, `${site.url}/page`));
   });
 
   test('fails as a whole when its database is gone', async () => {

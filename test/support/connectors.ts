@@ -29,6 +29,17 @@ export function connectorsOf(api: Client, mongodbUri: string) {
         ? { ...now, last_sync: last }
         : undefined;
     });
+  const traces = (item: string) =>
+    withDb(mongodbUri, async (db) => {
+      const record = await db.collection('items').findOne({ id: item });
+      return {
+        items: record ? 1 : 0,
+        chunks: await db.collection('chunks').countDocuments({ source_id: item }),
+        relations: await db.collection('relations').countDocuments({ source_id: item }),
+        entities: await db.collection('entities').countDocuments({ source_id: item }),
+      };
+    });
+
   return {
     status,
     /** The status once this sync, or a later one, has ended. */
@@ -46,16 +57,10 @@ export function connectorsOf(api: Client, mongodbUri: string) {
       return ended(id, (last_sync?.number ?? 0) + 1);
     },
     itemOf: (id: string, key: string) => `${id}-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`,
+    /** Resolves when nothing is left of an item. */
+    cleared: (item: string) =>
+      eventually(`nothing of ${item}`, async () => Object.values(await traces(item)).every((count) => count === 0)),
     /** What is left of an item anywhere. */
-    traces: (item: string) =>
-      withDb(mongodbUri, async (db) => {
-        const record = await db.collection('items').findOne({ id: item });
-        return {
-          items: record ? 1 : 0,
-          chunks: await db.collection('chunks').countDocuments({ source_id: item }),
-          relations: await db.collection('relations').countDocuments({ source_id: item }),
-          entities: await db.collection('entities').countDocuments({ source_id: item }),
-        };
-      }),
+    traces,
   };
 }
