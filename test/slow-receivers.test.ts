@@ -55,6 +55,7 @@ describe('a receiver that hangs', () => {
     const ended = await mongo.deliveries.countDocuments({ org: 'slow', 'attempt_log.0': { $exists: true } });
     expect(ended).toBe(0);
     expect(asked).toBeGreaterThan(0);
-    expect(asked).toBeLessThanOrEqual(10);
+    // What one organisation may have under way at once, as long as its receiver is not known to be slow.
+    expect(asked).toBeLessThanOrEqual(50);
   });
 });
