@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { SubfeatureName } from '../domain/ai-features.js';
 import { AI_FEATURES } from '../domain/ai-features.js';
 import { readFileReference } from '../domain/ai-jobs.js';
@@ -15,6 +13,7 @@ import { asProviderError } from '../providers/ai/file-failure.js';
 import type { Files } from '../storage/files.js';
 import type { AiJobRecord } from '../storage/records.js';
 import type { Uploads } from '../storage/uploads.js';
+import { hashOf, headOf } from './local-file.js';
 
 export interface JobInputDependencies {
   uploads: Uploads;
@@ -33,8 +32,6 @@ export interface JobInputDependencies {
   maxFileBytes: number;
   fetchTimeoutMs: number;
 }
-
-const HEAD_BYTES = 64 * 1024;
 
 export interface PreparedInput {
   input: ValidatedInput;
@@ -57,7 +54,7 @@ export async function prepareInput(
   const { file, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
   if (file === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
   const local = await obtain(deps, job.org, file, folder, signal);
-  const fingerprint = await fingerprintOf(local.path);
+  const fingerprint = (await hashOf(local.path)).slice(0, 16);
   if (feature.takes === 'file') return { input: { ...input, file: local } as ValidatedInput, fingerprint };
   if (local.kind === 'audio' || local.kind === 'unknown') {
     throw new ProviderError('No text can be read from a file of this kind.', false);
@@ -71,12 +68,6 @@ export async function prepareInput(
 
 function refused(error: unknown): never {
   throw asProviderError(error);
-}
-
-async function fingerprintOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex').slice(0, 16);
 }
 
 async function obtain(
@@ -136,15 +127,5 @@ function nameIn(url: string): string {
     return decodeURIComponent(name) || 'file';
   } catch {
     return name; // A stray percent sign.
-  }
-}
-
-async function headOf(path: string): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
   }
 }

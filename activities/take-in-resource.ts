@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, open as openFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -13,6 +12,7 @@ import { type ConnectorResources, itemIdOf, type ResourceResult } from '../stora
 import type { Files } from '../storage/files.js';
 import type { Items } from '../storage/items.js';
 import type { ConnectorRecord, ConnectorResourceRecord, ItemRecord } from '../storage/records.js';
+import { hashOf, headOf } from './local-file.js';
 
 export interface TakeInDependencies {
   resources: ConnectorResources;
@@ -30,8 +30,6 @@ export interface Taken {
   result: ResourceResult;
   content?: Pick<ItemRecord, 'title' | 'source' | 'additional_metadata'> & { file_id: string };
 }
-
-const HEAD_BYTES = 64 * 1024;
 
 /** From a resource to an item as an ingest writes it. A resource that fails keeps the item it has. */
 export function createTakeIn({ items, files, detectKind }: TakeInDependencies) {
@@ -203,20 +201,4 @@ function failed(
   { code, message }: { code: string; message: string },
 ): ResourceResult {
   return { _id, outcome: 'failed', error: { code, message } };
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
-}
-
-async function headOf(path: string): Promise<Buffer> {
-  const file = await openFile(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

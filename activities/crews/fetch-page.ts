@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { ProviderError } from '../../domain/ai-provider.js';
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
 import type { JobInputDependencies } from '../job-input.js';
+import { headOf } from '../local-file.js';
 import { type CrewTool, ToolError } from './tool.js';
 
 export interface FetchPageDependencies extends Pick<JobInputDependencies, 'extractor' | 'describeFile'> {
@@ -15,7 +16,6 @@ export interface FetchPageDependencies extends Pick<JobInputDependencies, 'extra
 
 const MAX_BYTES = 5 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
-const HEAD_BYTES = 64 * 1024;
 
 /** Fetches a page or a document through the guarded client, and gives its text. */
 export function fetchPage(deps: FetchPageDependencies): CrewTool {
@@ -82,14 +82,4 @@ async function read(deps: FetchPageDependencies, path: string, signal: AbortSign
 function textOf({ title, sections }: Extraction): string {
   const parts = sections.map(({ headings, text }) => [...headings.slice(-1), text].join('\n'));
   return [...(title === null ? [] : [title]), ...parts].join('\n\n');
-}
-
-async function headOf(path: string): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }
