@@ -42,7 +42,11 @@ export async function start(): Promise<void> {
     lock.announce({ api_url: development.api_url });
     console.log(welcome(development, instance.noModel, config.OUTBOUND_ALLOW_CIDRS));
     process.send?.({ ready: true });
-    await stopped;
+    const lost = await Promise.race([stopped, instance.stack.ended]);
+    if (lost !== undefined) {
+      console.error(`\n${lost}\nPostback cannot go on without it. The data stay: start it again.`);
+      process.exitCode = 1;
+    }
     console.log('\nPostback is stopping …');
   } finally {
     await instance?.stop();

@@ -29,12 +29,15 @@ export interface Stack {
   readonly temporalUiUrl: string | null;
   readonly mongodbUri: string;
   readonly startedPids: readonly number[];
+  /** Resolves with an explanation when one that was started here has ended, asked to or not. */
+  readonly ended: Promise<string>;
   /** Ends what was started here and nothing else. May be called again. */
   stop(): Promise<void>;
 }
 
 interface Started {
   readonly pid: number;
+  readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -46,8 +49,10 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
   mkdirSync(dataDir, { recursive: true });
   const claimsDir = join(cacheDir, 'ports');
   const started: Started[] = [];
-  const onLeash = <Server extends Started>(server: Server): Server => {
+  const ends: Promise<string>[] = [];
+  const onLeash = <Server extends Started>(title: string, server: Server): Server => {
     started.push(server);
+    ends.push(server.ended.then((reason) => `${title} ${reason}`));
     return server;
   };
 
@@ -57,7 +62,10 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
       return { address: env.TEMPORAL_ADDRESS, uiUrl: null };
     }
     const binary = await obtainBinary('temporal', { cacheDir, env, log });
-    return onLeash(await startTemporalServer({ binary, dir: dataDir, claimsDir, env, searchAttributes, log }));
+    return onLeash(
+      'Temporal',
+      await startTemporalServer({ binary, dir: dataDir, claimsDir, env, searchAttributes, log }),
+    );
   }
   async function mongodb() {
     if (env.MONGODB_URI) {
@@ -65,7 +73,7 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
       return { uri: env.MONGODB_URI };
     }
     const binary = await obtainBinary('mongod', { cacheDir, env, log });
-    return onLeash(await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
+    return onLeash('MongoDB', await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
   }
 
   let stopping: Promise<unknown> | undefined;
@@ -84,6 +92,7 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
     temporalUiUrl: temporalResult.value.uiUrl,
     mongodbUri: mongodbResult.value.uri,
     startedPids: started.map(({ pid }) => pid),
+    ended: Promise.race(ends),
     stop,
   };
 }

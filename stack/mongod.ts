@@ -19,6 +19,7 @@ export interface Mongod {
   /** With the database `postback` and the replica set's name. */
   readonly uri: string;
   readonly pid: number;
+  readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -49,7 +50,12 @@ async function startOnce({ binary, dir, env }: MongodOptions, port: number): Pro
     pidFile: pidFile(dir),
   });
   await untilPrimary(server, host);
-  return { uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}`, pid: server.pid, stop: server.stop };
+  return {
+    uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}`,
+    pid: server.pid,
+    ended: server.ended,
+    stop: server.stop,
+  };
 }
 
 async function untilPrimary(server: Leashed, host: string): Promise<void> {

@@ -23,6 +23,7 @@ export interface TemporalServer {
   readonly address: string;
   readonly uiUrl: string;
   readonly pid: number;
+  readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -60,7 +61,7 @@ async function startOnce(
   });
   await untilAnswering(server, address, searchAttributes);
   const uiUrl = `http://127.0.0.1:${ports.temporal_ui}`;
-  return { address, uiUrl, pid: server.pid, stop: server.stop };
+  return { address, uiUrl, pid: server.pid, ended: server.ended, stop: server.stop };
 }
 
 async function untilAnswering(

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { acquireInstanceLock } from '../stack/index.js';
 import { createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
@@ -70,6 +71,23 @@ describe('the postback command', () => {
     for (const name of ['api', 'worker']) {
       expect(await postback([name], env)).toMatchObject({ code: 1, err: expect.stringContaining('127.0.0.1:1') });
     }
+  });
+
+  test('a start whose database dies says which, stops everything else, and ends as failed', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'postback-lost-'));
+    const env = { ...process.env, POSTBACK_DATA_DIR: own, POSTBACK_API_PORT: '0' };
+    const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (piece) => {
+      said += piece;
+    });
+    const ended = once(child, 'close');
+    await eventually('the instance', () => existsSync(join(own, 'dev.json')));
+    process.kill(JSON.parse(readFileSync(join(own, 'mongodb.pid'), 'utf8')).pid, 'SIGKILL');
+    expect((await ended)[0]).toBe(1);
+    expect(said).toMatch(/MongoDB ended .*\n.*start it again/);
+    expect(existsSync(join(own, 'dev.json'))).toBe(false);
+    rmSync(own, { recursive: true, force: true });
   });
 
   test('a second start in the same folder says where the first one is', async () => {
