@@ -9,7 +9,7 @@ import type { WorkMetrics } from '../domain/metrics.js';
 import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
 import type { DeliveryRef } from '../domain/work.js';
 import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord } from '../storage/records/deliveries.js';
 import type { Callback, CallbackRequest, Undeliverable } from './callbacks/callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 

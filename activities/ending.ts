@@ -1,6 +1,6 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Deliveries } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord } from '../storage/records/deliveries.js';
 import type { Launcher } from '../temporal/launcher.js';
 
 export interface EndingDependencies {

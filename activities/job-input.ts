@@ -11,7 +11,7 @@ import { BlockedAddressError, type OutboundClient, OutboundError } from '../doma
 import type { Parts } from '../domain/parts.js';
 import { asProviderError } from '../providers/ai/file-failure.js';
 import type { Files } from '../storage/files.js';
-import type { AiJobRecord } from '../storage/records.js';
+import type { AiJobRecord } from '../storage/records/ai-jobs.js';
 import type { Uploads } from '../storage/uploads.js';
 import { hashOf, headOf } from './local-file.js';
 

@@ -10,7 +10,7 @@ import { canonicalJson, JsonError, tidyJson } from '../domain/canonical-json.js'
 import { JOB_CANCELLED, JOB_FAILED, type JobRef } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
 import type { PartsStore } from '../storage/parts.js';
-import type { AiJobRecord } from '../storage/records.js';
+import type { AiJobRecord } from '../storage/records/ai-jobs.js';
 import type { EndingDependencies } from './ending.js';
 import { createFinishJob } from './finish-job.js';
 import { withHeartbeat } from './heartbeat.js';

@@ -11,7 +11,9 @@ import type { Fetched, Source } from '../providers/connectors/index.js';
 import { type ConnectorResources, itemIdOf, type ResourceResult } from '../storage/connector-resources.js';
 import type { Files } from '../storage/files.js';
 import type { Items } from '../storage/items.js';
-import type { ConnectorRecord, ConnectorResourceRecord, ItemRecord } from '../storage/records.js';
+import type { ConnectorResourceRecord } from '../storage/records/connector-resources.js';
+import type { ConnectorRecord } from '../storage/records/connectors.js';
+import type { ItemRecord } from '../storage/records/items.js';
 import { hashOf, headOf } from './local-file.js';
 
 export interface TakeInDependencies {

@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../domain/states.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord } from '../storage/records/deliveries.js';
 import { call } from './api-client.js';
 import { pendingBenchDelivery } from './delivery-record.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';

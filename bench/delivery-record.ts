@@ -1,5 +1,5 @@
 import { indexingDelivery } from '../storage/deliveries.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord } from '../storage/records/deliveries.js';
 
 /** The n-th delivery of a bench, as the end of an item writes it. */
 export function pendingBenchDelivery(_id: string, n: number): DeliveryRecord {

@@ -7,7 +7,7 @@ import { createFinish } from '../activities/finish-item.js';
 import { createSealer } from '../domain/sealing.js';
 import { createDeliveries } from '../storage/deliveries.js';
 import { createItems } from '../storage/items.js';
-import type { ItemRecord } from '../storage/records.js';
+import type { ItemRecord } from '../storage/records/items.js';
 import { createRegistrations } from '../storage/registrations.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';

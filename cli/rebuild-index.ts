@@ -1,7 +1,8 @@
 import { indexedMetadata } from '../domain/indexed-metadata.js';
 import type { IndexRow } from '../domain/search.js';
 import { indexRow, unpackVector } from '../storage/chunks.js';
-import type { ChunkRecord, DatabaseRecord } from '../storage/records.js';
+import type { ChunkRecord } from '../storage/records/chunks.js';
+import type { DatabaseRecord } from '../storage/records/databases.js';
 import { type Composition, compose } from './compose.js';
 import { createLogger } from './logger.js';
 import { runningSettings } from './running-instance.js';

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../domain/canonical-json.js';
 import type { AiJobResult } from './ai-jobs.js';
-import type { AiJobRecord } from './records.js';
+import type { AiJobRecord } from './records/ai-jobs.js';
 
 /**
  * A job as its client reads it: the payload of the callback (specification, "Callback payload") without `event`; before

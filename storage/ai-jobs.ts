@@ -3,7 +3,7 @@ import { gunzip, gzip } from 'node:zlib';
 import { Binary, type ClientSession } from 'mongodb';
 import type { JobOutcome } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { AiJobRecord } from './records.js';
+import type { AiJobRecord } from './records/ai-jobs.js';
 
 /** What a provider has made of a job, as canonical JSON. */
 export interface AiJobResult {

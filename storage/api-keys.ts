@@ -1,7 +1,7 @@
 import { type KeyKind, keyHint, newApiKey, type Principal } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import type { Mongo } from './mongo.js';
-import type { ApiKeyRecord } from './records.js';
+import type { ApiKeyRecord } from './records/api-keys.js';
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 

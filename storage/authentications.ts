@@ -12,7 +12,7 @@ import {
 } from '../domain/payments.js';
 import type { Sealer } from '../domain/sealing.js';
 import type { Mongo } from './mongo.js';
-import type { AuthenticationRecord } from './records.js';
+import type { AuthenticationRecord } from './records/authentications.js';
 
 export type Authentications = ReturnType<typeof createAuthentications>;
 
@@ -21,7 +21,7 @@ export type Authentications = ReturnType<typeof createAuthentications>;
  * removed, so nothing has to run for that. What tells of a person is sealed.
  */
 export function createAuthentications(
-  { client, authentications, eligibility_data }: Mongo,
+  { client, authentications, eligibilityData }: Mongo,
   sealer: Sealer,
   times: AuthenticationTimes,
 ) {
@@ -97,7 +97,7 @@ export function createAuthentications(
           );
           if (record) {
             const keptUntil = Math.min(now.getTime() + times.deviceDataKeptForMs, record.remove_at.getTime());
-            await eligibility_data.insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session });
+            await eligibilityData.insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session });
           }
           return record;
         }),
@@ -121,7 +121,7 @@ export function createAuthentications(
 
     /** @returns the data of the first check, null before it and once they have been removed */
     async dataOf({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
-      const record = await eligibility_data.findOne({ _id, org, remove_at: { $gt: now } });
+      const record = await eligibilityData.findOne({ _id, org, remove_at: { $gt: now } });
       return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));
     },
   };

@@ -4,7 +4,7 @@ import type { IndexedMetadata } from '../domain/indexed-metadata.js';
 import type { IndexRow } from '../domain/search.js';
 import type { ItemRef } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
-import type { ChunkRecord } from './records.js';
+import type { ChunkRecord } from './records/chunks.js';
 
 export type Chunks = ReturnType<typeof createChunks>;
 

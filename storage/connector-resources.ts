@@ -3,7 +3,7 @@ import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../dom
 import { sha256Hex } from '../domain/ids.js';
 import type { BegunSync } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
-import type { ConnectorResourceRecord } from './records.js';
+import type { ConnectorResourceRecord } from './records/connector-resources.js';
 
 export type ConnectorResources = ReturnType<typeof createConnectorResources>;
 

@@ -3,7 +3,7 @@ import type { ConnectorSchedule, ConnectorSettings, S3Credentials, SyncCounts } 
 import type { Sealer } from '../domain/sealing.js';
 import type { BegunSync, SyncOutcome } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { ConnectorRecord, SyncRecord, Validators } from './records.js';
+import type { ConnectorRecord, SyncRecord, Validators } from './records/connectors.js';
 
 export type Connectors = ReturnType<typeof createConnectors>;
 

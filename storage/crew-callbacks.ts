@@ -1,7 +1,8 @@
 import type { CrewEvent } from '../domain/callbacks.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { pendingDelivery } from './deliveries.js';
-import type { CrewExecutionRecord, DeliveryRecord } from './records.js';
+import type { CrewExecutionRecord } from './records/crew-executions.js';
+import type { DeliveryRecord } from './records/deliveries.js';
 
 /** What happened in an execution, as its callback tells it. */
 export interface CrewNews {

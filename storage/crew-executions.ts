@@ -3,7 +3,7 @@ import type { ExecutionStatus } from '../domain/crews.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { CrewExecutionRecord, CrewFeedbackRecord } from './records.js';
+import type { CrewExecutionRecord, CrewFeedbackRecord } from './records/crew-executions.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 

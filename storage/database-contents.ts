@@ -1,5 +1,6 @@
 import type { Files } from './files.js';
-import { COLLECTION_INDEX, type Mongo } from './mongo.js';
+import { COLLECTION_INDEX } from './indexes.js';
+import type { Mongo } from './mongo.js';
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 

@@ -1,8 +1,8 @@
 import { ServiceError } from '../domain/errors.js';
 import { newTenantId } from '../domain/ids.js';
-import { addFields, MAX_METADATA_FIELDS } from '../domain/metadata.js';
+import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../domain/metadata.js';
 import { type Alongside, isDuplicateKey, type Mongo, writeAlongside } from './mongo.js';
-import type { DatabaseRecord, MetadataField } from './records.js';
+import type { DatabaseRecord } from './records/databases.js';
 
 export type Databases = ReturnType<typeof createDatabases>;
 

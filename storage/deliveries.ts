@@ -6,7 +6,8 @@ import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../domain/states.
 import type { IndexingEvent } from '../domain/webhooks.js';
 import type { ItemOutcome } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
-import type { AttemptEntry, CrewMessage, DeliveryRecord, ItemRecord } from './records.js';
+import type { AttemptEntry, CrewMessage, DeliveryRecord } from './records/deliveries.js';
+import type { ItemRecord } from './records/items.js';
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 

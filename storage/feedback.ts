@@ -2,7 +2,8 @@ import type { ClientSession, Filter } from 'mongodb';
 import { newFeedbackId, sha256Hex } from '../domain/ids.js';
 import type { RatingTally } from '../domain/ranking.js';
 import type { Alongside, Mongo } from './mongo.js';
-import type { DatabaseRecord, FeedbackRecord } from './records.js';
+import type { DatabaseRecord } from './records/databases.js';
+import type { FeedbackRecord } from './records/feedback.js';
 
 export type Feedback = ReturnType<typeof createFeedback>;
 

@@ -1,7 +1,8 @@
 import { CO_OCCURS, type Graph } from '../domain/graph.js';
 import type { ItemRef } from '../domain/work.js';
 import type { Mongo } from './mongo.js';
-import type { EntityRecord, ItemRecord, RelationRecord } from './records.js';
+import type { EntityRecord, RelationRecord } from './records/graph.js';
+import type { ItemRecord } from './records/items.js';
 
 export type GraphStore = ReturnType<typeof createGraphStore>;
 

@@ -1,8 +1,9 @@
 import { ServiceError } from '../domain/errors.js';
 import { ITEM_TYPES, type ItemType } from '../domain/search.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../domain/states.js';
-import { COLLECTION_INDEX, LIST_INDEX, type Mongo } from './mongo.js';
-import type { ItemRecord } from './records.js';
+import { COLLECTION_INDEX, LIST_INDEX } from './indexes.js';
+import type { Mongo } from './mongo.js';
+import type { ItemRecord } from './records/items.js';
 import { stillProcessing } from './removed-items.js';
 
 export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;

@@ -3,7 +3,7 @@ import { ServiceError } from '../domain/errors.js';
 import type { IndexingStatus } from '../domain/states.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
 import { type Alongside, isDuplicateKey, type Mongo } from './mongo.js';
-import type { ItemRecord } from './records.js';
+import type { ItemRecord } from './records/items.js';
 
 export type Items = ReturnType<typeof createItems>;
 

@@ -2,7 +2,7 @@ import { Binary } from 'mongodb';
 import type { Sealer } from '../domain/sealing.js';
 import type { EventType } from '../domain/webhooks.js';
 import type { Mongo } from './mongo.js';
-import type { RegistrationRecord } from './records.js';
+import type { RegistrationRecord } from './records/registrations.js';
 
 export type Registrations = ReturnType<typeof createRegistrations>;
 

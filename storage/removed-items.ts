@@ -4,7 +4,9 @@ import { isTerminal } from '../domain/states.js';
 import type { RemovalRef } from '../domain/work.js';
 import { forgetRatings } from './feedback.js';
 import type { Mongo } from './mongo.js';
-import type { DatabaseRecord, ItemRecord, RemovedItemRecord } from './records.js';
+import type { DatabaseRecord } from './records/databases.js';
+import type { ItemRecord } from './records/items.js';
+import type { RemovedItemRecord } from './records/removed-items.js';
 
 export type RemovedItems = ReturnType<typeof createRemovedItems>;
 

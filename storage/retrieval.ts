@@ -6,7 +6,9 @@ import type { Chunks } from './chunks.js';
 import type { Feedback } from './feedback.js';
 import type { GraphStore } from './graph.js';
 import type { Items } from './items.js';
-import type { ChunkRecord, DatabaseRecord, ItemRecord } from './records.js';
+import type { ChunkRecord } from './records/chunks.js';
+import type { DatabaseRecord } from './records/databases.js';
+import type { ItemRecord } from './records/items.js';
 
 export interface Question {
   query: string;

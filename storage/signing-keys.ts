@@ -4,7 +4,7 @@ import { Binary } from 'mongodb';
 import { newSigningKeyId } from '../domain/ids.js';
 import type { Sealer } from '../domain/sealing.js';
 import { isDuplicateKey, type Mongo } from './mongo.js';
-import type { SigningKeyRecord } from './records.js';
+import type { SigningKeyRecord } from './records/signing-keys.js';
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 

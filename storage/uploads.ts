@@ -1,5 +1,5 @@
 import type { Mongo } from './mongo.js';
-import type { UploadRecord } from './records.js';
+import type { UploadRecord } from './records/uploads.js';
 
 export type Uploads = ReturnType<typeof createUploads>;
 

@@ -16,7 +16,7 @@ import { createSealer } from '../domain/sealing.js';
 import { createDatabases } from '../storage/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
-import type { DeliveryRecord } from '../storage/records.js';
+import type { DeliveryRecord } from '../storage/records/deliveries.js';
 import { type Answer, type Client, createClient } from './support/client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';

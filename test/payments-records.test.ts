@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuthenticationRecord, EligibilityDataRecord } from '../storage/records.js';
+import type { AuthenticationRecord, EligibilityDataRecord } from '../storage/records/authentications.js';
 import { createMerchant, type Merchant } from './support/payments.js';
 import { sharedProduct, withDb } from './support/product.js';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuthenticationRecord, EligibilityDataRecord } from '../storage/records.js';
+import type { AuthenticationRecord, EligibilityDataRecord } from '../storage/records/authentications.js';
 import { createMerchant, errorOf, type Merchant } from './support/payments.js';
 import { sharedProduct, withDb } from './support/product.js';
 

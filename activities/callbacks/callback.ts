@@ -1,5 +1,5 @@
 import type { DeliveryPolicy } from '../../domain/delivery-policy.js';
-import type { DeliveryRecord } from '../../storage/records.js';
+import type { DeliveryRecord } from '../../storage/records/deliveries.js';
 
 /** What one attempt sends, and where to. */
 export interface CallbackRequest {

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { DeliveryPolicy } from '../../domain/delivery-policy.js';
 import { webhookHeaders } from '../../domain/webhooks.js';
-import type { DeliveryRecord, RegistrationRecord } from '../../storage/records.js';
+import type { DeliveryRecord } from '../../storage/records/deliveries.js';
+import type { RegistrationRecord } from '../../storage/records/registrations.js';
 import type { Registrations } from '../../storage/registrations.js';
 import type { Callback } from './callback.js';
 

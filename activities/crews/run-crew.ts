@@ -6,7 +6,7 @@ import type { AttemptRef, CrewOutcome, CrewRef, ResumeRef, StepRef, ToolCallRef 
 import { crewDelivery } from '../../storage/crew-callbacks.js';
 import type { CrewExecutions } from '../../storage/crew-executions.js';
 import { type CrewSteps, stepId } from '../../storage/crew-steps.js';
-import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
 import { createEnding, type EndingDependencies } from '../ending.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { attemptNumber, crewFailures } from './failures.js';

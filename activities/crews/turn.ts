@@ -10,7 +10,7 @@ import type { AgentTurn } from '../../domain/language-model.js';
 import type { StepRef } from '../../domain/work.js';
 import type { CrewExecutions } from '../../storage/crew-executions.js';
 import type { CrewSteps } from '../../storage/crew-steps.js';
-import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
 import type { CrewTools } from './tools.js';
 
 /** What people said is given to a model up to so many times, the latest. */

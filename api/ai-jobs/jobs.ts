@@ -6,7 +6,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { describeJob } from '../../storage/ai-job-payload.js';
 import type { AiJobs } from '../../storage/ai-jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { AiJobRecord } from '../../storage/records.js';
+import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { cancelledSchema, jobSchema, submittedSchema } from './answers.js';

@@ -5,7 +5,7 @@ import { canonicalJson, JsonError, parseExact } from '../../domain/canonical-jso
 import { ServiceError } from '../../domain/errors.js';
 import { newJobId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import type { AiJobRecord } from '../../storage/records.js';
+import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { SigningKeys } from '../../storage/signing-keys.js';
 import type { Uploads } from '../../storage/uploads.js';
 import { refuseBlocked } from '../refuse-blocked.js';

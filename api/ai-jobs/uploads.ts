@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newFileId } from '../../domain/ids.js';
 import type { Files } from '../../storage/files.js';
-import type { UploadRecord } from '../../storage/records.js';
+import type { UploadRecord } from '../../storage/records/uploads.js';
 import type { Uploads } from '../../storage/uploads.js';
 import type { RequestState } from '../context.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';

@@ -1,7 +1,8 @@
 /** What the routes about connectors answer: without the envelope, as the specification has it. */
 import { z } from 'zod';
 import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors.js';
-import type { ConnectorRecord, ConnectorResourceRecord, SyncRecord } from '../../storage/records.js';
+import type { ConnectorResourceRecord } from '../../storage/records/connector-resources.js';
+import type { ConnectorRecord, SyncRecord } from '../../storage/records/connectors.js';
 
 const time = z.iso.datetime();
 

@@ -14,7 +14,7 @@ import type { ConnectorResources } from '../../storage/connector-resources.js';
 import type { Connectors } from '../../storage/connectors.js';
 import type { Databases } from '../../storage/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { ConnectorRecord } from '../../storage/records.js';
+import type { ConnectorRecord } from '../../storage/records/connectors.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import { settleConnector } from '../../temporal/settle-connector.js';
 import type { RequestState } from '../context.js';

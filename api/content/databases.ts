@@ -6,7 +6,7 @@ import type { SearchIndex } from '../../domain/search.js';
 import type { DatabaseContents } from '../../storage/database-contents.js';
 import type { Databases } from '../../storage/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { DatabaseRecord } from '../../storage/records.js';
+import type { DatabaseRecord } from '../../storage/records/databases.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestContext, RequestState } from '../context.js';
 import { operations } from '../operation.js';

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { DELIVERY_STATES } from '../../domain/states.js';
 import type { Deliveries } from '../../storage/deliveries.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { DeliveryRecord } from '../../storage/records.js';
+import type { DeliveryRecord } from '../../storage/records/deliveries.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { deliveryDetailSchema, deliveryListSchema, deliveryQueuedSchema } from './answers.js';

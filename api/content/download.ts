@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import parseRange from 'range-parser';
 import { ServiceError } from '../../domain/errors.js';
 import type { Files } from '../../storage/files.js';
-import type { ItemRecord } from '../../storage/records.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 import type { RequestContext } from '../context.js';
 
 /**

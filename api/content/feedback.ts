@@ -8,7 +8,7 @@ import type { Databases } from '../../storage/databases.js';
 import type { Feedback } from '../../storage/feedback.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Items } from '../../storage/items.js';
-import type { FeedbackRecord } from '../../storage/records.js';
+import type { FeedbackRecord } from '../../storage/records/feedback.js';
 import type { RequestState } from '../context.js';
 import { feedbackCreatedSchema, feedbackListSchema } from './answers.js';
 import { contentOperations } from './document.js';

@@ -8,7 +8,7 @@ import {
   documentMetadataSchema,
   memoriesSchema,
 } from '../../domain/ingest.js';
-import type { ItemRecord } from '../../storage/records.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
 import { read } from '../validation.js';

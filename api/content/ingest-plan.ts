@@ -4,7 +4,8 @@ import { newItemId } from '../../domain/ids.js';
 import { metadataFault } from '../../domain/metadata.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { ExistingItem, Items } from '../../storage/items.js';
-import type { DatabaseRecord, ItemRecord } from '../../storage/records.js';
+import type { DatabaseRecord } from '../../storage/records/databases.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 import type { Draft } from './ingest-drafts.js';
 
 /** What an ingest request comes to, given what is in the database. */

@@ -6,7 +6,7 @@ import type { Databases } from '../../storage/databases.js';
 import type { Files } from '../../storage/files.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ExistingItem } from '../../storage/items.js';
-import type { DatabaseRecord } from '../../storage/records.js';
+import type { DatabaseRecord } from '../../storage/records/databases.js';
 import type { RequestState } from '../context.js';
 import { answerOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';

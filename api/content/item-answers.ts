@@ -1,4 +1,5 @@
-import type { ChunkRecord, ItemRecord } from '../../storage/records.js';
+import type { ChunkRecord } from '../../storage/records/chunks.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 
 /** An item as clients see it. */
 export function describeItem(item: ItemRecord) {

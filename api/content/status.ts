@@ -6,7 +6,7 @@ import { itemIdSchema } from '../../domain/ingest.js';
 import { idListSchema } from '../../domain/items.js';
 import type { Databases } from '../../storage/databases.js';
 import type { Items } from '../../storage/items.js';
-import type { ItemRecord } from '../../storage/records.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 import type { RequestState } from '../context.js';
 import { statusesSchema } from './answers.js';
 import { contentOperations } from './document.js';

@@ -1,7 +1,7 @@
 import { newTestDeliveryId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { testEvent, webhookHeaders } from '../../domain/webhooks.js';
-import type { RegistrationRecord } from '../../storage/records.js';
+import type { RegistrationRecord } from '../../storage/records/registrations.js';
 
 /** Sends the test payload at once, signed as any delivery; it is not retried and leaves no record. */
 export async function sendTestDelivery(

@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks.js';
-import type { RegistrationRecord } from '../../storage/records.js';
+import type { RegistrationRecord } from '../../storage/records/registrations.js';
 import type { Registrations } from '../../storage/registrations.js';
 import type { RequestState } from '../context.js';
 import { refuseBlocked } from '../refuse-blocked.js';

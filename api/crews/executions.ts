@@ -6,7 +6,7 @@ import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { CrewExecutions } from '../../storage/crew-executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { organisationOnly } from './access.js';

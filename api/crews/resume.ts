@@ -3,7 +3,7 @@ import { resumeRequestSchema, webhookUrlsOf } from '../../domain/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import type { ResumeRef, ResumeStatus } from '../../domain/work.js';
-import type { CrewFeedbackRecord } from '../../storage/records.js';
+import type { CrewFeedbackRecord } from '../../storage/records/crew-executions.js';
 import type { RequestState } from '../context.js';
 import { resumedSchema } from './answers.js';
 import { crewOperation } from './document.js';

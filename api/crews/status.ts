@@ -1,4 +1,4 @@
-import type { CrewExecutionRecord } from '../../storage/records.js';
+import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
 
 /** An execution as its status shows it. `execution_time` is in seconds from kickoff to the end, or to now, waiting for people included. */
 export function describeExecution(execution: CrewExecutionRecord, now: Date) {

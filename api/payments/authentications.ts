@@ -4,7 +4,7 @@ import { createAuthenticationSchema, statusAt } from '../../domain/payments.js';
 import type { Authentications } from '../../storage/authentications.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
-import type { AuthenticationRecord } from '../../storage/records.js';
+import type { AuthenticationRecord } from '../../storage/records/authentications.js';
 import type { RequestState } from '../context.js';
 import { authenticationSchema, createdSchema } from './answers.js';
 import { paymentOperation } from './document.js';

@@ -1,6 +1,7 @@
 import { newJobId } from '../../domain/ids.js';
 import { indexingDelivery } from '../../storage/deliveries.js';
-import type { AiJobRecord, DeliveryRecord } from '../../storage/records.js';
+import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
+import type { DeliveryRecord } from '../../storage/records/deliveries.js';
 
 /** A pending delivery as the end of an item writes it. */
 export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
