@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchema } from './databases.js';
-import { metadataTooLarge } from './metadata.js';
+import { unfitMetadata } from './metadata.js';
 import { ITEM_TYPES } from './search.js';
 
 /** Bytes of an item's id: it becomes a part of a workflow id, a search attribute and a summary, which have limits. */
@@ -15,9 +15,10 @@ export const itemIdSchema = z
 
 const MAX_TEXT = 2 * 1024 * 1024;
 
-export const metadataSchema = z
-  .record(z.string(), z.unknown())
-  .refine((value) => !metadataTooLarge(value), 'may have 64 KiB as JSON at the most');
+export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((value, context) => {
+  const message = unfitMetadata(value);
+  if (message) context.addIssue({ code: 'custom', message });
+});
 const metadata = metadataSchema.default({});
 const text = z.string().max(MAX_TEXT, 'may have 2 MiB at the most');
 

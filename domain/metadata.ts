@@ -73,10 +73,31 @@ const VALUES: Record<
 };
 
 const MAX_METADATA = 64 * 1024;
+/** MongoDB holds a hundred; a record has some of its own. */
+const MAX_LEVELS = 64;
 
-/** Whether an item's metadata take more room, as JSON, than they may. */
-export function metadataTooLarge(metadata: unknown): boolean {
-  return JSON.stringify(metadata).length > MAX_METADATA;
+/**
+ * Whether an item's metadata can be stored at all, whatever the schema says.
+ * @returns what is wrong (`may have …`), or null
+ */
+export function unfitMetadata(metadata: unknown): string | null {
+  // Depth comes first: what is nested without end cannot be measured either.
+  const unfit = unfitPart(metadata, 0);
+  if (unfit) return unfit;
+  return JSON.stringify(metadata).length > MAX_METADATA ? 'may have 64 KiB as JSON at the most' : null;
+}
+
+function unfitPart(value: unknown, level: number): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (level >= MAX_LEVELS) return `may be nested ${MAX_LEVELS} levels deep at the most`;
+  for (const [name, part] of Object.entries(value)) {
+    // BSON ends a name at its first NUL, and takes an object with this field for a value of its own types.
+    if (name.includes('\0') || name === '_bsontype')
+      return `has a field "${name.replaceAll('\0', '\\u0000')}", which cannot be stored`;
+    const unfit = unfitPart(part, level + 1);
+    if (unfit) return unfit;
+  }
+  return null;
 }
 
 /**

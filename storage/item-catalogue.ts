@@ -60,13 +60,13 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
     /**
      * Changes what a client may change of an item that has ended. The item is then no longer what was ingested, so the
      * same content ingested again counts as new.
-     * @param check is given the metadata as they would be, and throws when they must not
+     * @param check is given both as they would be, and throws when they must not be so
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
      */
     change(
       { tenant, id, collection }: { tenant: string; id: string; collection?: string | undefined },
       change: ItemChange,
-      check: (metadata: Record<string, unknown>) => void,
+      check: (changed: Pick<ItemRecord, 'metadata' | 'additional_metadata'>) => void,
     ): Promise<ItemRecord> {
       return client.withSession((session) =>
         session.withTransaction(async () => {
@@ -76,7 +76,7 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
           if (!isTerminal(item.indexing_status)) throw stillProcessing(id);
           const metadata = merged(item.metadata, change.metadata);
           const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
-          check(metadata);
+          check({ metadata, additional_metadata });
           const updated_at = new Date();
           await items.updateOne(
             { _id: item._id },

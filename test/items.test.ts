@@ -247,6 +247,16 @@ describe('items', () => {
     expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
   });
 
+  test('changes that are small enough one by one do not add up to more than an item may carry', async () => {
+    await remember([{ id: 'heavy', text: 'A book that gets heavier.' }]);
+    for (const name of ['metadata', 'additional_metadata']) {
+      expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
+      const second = await patch('heavy', { [name]: { second: 'x'.repeat(40_000) } });
+      expect(code(second)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(second.body.error?.message).toMatch(new RegExp(`^${name}: .*64 KiB`));
+    }
+  });
+
   test('changed at the same time, no change is lost and no row is doubled', async () => {
     await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
     const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);

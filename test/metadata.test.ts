@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { addFields, type MetadataField, metadataFault } from '../domain/metadata.js';
+import { addFields, type MetadataField, metadataFault, unfitMetadata } from '../domain/metadata.js';
 import { type Answer, type Client, createClient } from './support/client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 
@@ -36,6 +36,18 @@ describe('typed metadata', () => {
   test('null is no value, and what is not declared may be anything', () => {
     expect(metadataFault(FIELDS, { year: null, colour: ['red'], toString: 1 })).toBeNull();
     expect(metadataFault([{ name: 'toString', data_type: 'BOOL' }], {})).toBeNull();
+  });
+
+  test('what MongoDB cannot hold, or is beyond a bound, is unfit, wherever it stands', () => {
+    const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`);
+    for (const fit of [{}, nested(64), { $set: { $gt: 1, 'a.b': [null] }, '': 'x', constructor: 1 }]) {
+      expect(unfitMetadata(fit)).toBeNull();
+    }
+    expect(unfitMetadata(nested(65))).toMatch(/64 levels/);
+    expect(unfitMetadata({ a: JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) })).toMatch(/64 levels/);
+    expect(unfitMetadata({ a: [{ 'b\0c': 1 }] })).toMatch(/"b\\u0000c"/);
+    expect(unfitMetadata({ a: { _bsontype: 'ObjectId' } })).toMatch(/"_bsontype"/);
+    expect(unfitMetadata({ a: 'x'.repeat(65_536) })).toMatch(/64 KiB/);
   });
 
   test('a schema grows; a field keeps its type and all values that were valid', () => {
@@ -140,6 +152,26 @@ describe('metadata of a database', () => {
     );
     expect(files.body.error?.message).toMatch(/^document_metadata\.1\.metadata\.name: .*3 characters.*"d"/);
     expect(await items()).toBe(before);
+  });
+
+  test('metadata that cannot be stored are 422 and name the item, ingested or changed', async () => {
+    const before = await items();
+    const unfit = ['{"a\\u0000b":1}', '{"a":{"_bsontype":"Long"}}', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`];
+    await api.ingest({ database: 'typed', memories: '[{"id":"fit","text":"Fit to be stored."}]' });
+    await api.ended('typed', 'fit');
+    for (const metadata of unfit) {
+      for (const name of ['metadata', 'additional_metadata']) {
+        const sent = await api.ingest({
+          database: 'typed',
+          memories: `[{"text":"x"},{"text":"y","${name}":${metadata}}]`,
+        });
+        expect(code(sent)).toEqual([422, 'VALIDATION_ERROR']);
+        expect(sent.body.error?.message).toMatch(new RegExp(`^memories\\.1\\.${name}: `));
+        const body = `{"database":"typed","${name}":${metadata}}`;
+        expect(code(await api.request('PATCH', '/context/fit', { body }))).toEqual([422, 'VALIDATION_ERROR']);
+      }
+    }
+    expect(await items()).toBe(before + 1);
   });
 
   test('additional metadata are free, and typed ones come back with the hit', async () => {

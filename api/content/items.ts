@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/items.js';
-import { metadataFault, metadataTooLarge } from '../../domain/metadata.js';
+import { metadataFault, unfitMetadata } from '../../domain/metadata.js';
 import type { SearchIndex } from '../../domain/search.js';
 import type { Chunks } from '../../storage/chunks.js';
 import type { Databases } from '../../storage/databases.js';
@@ -125,11 +125,14 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       async (ctx, { body: { database: name, collection, ...change }, answer }) => {
         const database = await databases.get(ctx.state.principal.org, name);
         const of = { tenant: database._id, id: ctx.params.id!, collection };
-        const item = await itemCatalogue.change(of, change, (metadata) => {
-          const fault = metadataFault(database.metadata_schema, metadata);
+        const item = await itemCatalogue.change(of, change, (changed) => {
+          const fault = metadataFault(database.metadata_schema, changed.metadata);
           if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
-          if (metadataTooLarge(metadata))
-            throw new ServiceError('VALIDATION_ERROR', 'metadata: may have 64 KiB as JSON');
+          // Each change may be small enough, and what they add up to not.
+          for (const [name, value] of Object.entries(changed)) {
+            const unfit = unfitMetadata(value);
+            if (unfit) throw new ServiceError('VALIDATION_ERROR', `${name}: ${unfit}`);
+          }
         });
         await refreshIndexRows(deps, { item: item._id, version: item.version }).catch((error) => {
           deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
