@@ -118,7 +118,8 @@ function tooMany(message: string): ServiceError {
 
 function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstance {
   const contentType = request.headers['content-type'];
-  if (!contentType?.startsWith('multipart/form-data')) {
+  // Media types know no case.
+  if (!contentType || !/^multipart\/form-data(;|\s|$)/i.test(contentType)) {
     throw new ServiceError('INVALID_PARAMETERS', 'The body must be multipart/form-data.');
   }
   try {

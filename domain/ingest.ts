@@ -39,9 +39,15 @@ export const documentMetadataSchema = z.array(
 );
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
+/** @param wanted names what may say something */
+const saysSomething = <Item extends z.ZodType<Said>>(item: Item, wanted: string) =>
+  item
+    .refine((said) => wholeText(said) !== '', `needs ${wanted}`)
+    .refine((said) => wholeText(said).length <= MAX_TEXT, 'may have 2 MiB of text at the most');
+
 export const appKnowledgeSchema = z.array(
-  z
-    .object({
+  saysSomething(
+    z.object({
       id: itemIdSchema.optional(),
       title: z.string().max(500).optional(),
       text: text.optional(),
@@ -50,28 +56,26 @@ export const appKnowledgeSchema = z.array(
       source: z.string().max(200).optional(),
       metadata,
       additional_metadata: metadata,
-    })
-    .refine((item) => [item.text, item.content].some((text) => text?.trim()), 'needs text or content'),
+    }),
+    'text or content',
+  ),
 );
 
-const userAssistantPairs = z
-  .array(z.object({ user: text, assistant: text }))
-  .min(1)
-  .refine((pairs) => conversationText(pairs).length <= MAX_TEXT, 'may have 2 MiB at the most');
-
 export const memoriesSchema = z.array(
-  z
-    .object({
+  saysSomething(
+    z.object({
       id: itemIdSchema.optional(),
       title: z.string().max(500).optional(),
       text: text.optional(),
-      user_assistant_pairs: userAssistantPairs.optional(),
+      user_assistant_pairs: z
+        .array(z.object({ user: text, assistant: text }))
+        .min(1)
+        .optional(),
       metadata,
       additional_metadata: metadata,
-    })
-    .refine((item) => (item.text ?? '').trim() !== '' || item.user_assistant_pairs !== undefined, {
-      message: 'needs text or user_assistant_pairs',
     }),
+    'text or user_assistant_pairs',
+  ),
 );
 
 /**
@@ -103,7 +107,19 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
   ]),
 });
 
-/** A conversation as the text that is indexed. */
-export function conversationText(pairs: readonly { user: string; assistant: string }[]): string {
-  return pairs.map((pair) => `User: ${pair.user}\nAssistant: ${pair.assistant}`).join('\n\n');
+/** What an app item or a memory says, by whichever of its fields. */
+interface Said {
+  text?: string | undefined;
+  content?: string | undefined;
+  user_assistant_pairs?: readonly { user: string; assistant: string }[] | undefined;
+}
+
+/** The text that is indexed: all that is said, each thing once. Empty when that is nothing but blanks. */
+export function wholeText({ text, content, user_assistant_pairs = [] }: Said): string {
+  const conversation = user_assistant_pairs
+    .filter((pair) => `${pair.user}${pair.assistant}`.trim() !== '')
+    .map((pair) => `User: ${pair.user}\nAssistant: ${pair.assistant}`)
+    .join('\n\n');
+  const parts = [text, content, conversation].filter((part) => part !== undefined && part.trim() !== '');
+  return [...new Set(parts)].join('\n\n');
 }

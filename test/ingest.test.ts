@@ -107,6 +107,29 @@ describe('ingesting', () => {
     });
   });
 
+  test('all that an item says is indexed, by whichever field it says it', async () => {
+    const answer = await api.ingest({
+      database: 'inbox',
+      app_knowledge: JSON.stringify([{ id: 'said-twice', text: 'About zebras.', content: 'About zebras.' }]),
+      memories: JSON.stringify([
+        {
+          id: 'said-both',
+          text: 'A remark on zebras.',
+          user_assistant_pairs: [
+            { user: ' ', assistant: '' },
+            { user: 'And quaggas?', assistant: 'They are extinct.' },
+          ],
+        },
+      ]),
+    });
+    expect(answer.body.data.success_count).toBe(2);
+    await api.ended('inbox', 'said-twice');
+    await api.ended('inbox', 'said-both');
+    const textOf = async (id: string) => (await api.get(`/context/${id}?database=inbox`)).body.data.chunks[0].text;
+    expect(await textOf('said-twice')).toBe('About zebras.');
+    expect(await textOf('said-both')).toBe('A remark on zebras.\n\nUser: And quaggas?\nAssistant: They are extinct.');
+  });
+
   test('a renamed EXE is E1002 in the answer and the other files go on', async () => {
     const exe = Buffer.concat([
       Buffer.from('MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff\0\0', 'latin1'),
@@ -175,6 +198,13 @@ describe('ingesting', () => {
       ),
     ).toEqual([400, 'INVALID_PARAMETERS']);
     expect(code(await api.post('/context/ingest', { database: 'inbox' }))).toEqual([400, 'INVALID_PARAMETERS']);
+    // The type itself may be written in any case.
+    const whole = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\nnowhere\r\n--xyz--\r\n';
+    const headers = { 'Content-Type': 'Multipart/Form-Data; boundary=xyz' };
+    expect(code(await api.request('POST', '/context/ingest', { body: whole, headers }))).toEqual([
+      404,
+      'DATABASE_NOT_FOUND',
+    ]);
   });
 
   test('a file cut off after another fault in the request is 400 too, and harms no other request', async () => {
@@ -236,6 +266,16 @@ describe('ingesting', () => {
       [{ 'app_knowledge.0.text': 'x' }, /app_knowledge/],
       [{ memories: '[{"user_assistant_pairs":[]}]' }, /memories\.0\.user_assistant_pairs/],
       [{ memories: '[{"user_assistant_pairs":[{"user":"only"}]}]' }, /memories\.0\.user_assistant_pairs\.0\.assistant/],
+      [{ memories: '[{"user_assistant_pairs":[{"user":" ","assistant":""}]}]' }, /memories\.0/],
+      [
+        {
+          memories: JSON.stringify([
+            { text: 'x'.repeat(1.5e6), user_assistant_pairs: [{ user: 'x'.repeat(1e6), assistant: '' }] },
+          ]),
+        },
+        /memories\.0/,
+      ],
+      [{ documents: 'text that is no file', memories: '[{"text":"x"}]' }, /documents/],
       [{ document_metadata: '[{"id":"a"}]', memories: '[{"text":"x"}]' }, /document_metadata/],
       [{ memories: '[{"text":"x"}]', type: 'neither' }, /type/],
       [{ memories: '[{"text":"x"}]', upsert: 'maybe' }, /upsert/],

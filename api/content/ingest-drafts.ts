@@ -3,10 +3,10 @@ import type { ExtractionError } from '../../domain/extraction.js';
 import { newItemId } from '../../domain/ids.js';
 import {
   appKnowledgeSchema,
-  conversationText,
   type DocumentMetadata,
   documentMetadataSchema,
   memoriesSchema,
+  wholeText,
 } from '../../domain/ingest.js';
 import type { ItemRecord } from '../../storage/records/items.js';
 import type { UploadedFile } from '../multipart.js';
@@ -40,6 +40,8 @@ export function draftItems(
       'VALIDATION_ERROR',
       `${stray.field}: files are sent as "documents", other fields as JSON text`,
     );
+  if (fields.has('documents'))
+    throw new ServiceError('VALIDATION_ERROR', 'documents: must be files, with a file name each');
   refuseBrackets(fields);
   const metadata = fields.has('document_metadata')
     ? readField(documentMetadataSchema, fields, 'document_metadata')
@@ -54,36 +56,37 @@ export function draftItems(
   const memories = fields.has('memories') ? readField(memoriesSchema, fields, 'memories') : [];
   return [
     ...files.map((file, n) => draftFile(type, file, n, metadata?.[n])),
-    ...knowledge.map(({ id, title, text, content, url, source, metadata: typed, additional_metadata }, n) => ({
-      id: id ?? newItemId(),
-      field: `app_knowledge.${n}`,
-      content: {
-        type: 'knowledge' as const,
-        title: title ?? null,
-        source: { kind: 'text' as const, text: text?.trim() ? text : content! },
-        metadata: typed,
+    ...knowledge.map(({ url, source, additional_metadata, ...item }, n) =>
+      draftText('knowledge', `app_knowledge.${n}`, {
+        ...item,
         additional_metadata: {
           ...additional_metadata,
           ...(url === undefined ? {} : { url }),
           ...(source === undefined ? {} : { source }),
         },
-      },
-    })),
-    ...memories.map((memory, n) => ({
-      id: memory.id ?? newItemId(),
-      field: `memories.${n}`,
-      content: {
-        type: 'memory' as const,
-        title: memory.title ?? null,
-        source: {
-          kind: 'text' as const,
-          text: memory.text?.trim() ? memory.text : conversationText(memory.user_assistant_pairs!),
-        },
-        metadata: memory.metadata,
-        additional_metadata: memory.additional_metadata,
-      },
-    })),
+      }),
+    ),
+    ...memories.map((memory, n) => draftText('memory', `memories.${n}`, memory)),
   ];
+}
+
+function draftText(
+  type: ItemRecord['type'],
+  field: string,
+  item: DocumentMetadata & { title?: string | undefined } & Parameters<typeof wholeText>[0],
+): Draft {
+  const { id, title, metadata, additional_metadata } = item;
+  return {
+    id: id ?? newItemId(),
+    field,
+    content: {
+      type,
+      title: title ?? null,
+      source: { kind: 'text', text: wholeText(item) },
+      metadata,
+      additional_metadata,
+    },
+  };
 }
 
 function draftFile(
