@@ -98,6 +98,34 @@ describe('what holds for every request', () => {
     expect(large.body).toMatchObject({ success: false, data: null });
   });
 
+  test('what is required and missing is 400, whatever may stand there; what is wrong is 422', async () => {
+    const settings = { url: 'https://example.com/feed' };
+    for (const [path, body, field] of [
+      ['/query', { database: 'd' }, 'query'],
+      ['/connectors', { database: 'd', settings }, 'kind'],
+      [
+        '/databases',
+        { database: 'd', database_metadata_schema: [{ name: 'year' }] },
+        'database_metadata_schema.0.data_type',
+      ],
+    ] as const) {
+      const missing = await api.post(path, body);
+      expect([...code(missing), missing.body.error?.message]).toEqual([
+        400,
+        'INVALID_PARAMETERS',
+        `${field}: is required`,
+      ]);
+    }
+    expect(code(await api.post('/connectors', { kind: 'tape', database: 'd', settings }))).toEqual([
+      422,
+      'VALIDATION_ERROR',
+    ]);
+    expect(code(await api.post('/connectors', { kind: null, database: 'd', settings }))).toEqual([
+      422,
+      'VALIDATION_ERROR',
+    ]);
+  });
+
   test('another organisation does not see a database', async () => {
     await api.createDatabase('private');
     expect(code(await api.post('/databases', { database: 'private' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);

@@ -101,7 +101,7 @@ describe('connectors', () => {
   });
 
   test.each([
-    ['no kind', { kind: undefined }, 422],
+    ['no kind', { kind: undefined }, 400],
     ['no settings', { settings: undefined }, 400],
     ['neither pages nor a sitemap', { settings: {} }, 422],
     ['a setting of another kind', { settings: { urls: ['https://example.org'], bucket: 'x' } }, 422],

@@ -111,6 +111,11 @@ describe('metadata of a database', () => {
       400,
       'INTERNAL_ERROR',
     ]);
+    // Only of this route: an item may have its name.
+    expect(code(await api.request('PATCH', '/context/metadata-schema', { json: {} }))).toEqual([
+      400,
+      'INVALID_PARAMETERS',
+    ]);
     const wrong = [
       [{ name: 'x', data_type: 'TEXT' }],
       [{ name: '1x', data_type: 'BOOL' }],

@@ -79,6 +79,13 @@ describe('asking questions', () => {
         expect.stringMatching(/^collections/),
       ]);
     }
+    const both = await api.post('/query', {
+      database: 'notes',
+      query: 'water',
+      collection: 'one',
+      collections: ['two'],
+    });
+    expect([both.status, both.body.error!.code]).toEqual([400, 'INVALID_PARAMETERS']);
   });
 
   test('recency bias brings the items that were changed last to the front', async () => {

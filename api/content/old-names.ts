@@ -28,6 +28,8 @@ export const METADATA_SCHEMA_CODES = {
 /** Since when, as RFC 9745 writes it: 2026-01-01. */
 const DEPRECATED_SINCE = '@1767225600';
 
+/** An item may be called `metadata-schema`, too. */
+const METADATA_SCHEMA_PATH = /^\/(databases|tenants)\/[^/]+\/metadata-schema\/?$/;
 const isTenantsPath = (path: string) => /^\/tenants(\/|$)/.test(path);
 
 /** The route decides the code, wherever the error comes from; and answers of `/tenants` say that it is deprecated. */
@@ -40,7 +42,7 @@ export function codesOfRoute(): Middleware<RequestState> {
     }
     const codes: Partial<Record<ErrorCode, ErrorCode>> = {
       ...(old ? OLD_CODES : {}),
-      ...(ctx.method === 'PATCH' && /\/metadata-schema\/?$/.test(ctx.path) ? METADATA_SCHEMA_CODES : {}),
+      ...(ctx.method === 'PATCH' && METADATA_SCHEMA_PATH.test(ctx.path) ? METADATA_SCHEMA_CODES : {}),
     };
     try {
       await next();

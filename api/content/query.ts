@@ -117,7 +117,11 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
   return router;
 }
 
+/** @throws ServiceError INVALID_PARAMETERS */
 function scope({ collection, collections }: z.output<typeof querySchema>) {
+  if (collection !== undefined && collections !== undefined) {
+    throw new ServiceError('INVALID_PARAMETERS', 'collection: cannot be given together with collections');
+  }
   if (collections === undefined) return { collections: collection === undefined ? undefined : [collection] };
   if (Array.isArray(collections)) return { collections };
   return { collections: Object.keys(collections), weights: new Map(Object.entries(collections)) };
