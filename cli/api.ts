@@ -20,6 +20,11 @@ import { untilStopped } from './until-stopped.js';
 
 /** How long a request may take to arrive; Node's own five minutes cut large uploads off. */
 const UPLOAD_MS = 60 * 60 * 1000;
+/**
+ * Longer than clients and load balancers keep idle connections, which is a minute at the most by default: whoever closes
+ * first may cut off a request that is on its way. Node's own five seconds make the server the one.
+ */
+const KEEP_ALIVE_MS = 65_000;
 /** A request does not wait longer for Temporal: what it wanted to start is on record, and the sweep starts it. */
 const TEMPORAL_CALL_MS = 5_000;
 /** For an answer to `/readyz`. */
@@ -75,6 +80,7 @@ export async function runApi(): Promise<void> {
   });
   const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
   server.requestTimeout = UPLOAD_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');

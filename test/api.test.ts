@@ -86,6 +86,11 @@ describe('what holds for every request', () => {
     expect(odd.body.meta.request_id).toMatch(/^req_/);
   });
 
+  test('idle connections are kept for longer than a load balancer keeps them', async () => {
+    const { headers } = await api.get('/databases');
+    expect(headers.get('keep-alive')).toBe('timeout=65');
+  });
+
   test('unknown routes, wrong JSON and large bodies are answered in the envelope', async () => {
     expect(code(await api.get('/nothing/here'))).toEqual([404, 'NOT_FOUND']);
     const wrong = await api.request('POST', '/query', {
