@@ -7,6 +7,7 @@ import type { CrewExecutions } from '../storage/crew-executions.js';
 import type { Databases } from '../storage/databases.js';
 import type { Deliveries } from '../storage/deliveries.js';
 import type { Files } from '../storage/files.js';
+import type { ItemCatalogue } from '../storage/item-catalogue.js';
 import type { Items } from '../storage/items.js';
 import type { RemovedItems } from '../storage/removed-items.js';
 import type { Uploads } from '../storage/uploads.js';
@@ -16,6 +17,7 @@ import { withHeartbeat } from './heartbeat.js';
 
 export interface SweepDependencies {
   items: Items;
+  itemCatalogue: ItemCatalogue;
   removedItems: RemovedItems;
   aiJobs: AiJobs;
   crewExecutions: CrewExecutions;
@@ -44,6 +46,7 @@ const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 /** Starts what is missing. Starting work that is under way does nothing, so the sweep need not know which is which. */
 export function createSweepActivities({
   items,
+  itemCatalogue,
   removedItems,
   aiJobs,
   crewExecutions,
@@ -66,7 +69,7 @@ export function createSweepActivities({
   async function restartLostWork(): Promise<SweepFindings> {
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + LOOK_AGAIN_MS);
-    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals, lostConnectors] =
+    const [lostItems, lostJobs, lostCrews, lostDeliveries, lostDatabases, lostRemovals, lostConnectors, lostRows] =
       await Promise.all([
         items.takeUnchecked(before, next, BATCH),
         aiJobs.takeUnchecked(before, next, BATCH),
@@ -75,6 +78,7 @@ export function createSweepActivities({
         databases.stale(before),
         removedItems.takeUnchecked(before, next, BATCH),
         connectors.pendingBefore(before, BATCH),
+        itemCatalogue.takeRowsDue(before, next, BATCH),
       ]);
     for (const item of lostItems) await attempt(item._id, launcher.startItem(item));
     for (const job of lostJobs) await attempt(job._id, launcher.startJob(job));
@@ -98,6 +102,7 @@ export function createSweepActivities({
         settleConnector(launcher, connector).then(() => connectors.settled(connector)),
       );
     }
+    for (const item of lostRows) await attempt(item._id, launcher.startIndexRows(item));
     const found = {
       items: lostItems.length,
       jobs: lostJobs.length,
@@ -106,6 +111,7 @@ export function createSweepActivities({
       databases: lostDatabases.length,
       removals: lostRemovals.length,
       connectors: lostConnectors.length,
+      index_rows: lostRows.length,
     };
     if (Object.values(found).some((count) => count > 0)) log.info(found, 'sweep looked after quiet work');
     return found;

@@ -6,6 +6,7 @@ import { createContentActivities } from '../activities/content.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createDatabaseActivities } from '../activities/databases.js';
 import { createDeliveryActivities } from '../activities/deliver-webhook.js';
+import { createIndexRowsActivities } from '../activities/refresh-index-rows.js';
 import { createRemovalActivities } from '../activities/remove-items.js';
 import { createAiJobActivities } from '../activities/run-ai-job.js';
 import { createSweepActivities } from '../activities/sweep.js';
@@ -71,6 +72,7 @@ export async function runWorker(queues?: string): Promise<void> {
         ...createContentActivities({ ...world, mongo: parts.mongo.client }),
         ...createDatabaseActivities(world),
         ...createRemovalActivities(world),
+        ...createIndexRowsActivities(world),
         ...createSweepActivities({ ...world, quietMs: config.POSTBACK_SWEEP_QUIET_SECONDS * 1000 }),
       },
       ai: createAiJobActivities({

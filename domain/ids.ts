@@ -11,6 +11,7 @@ export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
 export const newRemovalId = prefixed('rmv');
+export const newChangeId = prefixed('chg');
 export const newConnectorId = prefixed('con');
 export const newKeyId = prefixed('key');
 export const newSigningKeyId = prefixed('sig');
@@ -37,6 +38,8 @@ export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   item: (org: string, database: string, id: string, version: number) =>
     `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
+  indexRows: (org: string, database: string, id: string, version: number) =>
+    `index-rows/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, tenantId: string) => `database/${org}/${tenantId}`,
   databaseRemoval: (org: string, tenantId: string) => `database-removal/${org}/${tenantId}`,

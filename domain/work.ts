@@ -161,4 +161,6 @@ export interface SweepFindings {
   removals: number;
   /** Connectors whose schedule or removal was not set in motion. */
   connectors?: number;
+  /** Items whose index rows are behind. */
+  index_rows?: number;
 }

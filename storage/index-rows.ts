@@ -1,42 +1,48 @@
-import { isDeepStrictEqual } from 'node:util';
 import { indexedMetadata } from '../domain/indexed-metadata.js';
 import type { SearchIndex } from '../domain/search.js';
 import type { ItemRef } from '../domain/work.js';
 import { type Chunks, indexRow, unpackVector } from './chunks.js';
 import type { Databases } from './databases.js';
+import type { ItemCatalogue } from './item-catalogue.js';
 import type { Items } from './items.js';
+import type { ItemRecord } from './records/items.js';
+
+export interface IndexRowsDependencies {
+  databases: Databases;
+  items: Items;
+  itemCatalogue: ItemCatalogue;
+  chunks: Chunks;
+  index: SearchIndex;
+}
 
 /**
- * Writes the index rows of a completed item again, after something in them has changed. Whoever comes last makes sure
- * that the rows say what the item says, however many change it at the same time.
+ * Writes the index rows of an item again when they are due. Whoever finds that the item was changed while it wrote, in
+ * this process or another, writes again: so at the end the rows say what the item says, and each is there once.
  */
-export async function refreshIndexRows(
-  { databases, items, chunks, index }: { databases: Databases; items: Items; chunks: Chunks; index: SearchIndex },
-  ref: ItemRef,
-): Promise<void> {
+export async function refreshIndexRows(deps: IndexRowsDependencies, ref: ItemRef): Promise<void> {
+  let item = await deps.items.get(ref);
+  if (item?.rows_due === undefined) return;
   for (;;) {
-    const item = await items.get(ref);
-    if (item?.indexing_status !== 'completed') return;
-    const schema = await databases.metadataSchema(item.tenant);
-    const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
-    const found = await chunks.of(ref);
-    const ids = found.map(({ _id }) => _id);
-    await index.write(
-      item.tenant,
-      found.map((chunk) => indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata)),
-      ids,
-    );
-    const after = await items.get(ref);
-    if (!after) {
+    const written = await writeRows(deps, item);
+    if (await deps.itemCatalogue.rowsWritten(item)) return;
+    const { tenant } = item;
+    item = await deps.items.get(ref);
+    if (!item) {
       // Replaced or deleted meanwhile, and these rows may have come after their removal.
-      await index.write(item.tenant, [], ids);
+      await deps.index.write(tenant, [], written);
       return;
     }
-    if (isDeepStrictEqual(fieldsOf(after), fieldsOf(item))) return;
   }
 }
 
-const fieldsOf = ({ metadata, additional_metadata }: { metadata: unknown; additional_metadata: unknown }) => [
-  metadata,
-  additional_metadata,
-];
+/** @returns the ids of the rows; an item that is not completed has none */
+async function writeRows({ databases, chunks, index }: IndexRowsDependencies, item: ItemRecord): Promise<string[]> {
+  if (item.indexing_status !== 'completed') return [];
+  const schema = await databases.metadataSchema(item.tenant);
+  const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
+  const found = await chunks.of({ item: item._id, version: item.version });
+  const rows = found.map((chunk) => indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata));
+  const ids = found.map(({ _id }) => _id);
+  await index.write(item.tenant, rows, ids);
+  return ids;
+}

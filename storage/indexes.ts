@@ -25,6 +25,8 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
     },
+    // The same for items whose index rows are behind.
+    { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
   chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
   feedback: [

@@ -1,4 +1,5 @@
 import { ServiceError } from '../domain/errors.js';
+import { newChangeId } from '../domain/ids.js';
 import { ITEM_TYPES, type ItemType } from '../domain/search.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../domain/states.js';
 import { COLLECTION_INDEX, LIST_INDEX } from './indexes.js';
@@ -59,7 +60,7 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
 
     /**
      * Changes what a client may change of an item that has ended. The item is then no longer what was ingested, so the
-     * same content ingested again counts as new.
+     * same content ingested again counts as new; and its index rows are due (`refreshIndexRows`).
      * @param check is given both as they would be, and throws when they must not be so
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
      */
@@ -77,15 +78,30 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
           const metadata = merged(item.metadata, change.metadata);
           const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
           check({ metadata, additional_metadata });
-          const updated_at = new Date();
-          await items.updateOne(
-            { _id: item._id },
-            { $set: { metadata, additional_metadata, updated_at }, $unset: { content_hash: 1 } },
-            { session },
-          );
-          return { ...item, metadata, additional_metadata, updated_at, content_hash: undefined };
+          const now = new Date();
+          const changed = { metadata, additional_metadata, rows_due: newChangeId(), check_at: now, updated_at: now };
+          await items.updateOne({ _id: item._id }, { $set: changed, $unset: { content_hash: 1 } }, { session });
+          return { ...item, ...changed, content_hash: undefined };
         }),
       );
+    },
+
+    /** The index has the rows of this item as it was read. @returns false when it has been changed since, or is gone */
+    async rowsWritten({ _id, version, updated_at, rows_due }: ItemRecord): Promise<boolean> {
+      const asRead = { _id, version, updated_at, rows_due: rows_due ?? { $exists: false } };
+      return (await items.updateOne(asRead, { $unset: { rows_due: 1 } })).matchedCount === 1;
+    },
+
+    /** Items whose index rows may have been forgotten, oldest first; they are not due again before `next`. */
+    async takeRowsDue(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
+      const found = await items
+        .find({ rows_due: { $gt: '' }, check_at: { $lt: before } })
+        .sort({ check_at: 1 })
+        .limit(limit)
+        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .toArray();
+      await items.updateMany({ _id: { $in: found.map(({ _id }) => _id) } }, { $set: { check_at: next } });
+      return found;
     },
   };
 }

@@ -91,6 +91,19 @@ export function createLauncher(client: Client, deadlineMs?: number) {
       });
     },
 
+    /** Another change of the same version may need another run. */
+    async startIndexRows(item: LaunchableItem): Promise<void> {
+      const ref: ItemRef = { item: item._id, version: item.version };
+      await start('refreshIndexRows', {
+        workflowId: workflowIds.indexRows(item.org, item.tenant, item.id, item.version),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        taskQueue: 'content',
+        args: [ref],
+        staticSummary: `Write the index rows of ${item.id} again`,
+        typedSearchAttributes: attributes({ org: item.org, database: item.database, source: item.id }),
+      });
+    },
+
     startDelivery: (delivery: LaunchableDelivery): Promise<void> => start('deliverWebhook', deliveryOptions(delivery)),
 
     /** Wakes the delivery's workflow, or starts a new run of it when the last one has ended. */

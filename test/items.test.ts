@@ -221,53 +221,6 @@ describe('items', () => {
     expect(code(await api.get('/context/relations?database=graph&id=none'))).toEqual([404, 'SOURCE_NOT_FOUND']);
   });
 
-  test('changed metadata are merged, typed by the schema, and come with the next answer', async () => {
-    await api.request('PATCH', '/databases/shelf/metadata-schema', {
-      json: { database_metadata_schema: [{ name: 'pages', data_type: 'INT16' }] },
-    });
-    await remember([{ id: 'changed', text: 'A book about lenses.', metadata: { pages: 10, colour: 'red' } }]);
-    const answer = await patch('changed', {
-      metadata: { pages: 11, colour: null, 'a.b': 1 },
-      additional_metadata: { note: 'x' },
-    });
-    expect(answer.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
-    expect(answer.body.data.metadata).not.toHaveProperty('colour');
-    const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
-    expect(asked).toHaveLength(1);
-    expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
-    const filtered = async (pages: number) =>
-      (await api.post('/query', { database: 'shelf', query: 'lenses', metadata_filters: { pages } })).body.data.chunks;
-    expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);
-    expect(await filtered(10)).toEqual([]);
-    const wrong = await patch('changed', { metadata: { pages: 'many' } });
-    expect(code(wrong)).toEqual([422, 'VALIDATION_ERROR']);
-    expect(wrong.body.error?.message).toMatch(/metadata\.pages.*INT16/);
-    expect(code(await patch('changed', {}))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await patch('unknown', { metadata: {} }))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
-  });
-
-  test('changes that are small enough one by one do not add up to more than an item may carry', async () => {
-    await remember([{ id: 'heavy', text: 'A book that gets heavier.' }]);
-    for (const name of ['metadata', 'additional_metadata']) {
-      expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
-      const second = await patch('heavy', { [name]: { second: 'x'.repeat(40_000) } });
-      expect(code(second)).toEqual([422, 'VALIDATION_ERROR']);
-      expect(second.body.error?.message).toMatch(new RegExp(`^${name}: .*64 KiB`));
-    }
-  });
-
-  test('changed at the same time, no change is lost and no row is doubled', async () => {
-    await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
-    const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);
-    const answers = await Promise.all(names.map((name) => patch('shared', { metadata: { [name]: name } })));
-    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
-    const { metadata } = (await api.get('/context/shared?database=shelf')).body.data;
-    expect(Object.keys(metadata).sort()).toEqual(names);
-    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'buoy bell', ids: ['shared'] })).body.data;
-    expect(chunks).toHaveLength(1);
-  });
-
   test('deleted, nothing of them is left, for readers at once', async () => {
     await remember([
       { id: 'd1', text: 'Ada Lovelace met Charles Babbage in London.' },

@@ -21,6 +21,7 @@ describe('executions that run during a deployment go on', () => {
       'deliverWebhook',
       'indexItem',
       'provisionDatabase',
+      'refreshIndexRows',
       'removeConnector',
       'runAiJob',
       'runCrew',

@@ -27,6 +27,18 @@ describe('while storage is away', () => {
     rmSync(product.dataDir, { recursive: true, force: true });
   });
 
+  /** @returns what gives it back */
+  function takeIndexAway(): () => void {
+    const folder = join(product.dataDir, 'index');
+    // A file in its place, because whoever writes would make a missing folder again.
+    renameSync(folder, `${folder}.away`);
+    writeFileSync(folder, 'away');
+    return () => {
+      rmSync(folder);
+      renameSync(`${folder}.away`, folder);
+    };
+  }
+
   async function recovers(id: string, giveBack: () => Promise<void> | void): Promise<void> {
     const waiting = await eventually('E6001 shown', async () => {
       const status = await api.status('fragile', id);
@@ -46,17 +58,32 @@ describe('while storage is away', () => {
   }
 
   test('the search index: E6001 is shown, and clears by itself when it is back', async () => {
-    const folder = join(product.dataDir, 'index');
-    // A file in its place, because whoever writes would make a missing folder again.
-    renameSync(folder, `${folder}.away`);
-    writeFileSync(folder, 'away');
+    const giveBack = takeIndexAway();
     await api.ingest({ database: 'fragile', memories: '[{"id":"unindexed","text":"Where is the index?"}]' });
-    await recovers('unindexed', () => {
-      rmSync(folder);
-      renameSync(`${folder}.away`, folder);
-    });
+    await recovers('unindexed', giveBack);
     const { chunks } = (await api.post('/query', { database: 'fragile', query: 'Where is the index?' })).body.data;
     expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['unindexed']);
+  });
+
+  test('the search index: a change of metadata is accepted, and reaches the filters by itself when it is back', async () => {
+    await api.request('PATCH', '/databases/fragile/metadata-schema', {
+      json: { database_metadata_schema: [{ name: 'shelf', data_type: 'INT8' }] },
+    });
+    await api.ingest({ database: 'fragile', memories: '[{"id":"moved","text":"A book.","metadata":{"shelf":1}}]' });
+    await api.ended('fragile', 'moved');
+    const onShelf = async (shelf: number) => {
+      const { body } = await api.post('/query', { database: 'fragile', query: 'book', metadata_filters: { shelf } });
+      return body.data?.chunks.map(({ source_id }: { source_id: string }) => source_id);
+    };
+    expect(await onShelf(1)).toEqual(['moved']);
+    const giveBack = takeIndexAway();
+    const changed = await api.request('PATCH', '/context/moved', {
+      json: { database: 'fragile', metadata: { shelf: 2 } },
+    });
+    expect([changed.status, changed.body.data.metadata]).toEqual([200, { shelf: 2 }]);
+    giveBack();
+    await eventually('the filter finds the new value', async () => (await onShelf(2))?.length === 1);
+    expect(await onShelf(1)).toEqual([]);
   });
 
   test('the file store: the same', async () => {

@@ -3,6 +3,7 @@ export { deleteDatabase } from './delete-database.js';
 export { deliverWebhook } from './deliver-webhook.js';
 export { indexItem } from './index-item.js';
 export { provisionDatabase } from './provision-database.js';
+export { refreshIndexRows } from './refresh-index-rows.js';
 export { removeConnector } from './remove-connector.js';
 export { runAiJob } from './run-ai-job.js';
 export { runCrew } from './run-crew.js';

@@ -11,6 +11,7 @@ import type { Files } from '../../storage/files.js';
 import { refreshIndexRows } from '../../storage/index-rows.js';
 import type { ItemCatalogue } from '../../storage/item-catalogue.js';
 import type { Items } from '../../storage/items.js';
+import type { ItemRecord } from '../../storage/records/items.js';
 import type { RemovedItems } from '../../storage/removed-items.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
@@ -116,7 +117,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     operation(
       {
         summary: 'Change the metadata of an item',
-        description: 'What is given is merged into what is there; null takes a field away. The search follows at once.',
+        description:
+          'What is given is merged into what is there; null takes a field away. The search follows at once or, where its index is away, ' +
+          'when that is back.',
         body: changeItemSchema,
         status: 200,
         answers: itemSchema,
@@ -134,15 +137,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
             if (unfit) throw new ServiceError('VALIDATION_ERROR', `${name}: ${unfit}`);
           }
         });
-        await refreshIndexRows(deps, { item: item._id, version: item.version }).catch((error) => {
-          deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
-          throw new ServiceError(
-            'SERVICE_UNAVAILABLE',
-            'The metadata are stored, but the search index is not available at the moment; send it again.',
-            5,
-          );
-        });
         answer(describeItem(item));
+        await followInSearch(item);
       },
     ),
   );
@@ -177,4 +173,16 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
   );
 
   return router;
+
+  /** The rows are on record as due: when the index is away a workflow writes them, and when Temporal is too, the sweep starts it. */
+  async function followInSearch(item: ItemRecord): Promise<void> {
+    try {
+      await refreshIndexRows(deps, { item: item._id, version: item.version });
+    } catch (error) {
+      deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
+      await deps.launcher.startIndexRows(item).catch((cause) => {
+        deps.log.warn({ err: cause, item: item._id }, 'rewriting of index rows not started; the sweep will start it');
+      });
+    }
+  }
 }

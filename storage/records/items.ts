@@ -31,7 +31,9 @@ export interface ItemRecord {
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
-  /** From when on the sweep may wonder whether its workflow exists. */
+  /** Names the change that its index rows have yet to follow; absent when they have. */
+  rows_due?: string;
+  /** From when on the sweep may wonder whether its workflow exists, or who writes its index rows. */
   check_at: Date;
   created_at: Date;
   updated_at: Date;

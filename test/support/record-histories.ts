@@ -10,7 +10,7 @@ import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
 import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
-import { makeKey, startProduct } from './product.js';
+import { makeKey, startProduct, withDb } from './product.js';
 import { startReceiver } from './receiver.js';
 import { recordCrews } from './record-crews.js';
 import { html, startSite } from './site.js';
@@ -114,6 +114,11 @@ try {
   await api.del(`/connectors/${connector}?items=remove`);
   await record('remove-connector', `connector-removal/histories/${connector}`);
   await site.close();
+  // As if the process had died between the change and its index rows: the sweep starts what writes them.
+  await withDb(product.mongodbUri, (db) =>
+    db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: 'chg_recorded', check_at: new Date(0) } }),
+  );
+  await record('refresh-index-rows', await newest('WorkflowType="refreshIndexRows"'));
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');

@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { tagOf } from '../domain/indexed-metadata.js';
+import { createChunks } from '../storage/chunks.js';
+import { createDatabases } from '../storage/databases.js';
+import { refreshIndexRows } from '../storage/index-rows.js';
+import { createItemCatalogue } from '../storage/item-catalogue.js';
+import { createItems } from '../storage/items.js';
+import { connectMongo } from '../storage/mongo.js';
+import { createLanceIndex } from '../storage/search-index.js';
+import { type Answer, type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
+
+describe('items whose metadata', () => {
+  const { apiUrl, mongodbUri, dataDir } = sharedProduct();
+  const org = 'changing-items';
+  let api: Client;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    await api.createDatabase('shelf');
+  });
+
+  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
+    const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
+    expect(sent.status).toBe(202);
+    for (const { id } of items) await api.ended('shelf', id);
+  };
+  const patch = (id: string, change: object) =>
+    api.request('PATCH', `/context/${id}`, { json: { database: 'shelf', ...change } });
+  const declare = (name: string) =>
+    api.request('PATCH', '/databases/shelf/metadata-schema', {
+      json: { database_metadata_schema: [{ name, data_type: 'INT16' }] },
+    });
+
+  test('are changed: merged, typed by the schema, and come with the next answer', async () => {
+    await declare('pages');
+    await remember([{ id: 'changed', text: 'A book about lenses.', metadata: { pages: 10, colour: 'red' } }]);
+    const answer = await patch('changed', {
+      metadata: { pages: 11, colour: null, 'a.b': 1 },
+      additional_metadata: { note: 'x' },
+    });
+    expect(answer.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
+    expect(answer.body.data.metadata).not.toHaveProperty('colour');
+    const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
+    expect(asked).toHaveLength(1);
+    expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
+    const filtered = async (pages: number) =>
+      (await api.post('/query', { database: 'shelf', query: 'lenses', metadata_filters: { pages } })).body.data.chunks;
+    expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);
+    expect(await filtered(10)).toEqual([]);
+    const wrong = await patch('changed', { metadata: { pages: 'many' } });
+    expect(code(wrong)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(wrong.body.error?.message).toMatch(/metadata\.pages.*INT16/);
+    expect(code(await patch('changed', {}))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await patch('unknown', { metadata: {} }))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
+  });
+
+  test('were changed by a process that died before the index rows followed, the sweep has them written', async () => {
+    await declare('edition');
+    await remember([{ id: 'edited', text: 'A book about tides.', metadata: { edition: 1 } }]);
+    const record = () => withDb(mongodbUri, (db) => db.collection('items').findOne({ org, id: 'edited' }));
+    const edition = async (n: number) => {
+      const filter = { database: 'shelf', query: 'tides', metadata_filters: { edition: n } };
+      return (await api.post('/query', filter)).body.data.chunks.map(
+        ({ source_id }: { source_id: string }) => source_id,
+      );
+    };
+    await patch('edited', { metadata: { edition: 2 } });
+    expect([await edition(2), await edition(1), (await record())!.rows_due]).toEqual([['edited'], [], undefined]);
+    await withDb(mongodbUri, async (db) => {
+      const catalogue = createItemCatalogue({ client: db.client, items: db.collection('items') });
+      const { tenant } = (await record())!;
+      await catalogue.change({ tenant, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
+    });
+    expect((await record())!.rows_due).toMatch(/^chg_/);
+    await eventually('the filter finds the new value', async () => (await edition(3)).length === 1);
+    expect(await edition(2)).toEqual([]);
+    await eventually('nothing is due any more', async () => !('rows_due' in (await record())!));
+  });
+
+  test('are changed by two processes at the same time: the rows say what the item says, each once', async () => {
+    await declare('round');
+    await remember([{ id: 'contested', text: 'A book about knots.' }]);
+    const mongo = await connectMongo(mongodbUri, 'postback-test');
+    const processes = [1, 2].map(() => ({
+      databases: createDatabases(mongo),
+      items: createItems(mongo),
+      itemCatalogue: createItemCatalogue(mongo),
+      chunks: createChunks(mongo),
+      index: createLanceIndex({ uri: join(dataDir, 'index') }),
+    }));
+    try {
+      const { _id, tenant } = (await mongo.items.findOne({ org, id: 'contested' }))!;
+      for (let round = 1; round <= 10; round += 1) {
+        await Promise.all(
+          processes.map(async (one, n) => {
+            await one.itemCatalogue.change(
+              { tenant, id: 'contested' },
+              { metadata: { round, [`by_${n}`]: round } },
+              () => undefined,
+            );
+            await refreshIndexRows(one, { item: _id, version: 1 });
+          }),
+        );
+        const found = (n: number) =>
+          processes[0]!.index.search(tenant, {
+            mode: 'text',
+            query: 'knots',
+            operator: 'or',
+            vector: null,
+            metadata: { tags: [tagOf('metadata', 'round', n)] },
+            limit: 10,
+          });
+        expect([round, (await found(round)).length, (await found(round - 1)).length]).toEqual([round, 1, 0]);
+      }
+      expect(await mongo.items.findOne({ _id })).not.toHaveProperty('rows_due');
+    } finally {
+      for (const { index } of processes) await index.close();
+      await mongo.client.close();
+    }
+  });
+
+  test('are changed: what is small enough one by one does not add up to more than an item may carry', async () => {
+    await remember([{ id: 'heavy', text: 'A book that gets heavier.' }]);
+    for (const name of ['metadata', 'additional_metadata']) {
+      expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
+      const second = await patch('heavy', { [name]: { second: 'x'.repeat(40_000) } });
+      expect(code(second)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(second.body.error?.message).toMatch(new RegExp(`^${name}: .*64 KiB`));
+    }
+  });
+
+  test('are changed by many requests at the same time: no change is lost and no row is doubled', async () => {
+    await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
+    const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);
+    const answers = await Promise.all(names.map((name) => patch('shared', { metadata: { [name]: name } })));
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
+    const { metadata } = (await api.get('/context/shared?database=shelf')).body.data;
+    expect(Object.keys(metadata).sort()).toEqual(names);
+    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'buoy bell', ids: ['shared'] })).body.data;
+    expect(chunks).toHaveLength(1);
+  });
+});
