@@ -208,6 +208,24 @@ describe('items', () => {
     );
     const some = (await api.get('/context/relations?database=graph&id=tea')).body.data;
     expect(some.relations).toEqual(all.relations.filter(({ source_id }: { source_id: string }) => source_id === 'tea'));
+    await api.ingest({
+      database: 'graph',
+      collection: 'apart',
+      memories: '[{"id":"apart","text":"Emil Berliner worked with Alexander Bell in Washington."}]',
+    });
+    await api.ended('graph', 'apart');
+    const sources = async (query: string) => {
+      const { relations } = (await api.get(`/context/relations?database=graph&limit=100${query}`)).body.data;
+      return [...new Set(relations.map(({ source_id }: { source_id: string }) => source_id))].sort();
+    };
+    expect(await sources('&collection=default')).toEqual(['rail', 'tea']);
+    expect(await sources('&collection=apart')).toEqual(['apart']);
+    expect(await sources('&collection=apart&ids=tea,apart')).toEqual(['apart']);
+    expect(code(await api.get('/context/relations?database=graph&collection=apart&id=tea'))).toEqual([
+      404,
+      'SOURCE_NOT_FOUND',
+    ]);
+    await remove(['apart'], { database: 'graph' });
     expect(some.relations[0]).toMatchObject({ evidence: [{ sentence: expect.stringContaining('Curie') }] });
     const seen: unknown[] = [];
     let cursor: string | null = '';

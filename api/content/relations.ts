@@ -19,6 +19,7 @@ const CURSOR = /^itm_[^/]+\/\d+\/\d+$/;
 
 const relationsQuerySchema = pageQuerySchema.extend({
   database: nameSchema,
+  collection: nameSchema.optional(),
   id: itemIdSchema.optional(),
   ids: idListSchema.refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`).optional(),
 });
@@ -33,16 +34,16 @@ export function relationRoutes(deps: { databases: Databases; items: Items; graph
       {
         summary: 'Relations between the entities of items',
         description:
-          'Of all items of the database, or of those named by `id` or `ids`; with the sentences they stand in.',
+          'Of all items of the database or of one collection, or of those named by `id` or `ids`; with the sentences they stand in.',
         query: relationsQuerySchema,
         status: 200,
         answers: relationListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, id, ids = [], limit, cursor }, answer }) => {
+      async (ctx, { query: { database: name, collection, id, ids = [], limit, cursor }, answer }) => {
         const database = await deps.databases.get(ctx.state.principal.org, name);
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
-        const named = wanted.length === 0 ? null : await deps.items.existing(database._id, wanted);
+        const named = wanted.length === 0 ? null : await deps.items.statuses(database._id, wanted, collection);
         if (named?.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
         const found = await deps.graph.relations(database._id, {
           refs: named?.map(({ _id, version }) => ({ item: _id, version })),
@@ -52,9 +53,13 @@ export function relationRoutes(deps: { databases: Databases; items: Items; graph
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
         // What a replaced or deleted item has left is not cleared away in the same moment.
         const owners = await deps.items.byKeys([...new Set(shown.map(({ item }) => item))]);
-        const versions = new Map(owners.map(({ _id, version }) => [_id, version]));
+        const current = new Map(
+          owners
+            .filter((owner) => collection === undefined || owner.collection === collection)
+            .map(({ _id, version }) => [_id, version]),
+        );
         const relations = shown
-          .filter(({ item, version }) => versions.get(item) === version)
+          .filter(({ item, version }) => current.get(item) === version)
           .map(({ source, target, relation, source_id, evidence }) => ({
             source,
             target,
