@@ -10,6 +10,8 @@ export interface ReceiverLoad {
 
 /** Attempts under way at once to one receiver, of a process: fewer once it has been slow. */
 const MAX_IN_FLIGHT = { quick: 50, slow: 10 };
+/** The same to all slow receivers together: less than the worker's slots, so that retries of the others find one. */
+const MAX_SLOW_IN_FLIGHT = 250;
 /** How long a receiver that was slow is taken for one. */
 const SLOW_FOR_MS = 60_000;
 
@@ -24,9 +26,19 @@ export function createReceiverLoad(slowMs: number): ReceiverLoad {
     return false;
   }
 
+  function slowInFlight(): number {
+    let sum = 0;
+    for (const receiver of slowUntil.keys()) if (isSlow(receiver)) sum += inFlight.get(receiver) ?? 0;
+    return sum;
+  }
+
   const load: ReceiverLoad = {
     isQuick: (receiver) => !isSlow(receiver) && load.hasRoom(receiver),
-    hasRoom: (receiver) => (inFlight.get(receiver) ?? 0) < MAX_IN_FLIGHT[isSlow(receiver) ? 'slow' : 'quick'],
+    hasRoom(receiver) {
+      const own = inFlight.get(receiver) ?? 0;
+      if (!isSlow(receiver)) return own < MAX_IN_FLIGHT.quick;
+      return own < MAX_IN_FLIGHT.slow && slowInFlight() < MAX_SLOW_IN_FLIGHT;
+    },
     async track(receiver, attempt) {
       inFlight.set(receiver, (inFlight.get(receiver) ?? 0) + 1);
       const slow = setTimeout(() => slowUntil.set(receiver, performance.now() + SLOW_FOR_MS), slowMs);

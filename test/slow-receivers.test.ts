@@ -3,11 +3,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
+import { createReceiverLoad } from '../activities/receiver-load.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
+import { DELIVERY_TUNING } from '../worker/workers.js';
 import { createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 import { deliveryRecord } from './support/records.js';
@@ -57,5 +60,20 @@ describe('a receiver that hangs', () => {
     expect(asked).toBeGreaterThan(0);
     // What one organisation may have under way at once, as long as its receiver is not known to be slow.
     expect(asked).toBeLessThanOrEqual(50);
+  });
+
+  test('many of them together leave half of the slots to the retries of others', async () => {
+    const load = createReceiverLoad(1);
+    const never = new Promise<void>(() => undefined);
+    const slow = Array.from({ length: 100 }, (_, n) => `slow-${n}`);
+    for (const receiver of slow) void load.track(receiver, () => never);
+    await eventually('all are known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+    let underWay = slow.length;
+    for (const receiver of slow) {
+      for (; load.hasRoom(receiver); underWay += 1) void load.track(receiver, () => never);
+    }
+    expect(underWay).toBeGreaterThan(slow.length);
+    expect(underWay).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
+    expect(load.hasRoom('quick')).toBe(true);
   });
 });

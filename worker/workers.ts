@@ -3,8 +3,8 @@ import type { TaskQueue } from '../domain/task-queues.js';
 
 /** What the delivery worker does at once; the bench runs its bare worker with the same. */
 export const DELIVERY_TUNING: Partial<WorkerOptions> = {
-  // Deliveries wait for other people's servers.
-  maxConcurrentActivityTaskExecutions: 100,
+  // Deliveries wait for other people's servers; half of these slots are kept from the slow ones.
+  maxConcurrentActivityTaskExecutions: 500,
   maxConcurrentLocalActivityExecutions: 100,
   // A first attempt holds one for as long as it lasts.
   maxConcurrentWorkflowTaskExecutions: 100,
