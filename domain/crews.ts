@@ -53,18 +53,12 @@ export function placeholdersOf(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name]) => name!);
 }
 
-export type CrewInputs = Record<string, unknown>;
+/** As they stand in a text: what was given as a number or an object, in JSON. */
+export type CrewInputs = Record<string, string>;
 
 /** Replaces placeholders once: what an input itself says in braces stays as it is. */
 export function fillIn(text: string, inputs: CrewInputs): string {
-  return text.replace(PLACEHOLDER, (whole, name: string) =>
-    Object.hasOwn(inputs, name) ? inputText(inputs[name]) : whole,
-  );
-}
-
-/** An input as it stands in a text. */
-export function inputText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return text.replace(PLACEHOLDER, (whole, name: string) => (Object.hasOwn(inputs, name) ? inputs[name]! : whole));
 }
 
 const inputValue = z.unknown().refine((value) => value !== null && value !== undefined, 'must not be null');

@@ -1,4 +1,5 @@
 import type { CrewEvent } from '../domain/callbacks.js';
+import { canonicalJson, canonicalObject, tidyJson } from '../domain/canonical-json.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { pendingDelivery } from './deliveries.js';
 import type { CrewExecutionRecord } from './records/crew-executions.js';
@@ -36,14 +37,13 @@ export function crewDelivery(
 ): DeliveryRecord | null {
   const url = execution.urls[RECEIVER[news.event]];
   if (url === null) return null;
-  const { event, ...told } = news;
-  const body = JSON.stringify({
-    event,
-    execution_id: execution._id,
-    ...told,
-    meta: execution.meta === null ? null : JSON.parse(execution.meta),
-    timestamp: now.toISOString(),
+  const told = { execution_id: execution._id, ...news, timestamp: now.toISOString() };
+  const members = Object.entries(told).filter(([, value]) => value !== undefined);
+  const body = canonicalObject({
+    ...Object.fromEntries(members.map(([name, value]) => [name, canonicalJson(tidyJson(value))])),
+    // Written already, by its client's own numbers.
+    meta: execution.meta ?? 'null',
   });
   const announcement = { _id: newDeliveryId(), org: execution.org, subject, doc_id: execution._id, now };
-  return pendingDelivery({ ...announcement, event_type: event, url, message: { url, body } });
+  return pendingDelivery({ ...announcement, event_type: news.event, url, message: { url, body } });
 }

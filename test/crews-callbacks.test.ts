@@ -81,6 +81,19 @@ describe('callbacks of crews', () => {
     expect((await deliveries(id)).map(({ status }) => status)).toEqual(Array(8).fill('delivered'));
   });
 
+  test('meta comes back exactly as it was sent', async () => {
+    const meta = '{"order":12345678901234567890,"price":1.0,"a":{"ü":"\\ud83d\\ude00","__proto__":[]}}';
+    const { taskWebhookUrl } = urls('exact');
+    const body = `{"inputs":${JSON.stringify(INPUTS)},"meta":${meta},"taskWebhookUrl":"${taskWebhookUrl}"}`;
+    const { kickoff_id } = (await crew.kickoff(body)).body;
+    await arrived(kickoff_id, 2);
+    for (const { body, json } of of(kickoff_id)) {
+      expect(json.meta).toEqual(JSON.parse(meta));
+      expect(body.toString()).toContain('"order": 12345678901234567890');
+      expect(body.toString()).toContain('"price": 1.0');
+    }
+  });
+
   test('a resume without URLs ends the callbacks, with some it ends the others', async () => {
     const silent = await crew.start(INPUTS, urls('silent'));
     await crew.reaches(silent, 'pending_human_input');

@@ -167,10 +167,9 @@ describe('placeholders', () => {
     ['{{name}}', '{Ada}'],
     ['{ name } {other} {0} {}', '{ name } {other} {0} {}'],
     ['{braces}', '{name}'],
-    ['{number} {flag} {list}', '7 true ["a",{"b":1}]'],
     ['{constructor}', '{constructor}'],
   ])('%s', (text, filled) => {
-    const inputs = { name: 'Ada', braces: '{name}', number: 7, flag: true, list: ['a', { b: 1 }] };
+    const inputs = { name: 'Ada', braces: '{name}' };
     expect(fillIn(text, inputs)).toBe(filled);
   });
 });

@@ -84,6 +84,16 @@ describe('crews with a language model and tools', () => {
     return (_request, response) => sayAs(response, text);
   };
 
+  test('an input that is no text stands there as JSON, with its own numbers', async () => {
+    script(says('Known.'));
+    const research = crew('research');
+    const { body } = await research.kickoff('{"inputs":{"topic":{"order":12345678901234567890,"paid":1.0}}}');
+    await research.reaches(body.kickoff_id, 'pending_human_input');
+    const content = String(openai.asked[0]!.json().messages.at(-1)?.content);
+    expect(content).toContain('"order": 12345678901234567890');
+    expect(content).toContain('"paid": 1.0');
+  });
+
   test('the agent uses its tools, each call is told to the step receiver, and the next task has the output', async () => {
     script(
       calls(

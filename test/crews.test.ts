@@ -153,6 +153,7 @@ describe('crews', () => {
   describe('refusals', () => {
     const refused = (status: number, error: string) => ({ status, body: { error, message: expect.any(String) } });
     const answer = { task_id: 'draft_reply', human_feedback: 'Fine.', is_approve: true };
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const unknown = '00000000-0000-4000-8000-000000000000';
     let paused: string;
     beforeAll(async () => {
@@ -168,6 +169,11 @@ describe('crews', () => {
       ['a private callback URL', { inputs: SUPPORT, taskWebhookUrl: 'https://10.0.0.1/' }],
       ['a callback URL by http', { inputs: SUPPORT, crewWebhookUrl: 'http://example.com/' }],
       ['a callback URL that is none', { inputs: SUPPORT, stepWebhookUrl: 'somewhere' }],
+      ['an input of unreasonable depth', `{"inputs":{"customer_message":${nested(100_000)},"notes":"x"}}`],
+      ['meta of unreasonable depth', `{"inputs":${JSON.stringify(SUPPORT)},"meta":{"a":${nested(100_000)}}}`],
+      ['meta too deep for the payload', { inputs: SUPPORT, meta: { a: JSON.parse(nested(100)) } }],
+      ['meta that cannot be sent back', { inputs: SUPPORT, meta: { a: '\ud800' } }],
+      ['meta that grows too long', { inputs: SUPPORT, meta: { a: 'x'.repeat(300_000) } }],
       ['a body that is no JSON', '{'],
     ])('kickoff with %s: 400', async (_what, body) => {
       expect(await crew.kickoff(body)).toEqual(refused(400, 'Bad Request'));

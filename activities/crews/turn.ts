@@ -1,11 +1,4 @@
-import {
-  type CrewAgent,
-  type CrewInputs,
-  type CrewTask,
-  fillIn,
-  inputText,
-  placeholdersOf,
-} from '../../domain/crews.js';
+import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews.js';
 import type { AgentTurn } from '../../domain/language-model.js';
 import type { StepRef } from '../../domain/work.js';
 import type { CrewExecutions } from '../../storage/crew-executions.js';
@@ -38,7 +31,7 @@ export async function gatherTurn(
   return {
     agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
     task: { description: fill(task.description), expected_output: fill(task.expected_output) },
-    inputs: [...new Set(placeholdersOf(task.description))].map((name) => inputText(inputs[name])),
+    inputs: [...new Set(placeholdersOf(task.description))].map((name) => inputs[name]!),
     context: task.context.map((name) => ({ task: name, output: outputs.get(name) ?? '' })),
     remarks: feedback
       .filter((one) => one.task !== at.task)

@@ -1,19 +1,16 @@
 import type { z } from 'zod';
 import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
-import { canonicalJson, JsonError, parseExact } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { SigningKeys } from '../../storage/signing-keys.js';
 import type { Uploads } from '../../storage/uploads.js';
+import { readExact, writeExact } from '../exact-json.js';
 import { refuseBlocked } from '../refuse-blocked.js';
 import { read } from '../validation.js';
 import type { AiCatalogue } from './catalogue.js';
-
-/** Characters of the client's parameters, indented as they are sent. */
-const MAX_PARAMETERS = 256 * 1024;
 
 export interface SubmissionDependencies {
   uploads: Uploads;
@@ -109,15 +106,7 @@ async function checkFile(deps: SubmissionDependencies, org: string, file: string
 
 /** The client's parameters in the form that is signed, with its own numbers. */
 function exactParameters(body: string): string {
-  try {
-    const { user_webhook_parameters } = parseExact(body) as { user_webhook_parameters: never };
-    // One level down, where the payload has them.
-    canonicalJson({ user_parameters: user_webhook_parameters }, MAX_PARAMETERS);
-    return canonicalJson(user_webhook_parameters);
-  } catch (error) {
-    if (error instanceof JsonError) throw invalid(`user_webhook_parameters: ${error.message}`);
-    throw error;
-  }
+  return writeExact('user_webhook_parameters', readExact(body).user_webhook_parameters!);
 }
 
 const invalid = (message: string) => new ServiceError('VALIDATION_ERROR', message);

@@ -1,5 +1,7 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
+import type { Json } from '../../domain/canonical-json.js';
 import { type CrewDefinition, type CrewInputs, kickoffRequestSchema, webhookUrlsOf } from '../../domain/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newExecutionId } from '../../domain/ids.js';
@@ -9,6 +11,7 @@ import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
+import { readExact, writeExact } from '../exact-json.js';
 import { organisationOnly } from './access.js';
 import { inputsSchema, kickedOffSchema, statusSchema } from './answers.js';
 import { crewOperation } from './document.js';
@@ -51,9 +54,10 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       async (ctx, { body, answer }) => {
         const crew = deployed(ctx.params.crew!);
         requireInputs(crew, body.inputs);
+        const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
         await refuseBlockedUrls(deps.outbound, urls);
-        const execution = newExecution(ctx.state.principal.org, crew, body, urls);
+        const execution = newExecution(ctx.state.principal.org, crew, given, urls);
         answer({ kickoff_id: execution._id });
         await deps.crewExecutions.add(execution, ctx.state.keepAnswer);
         // The execution is safe already: when Temporal is away the sweep starts it as soon as it is back.
@@ -87,15 +91,30 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
   }
 }
 
-function requireInputs(crew: CrewDefinition, inputs: CrewInputs): void {
+function requireInputs(crew: CrewDefinition, inputs: object): void {
   const missing = crew.inputs.filter((name) => !Object.hasOwn(inputs, name));
   if (missing.length > 0) throw new ServiceError('INVALID_PARAMETERS', `inputs: ${missing.join(', ')} missing`);
+}
+
+/**
+ * Inputs as they stand in a text, and the meta as it comes back, both with the client's own numbers.
+ * @param text the body as it came
+ */
+function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): { inputs: CrewInputs; meta?: string } {
+  const names = Object.keys(body.inputs);
+  if (names.length === 0 && body.meta === undefined) return { inputs: {} };
+  const { inputs, meta } = readExact(text) as { inputs: { [name: string]: Json }; meta?: Json };
+  const textOf = (name: string, value: Json) => (typeof value === 'string' ? value : writeExact(name, value));
+  return {
+    inputs: Object.fromEntries(names.map((name) => [name, textOf(`inputs.${name}`, inputs[name]!)])),
+    ...(meta === undefined ? {} : { meta: writeExact('meta', meta) }),
+  };
 }
 
 function newExecution(
   org: string,
   crew: CrewDefinition,
-  { inputs, meta }: { inputs: CrewInputs; meta?: unknown },
+  { inputs, meta }: { inputs: CrewInputs; meta?: string },
   urls: CrewExecutionRecord['urls'],
 ): CrewExecutionRecord {
   const now = new Date();
@@ -105,7 +124,7 @@ function newExecution(
     crew: crew.name,
     definition: crew,
     inputs: JSON.stringify(inputs),
-    meta: meta === undefined ? null : JSON.stringify(meta),
+    meta: meta ?? null,
     status: 'running',
     urls,
     tasks: crew.tasks.map(({ name, agent }) => {
