@@ -36,8 +36,9 @@ export function createAiJobs({ client, aiJobs, aiJobResults }: Mongo, retentionM
       return aiJobs.findOne({ _id: jobId });
     },
 
+    /** @param jobId as its client wrote it: a UUID is the same in capitals (RFC 9562) */
     find(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOne({ _id: jobId, org });
+      return aiJobs.findOne({ _id: jobId.toLowerCase(), org });
     },
 
     /** queued -> processing, one run more; its first start counts for the time limit. @returns null once it has ended */
@@ -57,10 +58,10 @@ export function createAiJobs({ client, aiJobs, aiJobResults }: Mongo, retentionM
       );
     },
 
-    /** @returns the job as it is, when it has not ended yet; else null */
+    /** @param jobId in either case @returns the job as it is, when it has not ended yet; else null */
     requestCancel(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId, org, status: { $in: UNDER_WAY } },
+        { _id: jobId.toLowerCase(), org, status: { $in: UNDER_WAY } },
         { $set: { cancel_requested: true } },
         { returnDocument: 'after' },
       );

@@ -26,8 +26,9 @@ export function createCrewExecutions({ client, crewExecutions, crewSteps, crewFe
       return crewExecutions.findOne({ _id: id });
     },
 
+    /** @param id as its client wrote it: a UUID is the same in capitals (RFC 9562) */
     find(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOne({ _id: id, org, crew });
+      return crewExecutions.findOne({ _id: id.toLowerCase(), org, crew });
     },
 
     /** pending | retrying -> running: an attempt at a task begins. @param model its label */

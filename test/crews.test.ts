@@ -107,6 +107,14 @@ describe('crews', () => {
     expect((await crew.reaches(id, 'completed')).result).toContain(PHONE_LINE);
   });
 
+  test('an id is the same in capitals', async () => {
+    const id = (await crew.start(SUPPORT)).toUpperCase();
+    const { execution_id } = await crew.reaches(id, 'pending_human_input');
+    expect(execution_id).toBe(id.toLowerCase());
+    const answer = { task_id: 'draft_reply', is_approve: true };
+    expect(await crew.resume(id, answer)).toMatchObject({ status: 200, body: { status: 'resumed' } });
+  });
+
   test('of resumes at once one wins, whatever they say', async () => {
     const id = await crew.start(SUPPORT);
     await crew.reaches(id, 'pending_human_input');

@@ -46,7 +46,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
         await refuseBlockedUrls(deps.outbound, urls);
         const feedback: CrewFeedbackRecord = {
           _id: newFeedbackId(),
-          execution: execution_id,
+          execution: execution._id,
           task: task_id,
           attempt: task.attempts,
           text: body.human_feedback,
@@ -59,7 +59,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
         };
         await crewExecutions.addFeedback(feedback);
         const status = await take({
-          execution: execution_id,
+          execution: execution._id,
           task: task_id,
           // What this person has seen: an attempt made meanwhile is not answered for.
           attempt: task.attempts,
