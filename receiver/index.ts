@@ -8,9 +8,9 @@ import {
   timingSafeEqual,
   verify,
 } from 'node:crypto';
-import type { IndexingEvent, JobCallback } from './payloads.js';
+import type { CrewCallback, IndexingEvent, JobCallback } from './payloads.js';
 
-export type { IndexingEvent, JobCallback, JobFailure, JobSuccess } from './payloads.js';
+export type * from './payloads.js';
 
 export type VerificationFailure =
   /** The request carries no signature, or more than one. */
@@ -42,27 +42,37 @@ export type WebhookHeaders =
   | { get(name: string): string | null }
   | Record<string, string | readonly string[] | undefined>;
 
+/** One that is not set is left out. */
+export type SigningSecret = string | readonly (string | undefined)[] | undefined;
+
 const SIGNATURE_HEADER = 'x-service-signature';
 const ALGORITHM_HEADER = 'x-service-hash-algorithm';
+const CREW_EVENTS: readonly CrewCallback['event'][] = [
+  'task_completed',
+  'task_pending_human_input',
+  'step',
+  'crew_completed',
+  'crew_failed',
+];
 
 /**
  * Verifies an indexing webhook and returns its event.
  * @param secret the signing secret, or the old and the new one while they change
  * @throws WebhookVerificationError
  */
-export function verifyIndexingWebhook(
-  rawBody: RawBody,
-  headers: WebhookHeaders,
-  secret: string | readonly (string | undefined)[] | undefined,
-): IndexingEvent {
-  const secrets = given(secret);
-  if (secrets.length === 0) throw new WebhookVerificationError('missing_secret', 'no signing secret is configured');
-  const signature = signatureIn(headers);
-  const body = bytesOf(rawBody);
-  // Every secret is tried, so that the time taken does not tell which one matched.
-  const matches = secrets.map((one) => sameText(signature, hmacSignature(body, one)));
-  if (!matches.includes(true)) throw badSignature();
-  return payload<IndexingEvent>(body, 'indexing.status_changed', 'delivery_id');
+export function verifyIndexingWebhook(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): IndexingEvent {
+  const body = verifiedBody(rawBody, headers, secret);
+  return payload<IndexingEvent>(body, ['indexing.status_changed'], 'delivery_id');
+}
+
+/**
+ * Verifies a callback of a crew and returns it. Crews sign with the secret of the organisation's indexing webhook, and
+ * only once there is one. What tells a repeat is the header `X-Service-Delivery-ID`.
+ * @param secret the signing secret, or the old and the new one while they change
+ * @throws WebhookVerificationError
+ */
+export function verifyCrewCallback(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): CrewCallback {
+  return payload<CrewCallback>(verifiedBody(rawBody, headers, secret), CREW_EVENTS, 'execution_id');
 }
 
 /**
@@ -89,7 +99,19 @@ export function verifyJobCallback(
   const isSignedBy = (key: KeyObject) =>
     verify('sha256', signed, { key, padding: constants.RSA_PKCS1_PADDING }, signatureBytes);
   if (!keys.some(isSignedBy)) throw badSignature();
-  return payload<JobCallback>(body, 'async_job_completed', 'job_id');
+  return payload<JobCallback>(body, ['async_job_completed'], 'job_id');
+}
+
+/** The body of a callback that is signed by HMAC. */
+function verifiedBody(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): Buffer {
+  const secrets = given(secret);
+  if (secrets.length === 0) throw new WebhookVerificationError('missing_secret', 'no signing secret is configured');
+  const signature = signatureIn(headers);
+  const body = bytesOf(rawBody);
+  // Every secret is tried, so that the time taken does not tell which one matched.
+  const matches = secrets.map((one) => sameText(signature, hmacSignature(body, one)));
+  if (!matches.includes(true)) throw badSignature();
+  return body;
 }
 
 /** Without the empty ones: an unset variable must never become a key of no characters. */
@@ -147,7 +169,11 @@ function rsaPublicKey(pem: string): KeyObject {
   throw unusable();
 }
 
-function payload<T>(body: Buffer, event: string, idField: string): T {
+function payload<T extends { event: string }>(
+  body: Buffer,
+  events: readonly T['event'][],
+  idField: keyof T & string,
+): T {
   const malformed = (why: string) => new WebhookVerificationError('malformed_body', why);
   let parsed: Record<string, unknown> | null;
   try {
@@ -155,7 +181,7 @@ function payload<T>(body: Buffer, event: string, idField: string): T {
   } catch {
     throw malformed('the body is not JSON');
   }
-  if (parsed?.event !== event) throw malformed(`the event is not ${event}`);
-  if (typeof parsed[idField] !== 'string') throw malformed(`${idField} is missing`);
-  return parsed as T;
+  if (!events.includes(parsed?.event as T['event'])) throw malformed(`the event is not ${events.join(' or ')}`);
+  if (typeof parsed![idField] !== 'string') throw malformed(`${idField} is missing`);
+  return parsed as unknown as T;
 }

@@ -53,3 +53,61 @@ export interface JobFailure extends JobCallbackBase {
 
 /** An AI job has finished. */
 export type JobCallback = JobSuccess | JobFailure;
+
+interface CrewCallbackBase {
+  /** UUID, as the kickoff gave it. */
+  execution_id: string;
+  /** As the kickoff gave it; null when it gave none. */
+  meta: Record<string, unknown> | null;
+  /** When it happened, ISO 8601. Callbacks may overtake one another: go by this. */
+  timestamp: string;
+}
+
+interface CrewTaskCallbackBase extends CrewCallbackBase {
+  task_id: string;
+  /** Who works on the task. */
+  agent: string;
+}
+
+/** The output of a task stands (`task_completed`), or waits for a person to answer by `POST …/resume`. */
+export interface CrewTaskCallback extends CrewTaskCallbackBase {
+  event: 'task_completed' | 'task_pending_human_input';
+  output: string;
+}
+
+/** An agent has thought, and perhaps asked for tools. */
+export interface CrewThought {
+  type: 'thought';
+  text: string;
+  actions?: { tool: string; input: Record<string, unknown> }[];
+}
+
+/** An agent has used a tool. */
+export interface CrewAction {
+  type: 'action';
+  tool: string;
+  input: Record<string, unknown>;
+  /** Whether the tool could do it; when not, `result` says why. */
+  ok: boolean;
+  result: string;
+}
+
+export interface CrewStepCallback extends CrewTaskCallbackBase {
+  event: 'step';
+  output: CrewThought | CrewAction;
+}
+
+export interface CrewCompleted extends CrewCallbackBase {
+  event: 'crew_completed';
+  /** Of the last task. */
+  output: string;
+}
+
+export interface CrewFailed extends CrewCallbackBase {
+  event: 'crew_failed';
+  /** Why. */
+  error: string;
+}
+
+/** Something has happened in an execution of a crew; `event` says what. */
+export type CrewCallback = CrewTaskCallback | CrewStepCallback | CrewCompleted | CrewFailed;

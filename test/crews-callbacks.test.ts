@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { verifyCrewCallback } from '../receiver/index.js';
 import { createClient } from './support/client.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
@@ -159,6 +160,7 @@ describe('callbacks of crews', () => {
       });
       const digest = createHmac('sha256', secret).update(body).digest('hex');
       expect(headers['x-service-signature']).toBe(`sha256=${digest}`);
+      expect(verifyCrewCallback(body, headers, secret)).toEqual(json);
     }
   });
 

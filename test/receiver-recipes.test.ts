@@ -119,6 +119,15 @@ async function expectJobReceiver({ post, nextLine }: Receiver): Promise<void> {
   expect(await nextLine()).toBe('job 9f0c: success');
 }
 
+async function expectCrewReceiver({ post, nextLine }: Receiver): Promise<void> {
+  const body = JSON.stringify({ event: 'crew_completed', execution_id: '0b1d', output: 'ü' }, null, 2);
+  expect(await post('/webhooks/crews', body)).toBe(401);
+  expect(await post('/webhooks/crews', body, hmac(indexed('dlv_1')))).toBe(401);
+  expect(await post('/webhooks/crews', indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(400);
+  expect(await post('/webhooks/crews', body, hmac(body, PREVIOUS))).toBe(204);
+  expect(await nextLine()).toBe('crew 0b1d: crew_completed');
+}
+
 describe('recipes with the library', () => {
   test.each(['node', 'express', 'koa', 'fastify'])(
     '%s',
@@ -126,7 +135,9 @@ describe('recipes with the library', () => {
       writeFileSync(join(folder, `${name}.mjs`), recipe(`${name}.mjs`));
       const receiver = await start(process.execPath, [`${name}.mjs`]);
       await expectIndexingReceiver(receiver);
-      if (name === 'node') await expectJobReceiver(receiver);
+      if (name !== 'node') return;
+      await expectJobReceiver(receiver);
+      await expectCrewReceiver(receiver);
     },
     30_000,
   );

@@ -1,6 +1,13 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { verifyIndexingWebhook, verifyJobCallback, WebhookVerificationError } from '../receiver/index.js';
+import { CREW_EVENTS } from '../domain/callbacks.js';
+import {
+  type CrewCallback,
+  verifyCrewCallback,
+  verifyIndexingWebhook,
+  verifyJobCallback,
+  WebhookVerificationError,
+} from '../receiver/index.js';
 
 const SECRET = 'whsec_a-secret-of-the-receiver';
 const event = {
@@ -105,6 +112,69 @@ describe('an indexing webhook', () => {
     expect(failureOf(() => verifyIndexingWebhook(bytes, { 'x-service-signature': hmac(bytes) }, SECRET))).toBe(
       'malformed_body',
     );
+  });
+});
+
+describe('a crew callback', () => {
+  const callback = {
+    event: 'task_completed',
+    execution_id: '0b1d',
+    task_id: 'draft_reply',
+    agent: 'reply_writer',
+    output: 'Grüße',
+    meta: null,
+    timestamp: '2026-01-15T09:30:00.000Z',
+  };
+  const text = JSON.stringify(callback, null, 2);
+  const verified = (value: object, secret = SECRET) => {
+    const raw = JSON.stringify(value);
+    return verifyCrewCallback(raw, { 'x-service-signature': hmac(raw) }, secret);
+  };
+
+  test('verifies like an indexing webhook, by the same secret, and returns the callback', () => {
+    const signed = { 'X-Service-Signature': hmac(text), 'X-Service-Delivery-ID': 'dlv_1' };
+    expect(verifyCrewCallback(text, signed, SECRET)).toEqual(callback);
+    expect(verifyCrewCallback(Buffer.from(text), new Headers(signed), ['another-secret-of-16', SECRET])).toEqual(
+      callback,
+    );
+    expect(failureOf(() => verifyCrewCallback(text, signed, 'another-secret-of-16'))).toBe('bad_signature');
+    expect(failureOf(() => verifyCrewCallback(`${text}\n`, signed, SECRET))).toBe('bad_signature');
+    expect(failureOf(() => verifyCrewCallback(text, signed, undefined))).toBe('missing_secret');
+  });
+
+  test('one without a signature is not trusted: the organisation has no secret', () => {
+    const unsigned = { 'X-Service-Delivery-ID': 'dlv_1', 'X-Service-Event': 'task_completed' };
+    expect(failureOf(() => verifyCrewCallback(text, unsigned, SECRET))).toBe('missing_signature');
+  });
+
+  test.each(CREW_EVENTS)('%s is one of its events', (name) => {
+    expect(verified({ ...callback, event: name })).toMatchObject({ event: name });
+  });
+
+  test('what else is signed with this secret is no crew callback, and a crew callback is no indexing webhook', () => {
+    expect(failureOf(() => verified(event))).toBe('malformed_body');
+    expect(failureOf(() => verified({ ...callback, execution_id: undefined }))).toBe('malformed_body');
+    expect(failureOf(() => verifyIndexingWebhook(text, { 'x-service-signature': hmac(text) }, SECRET))).toBe(
+      'malformed_body',
+    );
+  });
+
+  test('its event tells the type of what it carries', () => {
+    const told = (one: CrewCallback): string => {
+      switch (one.event) {
+        case 'step':
+          return one.output.type === 'action' ? one.output.tool : one.output.text;
+        case 'crew_failed':
+          return one.error;
+        case 'crew_completed':
+          return one.output;
+        default:
+          return `${one.task_id}: ${one.output}`;
+      }
+    };
+    const action = { type: 'action', tool: 'fetch_page', input: {}, ok: true, result: '' };
+    expect(told(verified({ ...callback, event: 'step', output: action }))).toBe('fetch_page');
+    expect(told(verified(callback))).toBe('draft_reply: Grüße');
   });
 });
 
