@@ -52,6 +52,8 @@ interface Standing {
   progress: DeliveryProgress;
   /** Milliseconds until another attempt may be made. */
   dueInMs: number;
+  /** Why it is not delivered yet, for operators: a code such as `HTTP_503`, never an address. */
+  why?: string | null;
 }
 
 /** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
@@ -82,14 +84,14 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
      * delivery has ended.
      */
     async attemptDelivery({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
-      const { progress, dueInMs } = await (underWay.get(delivery) ??
+      const { progress, dueInMs, why } = await (underWay.get(delivery) ??
         (load.hasRoom(receiver) ? begin(delivery, receiver) : busy()));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
         // Receivers fail all the time; that is not this worker's failure to log and count.
         category: ApplicationFailureCategory.BENIGN,
-        message: 'Not delivered yet; the delivery record tells why.',
+        message: `Not delivered yet: ${why ?? 'it waits its turn'}. The delivery record tells more.`,
         nextRetryDelay: Math.max(dueInMs, 1),
       });
     },
@@ -111,7 +113,8 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   function busy(): Standing {
     const doubled = BUSY_MS * 2 ** Math.min(Context.current().info.attempt - 1, 10);
-    return { progress: 'failed', dueInMs: Math.round(Math.min(doubled, MAX_BUSY_MS) * (0.75 + 0.5 * deps.random())) };
+    const dueInMs = Math.round(Math.min(doubled, MAX_BUSY_MS) * (0.75 + 0.5 * deps.random()));
+    return { progress: 'failed', dueInMs, why: 'its receiver keeps others waiting' };
   }
 
   async function attemptWhenDue(deliveryId: string): Promise<Standing> {
@@ -127,7 +130,11 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },
       'delivery attempt',
     );
-    return { progress: recorded.status, dueInMs: millisecondsUntil(recorded.next_attempt_at, end) };
+    return {
+      progress: recorded.status,
+      dueInMs: millisecondsUntil(recorded.next_attempt_at, end),
+      why: recorded.error_code,
+    };
   }
 
   /** One request to the receiver, or none where there is nobody to send to any more. */
@@ -206,7 +213,7 @@ function whereItStands(record: DeliveryRecord | null, now: Date): Standing {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
   const due = record.status === 'sweeping' ? record.claimed_until : record.next_attempt_at;
-  return { progress: 'failed', dueInMs: millisecondsUntil(due, now) };
+  return { progress: 'failed', dueInMs: millisecondsUntil(due, now), why: record.error_code };
 }
 
 function millisecondsUntil(due: Date | null, now: Date): number {

@@ -7,8 +7,12 @@ export const SEARCH_ATTRIBUTES = {
   PostbackOrganisation: 'Keyword',
   PostbackDatabase: 'Keyword',
   PostbackSource: 'Keyword',
+  /** Of an AI job: `<feature>/<subfeature>/<provider>`. */
+  PostbackModel: 'Keyword',
   PostbackCrew: 'Keyword',
   /** The task that a person has to answer for, and since when; absent while nobody is waited for. */
   PostbackWaitingFor: 'Keyword',
   PostbackWaitingSince: 'Datetime',
+  /** How work ended that did not end well; absent for all other. */
+  PostbackOutcome: 'Keyword',
 } as const;

@@ -14,6 +14,7 @@ import { crewLaunches } from './crews.js';
 
 const ORGANISATION = defineSearchAttributeKey('PostbackOrganisation', 'KEYWORD');
 const DATABASE = defineSearchAttributeKey('PostbackDatabase', 'KEYWORD');
+const MODEL = defineSearchAttributeKey('PostbackModel', 'KEYWORD');
 const SOURCE = defineSearchAttributeKey('PostbackSource', 'KEYWORD');
 
 /** What the launcher has to know of an item; an `ItemRecord` has it all. */
@@ -154,12 +155,13 @@ export function createLauncher(client: Client, deadlineMs?: number) {
     },
 
     async startJob(job: LaunchableJob): Promise<void> {
+      const model = `${job.feature}/${job.subfeature}/${job.provider}`;
       await start('runAiJob', {
         workflowId: workflowIds.job(job._id),
         taskQueue: 'ai',
         args: [{ job: job._id, org: job.org, time_limit_ms: job.time_limit_ms } satisfies JobRef],
-        staticSummary: `${job.feature}/${job.subfeature}/${job.provider}`,
-        typedSearchAttributes: attributes({ org: job.org, source: job._id }),
+        staticSummary: model,
+        typedSearchAttributes: attributes({ org: job.org, source: job._id, model }),
       });
     },
 
@@ -222,10 +224,16 @@ function deliveryRef({ _id, org, receiver }: LaunchableDelivery): DeliveryRef {
   return { delivery: _id, org, ...(receiver ? { receiver } : {}) };
 }
 
-function attributes(values: { org: string; database?: string; source?: string }): SearchAttributePair[] {
+function attributes(values: {
+  org: string;
+  database?: string;
+  source?: string;
+  model?: string;
+}): SearchAttributePair[] {
   return [
     { key: ORGANISATION, value: values.org },
     ...(values.database === undefined ? [] : [{ key: DATABASE, value: values.database }]),
     ...(values.source === undefined ? [] : [{ key: SOURCE, value: values.source }]),
+    ...(values.model === undefined ? [] : [{ key: MODEL, value: values.model }]),
   ];
 }

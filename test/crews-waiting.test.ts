@@ -1,18 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { webhookUrlsOf } from '../domain/crews.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
 import { newFeedbackId } from '../domain/ids.js';
-import { SEARCH_ATTRIBUTES } from '../domain/task-queues.js';
 import type { ResumeRef } from '../domain/work.js';
 import { loadCrews } from '../providers/crews/load-crews.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
-import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
 import { type CrewExecutions, createCrewExecutions } from '../storage/crew-executions.js';
 import { createCrewSteps } from '../storage/crew-steps.js';
 import { createDatabases } from '../storage/databases.js';
@@ -20,9 +18,9 @@ import { createDeliveries } from '../storage/deliveries.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
-import { installTemporalLogger } from '../worker/logging.js';
 import { eventually } from './support/eventually.js';
 import { sharedProduct } from './support/product.js';
+import { startTimeSkipping } from './support/time-skipping.js';
 
 const TASK = 'write_letter';
 
@@ -35,20 +33,7 @@ describe('an execution that waits', () => {
   const crew = loadCrews('test/fixtures/crews').get('letter')!;
 
   beforeAll(async () => {
-    installTemporalLogger(log);
-    const path = await obtainTestServer({
-      cacheDir: defaultCacheDir(process.env),
-      env: process.env,
-      log: () => undefined,
-    });
-    env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
-    // This server cannot list what it knows, so the product's own way to register is of no use here.
-    const types = { Keyword: 2, Datetime: 6 };
-    const searchAttributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, types[type]]);
-    await env.connection.operatorService.addSearchAttributes({
-      namespace: 'default',
-      searchAttributes: Object.fromEntries(searchAttributes),
-    });
+    env = await startTimeSkipping();
     mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
     executions = createCrewExecutions(mongo, DAY_MS);
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createAiJobCallback } from '../activities/callbacks/ai-job.js';
@@ -12,19 +12,18 @@ import { INDEXING_DELIVERY_POLICY } from '../domain/delivery-policy.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { createSealer } from '../domain/sealing.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
-import { defaultCacheDir, obtainTestServer } from '../stack/index.js';
 import { type AiJobs, createAiJobs } from '../storage/ai-jobs.js';
 import { createDeliveries, type Deliveries, pendingDelivery } from '../storage/deliveries.js';
 import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { createRegistrations, type Registrations } from '../storage/registrations.js';
 import { createSigningKeys, type SigningKeys } from '../storage/signing-keys.js';
 import { workflowBundle } from '../worker/bundle.js';
-import { installTemporalLogger } from '../worker/logging.js';
 import { createWorkerMetrics } from '../worker/metrics.js';
 import { eventually } from './support/eventually.js';
 import { sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 import { aiJobRecord, deliveryRecord } from './support/records.js';
+import { startTimeSkipping } from './support/time-skipping.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -45,13 +44,7 @@ describe('the delivery schedule', () => {
   const org = `schedule-${randomBytes(4).toString('hex')}`;
 
   beforeAll(async () => {
-    installTemporalLogger(log);
-    const path = await obtainTestServer({
-      cacheDir: defaultCacheDir(process.env),
-      env: process.env,
-      log: () => undefined,
-    });
-    env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } });
+    env = await startTimeSkipping();
     mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
     deliveries = createDeliveries(mongo);
     receiver = await startReceiver();

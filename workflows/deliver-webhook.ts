@@ -3,10 +3,12 @@ import {
   defineSignal,
   proxyActivities,
   proxyLocalActivities,
+  setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow';
 import type { DeliveryActivities, DeliveryProgress } from '../activities/deliver-webhook.js';
 import type { DeliveryRef } from '../domain/work.js';
+import { showOutcome } from './outcome.js';
 
 /** A person asked for a retry: the record is due at once, so a wait is cut short. */
 export const retryNow = defineSignal('retryNow');
@@ -26,18 +28,26 @@ const { attemptDelivery } = proxyActivities<DeliveryActivities>({
   retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
 });
 
+const RETRYING =
+  'Not delivered yet. Each attempt of the pending activity is an attempt at the receiver: its last failure says what came of the latest, its schedule when the next one is.';
+
 /** One delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. */
 export async function deliverWebhook(delivery: DeliveryRef): Promise<DeliveryProgress> {
   let retryAsked = false;
   let waiting: CancellationScope | undefined;
-  setHandler(retryNow, () => {
-    retryAsked = true;
-    waiting?.cancel();
-  });
+  setHandler(
+    retryNow,
+    () => {
+      retryAsked = true;
+      waiting?.cancel();
+    },
+    { description: 'Cuts the wait for the next attempt short; the API sends it when a person asks for a retry.' },
+  );
 
   let progress = await attemptDeliveryAtOnce(delivery).catch(() => 'failed' as const);
   while (progress === 'failed' || (progress === 'permanently_failed' && retryAsked)) {
     retryAsked = false;
+    setCurrentDetails(RETRYING);
     waiting = new CancellationScope();
     try {
       progress = await waiting.run(() => attemptDelivery(delivery));
@@ -46,5 +56,7 @@ export async function deliverWebhook(delivery: DeliveryRef): Promise<DeliveryPro
       if (!retryAsked) throw error;
     }
   }
+  setCurrentDetails('');
+  if (progress === 'permanently_failed') showOutcome(progress);
   return progress;
 }

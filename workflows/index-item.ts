@@ -1,6 +1,7 @@
 import { ActivityFailure, ApplicationFailure, log, proxyActivities } from '@temporalio/workflow';
 import type { ContentActivities } from '../activities/content.js';
 import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../domain/work.js';
+import { showOutcome } from './outcome.js';
 
 // No limit on attempts: storage errors (E6001) clear by themselves, and what cannot clear is not retryable.
 const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
@@ -20,7 +21,9 @@ const { finishItem } = proxyActivities<ContentActivities>({ ...short, summary: '
 export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
   try {
     const outcome = await index(item);
-    return await finishItem(item, outcome);
+    const written = await finishItem(item, outcome);
+    if (outcome.status === 'errored') showOutcome(outcome.status);
+    return written;
   } catch (error) {
     if (failureType(error) !== SUPERSEDED) throw error;
     log.info('This version of the item has been replaced or deleted');

@@ -7,6 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { AiJobActivities } from '../activities/run-ai-job.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../domain/work.js';
+import { showOutcome } from './outcome.js';
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
@@ -32,6 +33,7 @@ export async function runAiJob(job: JobRef): Promise<JobOutcome> {
   } catch (error) {
     // A cancelled job has ended too, and whoever waits for its callback is told.
     await CancellationScope.nonCancellable(() => failJob(job, reason(error)));
+    showOutcome('fail');
     return { status: 'fail', error_message: reason(error) };
   }
 }

@@ -26,6 +26,7 @@ import {
   type ResumeRef,
   type ResumeStatus,
 } from '../domain/work.js';
+import { showOutcome } from './outcome.js';
 
 /** A person answers for a task that waits: its output is taken, or the task is tried again. */
 export const resume = defineUpdate<ResumeStatus, [ResumeRef]>('resume');
@@ -66,7 +67,8 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
     async (given) => {
       // At once, so that the validator refuses whoever comes second.
       waiting = undefined;
-      await recording.applyResume.executeWithOptions({ summary: given.is_approve ? 'approved' : 'rejected' }, [given]);
+      const summary = `${attemptName(given)}: ${given.is_approve ? 'approved' : 'rejected'}`;
+      await recording.applyResume.executeWithOptions({ summary }, [given]);
       answer = given;
       if (!given.is_approve) return 'retrying';
       if (done + 1 < ref.tasks.length) return 'resumed';
@@ -74,6 +76,8 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
       return 'completed';
     },
     {
+      description:
+        'An answer for the task that waits. The API sends it and keeps its text; it cannot be given by hand.',
       validator: ({ task, attempt }) => {
         if (!ref.tasks.some((one) => one.task === task)) throw refused(RESUME_REFUSED.unknownTask);
         if (waiting?.task !== task || waiting?.attempt !== attempt) throw refused(RESUME_REFUSED.notPending);
@@ -84,10 +88,12 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
   const outcome = await run().catch(failure);
   if (waiting) showWorking();
   waiting = undefined;
+  setCurrentDetails('');
   // A cancelled execution has ended too, and whoever waits for its callback is told.
   await CancellationScope.nonCancellable(() =>
-    recording.finishExecution.executeWithOptions({ summary: outcome.status }, [ref, outcome]),
+    recording.finishExecution.executeWithOptions({ summary: `ends as ${outcome.status}` }, [ref, outcome]),
   );
+  if (outcome.status === 'error') showOutcome(outcome.status);
   ended = true;
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   return outcome;
@@ -108,11 +114,12 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
   /** @returns whether its output stands */
   async function tryTask(plan: CrewTaskPlan): Promise<boolean> {
     const at: AttemptRef = { execution: ref.execution, task: plan.task, attempt };
-    await recording.startTask.executeWithOptions({ summary: plan.task }, [at]);
+    showWork(at);
+    await recording.startTask.executeWithOptions({ summary: attemptName(at) }, [at]);
     const step = await work(plan, at);
     // Before the record says so: whoever reads there that the task waits may answer at once.
     if (plan.human_input) waiting = at;
-    await recording.endTask.executeWithOptions({ summary: plan.task }, [{ ...at, step }, plan.human_input]);
+    await recording.endTask.executeWithOptions({ summary: attemptName(at) }, [{ ...at, step }, plan.human_input]);
     if (!plan.human_input) return true;
     showWaiting(at);
     await condition(() => answer !== undefined);
@@ -120,6 +127,10 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
     const { is_approve } = answer!;
     answer = undefined;
     return is_approve;
+  }
+
+  function showWork(at: AttemptRef): void {
+    setCurrentDetails(`Works on **${attemptName(at)}**, task ${done + 1} of ${ref.tasks.length}.`);
   }
 
   function showWaiting({ task, attempt }: AttemptRef): void {
@@ -135,9 +146,9 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
 }
 
 /** The agent thinks and uses its tools until it has an answer. @returns the number of the step that gave it */
-async function work({ task, max_steps }: CrewTaskPlan, at: AttemptRef): Promise<number> {
+async function work({ max_steps }: CrewTaskPlan, at: AttemptRef): Promise<number> {
   for (let step = 1; ; step++) {
-    const summary = `${task}: step ${step}`;
+    const summary = `${attemptName(at)}: step ${step}`;
     const last = step === max_steps;
     const { tool_calls } = await thinking.callModel.executeWithOptions({ summary }, [{ ...at, step, last }]);
     if (tool_calls === 0) return step;
@@ -155,6 +166,11 @@ function showWorking(): void {
     { key: WAITING_SINCE, value: null },
   ]);
   setCurrentDetails('');
+}
+
+/** An attempt as operators read it. */
+function attemptName({ task, attempt }: AttemptRef): string {
+  return attempt === 1 ? task : `${task}, attempt ${attempt}`;
 }
 
 function refused(type: string): ApplicationFailure {

@@ -7,6 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { SyncActivities } from '../activities/sync-connector.js';
 import { SYNC_ENDED, type SyncOutcome, type SyncRef } from '../domain/work.js';
+import { showOutcome } from './outcome.js';
 
 const retry = {
   initialInterval: '2 seconds',
@@ -39,6 +40,7 @@ export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | t
     const failure = failureOf(error);
     if (failure.error_code === SYNC_ENDED) return SYNC_ENDED;
     await endSync(ref, failure);
+    showOutcome('failed');
     return failure;
   }
   const outcome: SyncOutcome = { status: 'completed' };

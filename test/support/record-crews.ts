@@ -61,6 +61,7 @@ export async function recordCrews({ product, openai, temporal, record }: World):
   const failed = await support.start(INPUTS);
   await support.reaches(failed, 'error');
   await record('run-crew-failed', `crew/${failed}`);
+  await record('run-crew-failed-shown', `crew/${failed}`);
 
   // Waits for a person, and is cancelled by an operator.
   openai.answer((_request, response) => sayAs(response, 'The note.'));

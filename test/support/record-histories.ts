@@ -68,10 +68,15 @@ try {
   ]);
   for (const id of ['well', 'retried', 'gone', 'broken']) await api.ended('library', id);
   await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="well"'));
-  await record('index-item-errored', await newest('WorkflowType="indexItem" AND PostbackSource="broken"'));
+  const broken = await newest('WorkflowType="indexItem" AND PostbackSource="broken"');
+  await record('index-item-errored', broken);
+  // As before, and with its outcome shown; likewise below.
+  await record('index-item-errored-shown', broken);
   await record('start-ingested-items', await newest('WorkflowType="startIngestedItems"'));
   await record('deliver-webhook-delivered', `delivery/${(await deliveryOf('well')).delivery_id}`);
-  await record('deliver-webhook-permanently-failed', `delivery/${(await deliveryOf('gone')).delivery_id}`);
+  const gone = `delivery/${(await deliveryOf('gone')).delivery_id}`;
+  await record('deliver-webhook-permanently-failed', gone);
+  await record('deliver-webhook-permanently-failed-shown', gone);
 
   const { delivery_id } = await deliveryOf('retried');
   await eventually('two failed attempts', async () => {
@@ -93,6 +98,7 @@ try {
   const failing = await jobs.submit('text/chat/openai', chat);
   await jobs.finished(failing);
   await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
+  await record('run-ai-job-fail-shown', `ai-job/${failing.body.job_id}`);
   openai.answer(() => undefined);
   const asked = openai.asked.length;
   const cancelled = await jobs.submit('text/chat/openai', chat);
@@ -111,6 +117,7 @@ try {
   const failed = await on.create({ kind: 'feed', database: 'library', settings: { url: `${site.url}/none` } });
   await on.sync(failed);
   await record('sync-connector-failed', await newest(syncs(failed)));
+  await record('sync-connector-failed-shown', await newest(syncs(failed)));
   await api.del(`/connectors/${connector}?items=remove`);
   await record('remove-connector', `connector-removal/histories/${connector}`);
   await site.close();

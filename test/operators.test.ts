@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { connectTemporal } from '../temporal/connection.js';
+import { type CrewClient, createCrewClient } from './support/crew-client.js';
+import { eventually } from './support/eventually.js';
+import { createJobClient, type JobClient } from './support/job-client.js';
+import { makeKey, sharedProduct } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+
+const KEYWORDS = 'text/keyword_extraction/wink';
+const GERMAN = { text: 'Der Leuchtturm steht seit vielen Jahren auf der Insel, und niemand weiß, wer ihn gebaut hat.' };
+
+describe('in the Temporal UI an operator', () => {
+  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const org = 'operators';
+  let temporal: Client;
+  let jobs: JobClient;
+  let crew: CrewClient;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    temporal = await connectTemporal(temporalAddress, 'default');
+    jobs = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
+    receiver = await startReceiver();
+  });
+  afterAll(async () => {
+    await temporal?.connection.close();
+    await receiver?.close();
+  });
+
+  /** Ids of the workflows that the UI lists for this filter, once there are some. */
+  const found = (filter: string) =>
+    eventually(filter, async () => {
+      const ids: string[] = [];
+      for await (const { workflowId } of temporal.workflow.list({
+        query: `PostbackOrganisation="${org}" AND ${filter}`,
+      }))
+        ids.push(workflowId);
+      return ids.length > 0 && ids;
+    });
+  const detailsOf = async (id: string) =>
+    (await temporal.workflow.getHandle(id).query<{ currentDetails: string }>('__temporal_workflow_metadata'))
+      .currentDetails;
+
+  test('finds the jobs of a provider, and those that failed', async () => {
+    const well = (await jobs.finished(await jobs.submit(KEYWORDS, { text: 'The lighthouse has a lamp.' }))).job_id;
+    const badly = await jobs.finished(await jobs.submit(KEYWORDS, GERMAN));
+    expect(badly.status).toBe('fail');
+    expect(await found(`PostbackModel STARTS_WITH "text/" AND PostbackOutcome="fail"`)).toEqual([
+      `ai-job/${badly.job_id}`,
+    ]);
+    const ofProvider = await eventually('both', async () => {
+      const ids = await found(`PostbackModel="${KEYWORDS}" AND ExecutionStatus="Completed"`);
+      return ids.length === 2 && ids;
+    });
+    expect(ofProvider.sort()).toEqual([`ai-job/${well}`, `ai-job/${badly.job_id}`].sort());
+  });
+
+  test('reads why a callback has not been delivered yet, and finds it when it has been given up', async () => {
+    receiver.answer = (_request, count) => ({ status: count === 1 ? 503 : 400 });
+    const { body } = await jobs.submit(KEYWORDS, GERMAN, { webhook_receiver: receiver.url });
+    const [id] = await found(`WorkflowType="deliverWebhook" AND PostbackSource="${body.job_id}"`);
+    await eventually('the reason on the waiting activity', async () => {
+      const { pendingActivities } = (await temporal.workflow.getHandle(id!).describe()).raw;
+      return pendingActivities?.[0]?.lastFailure?.message?.includes('HTTP_503');
+    });
+    expect(await detailsOf(id!)).toMatch(/^Not delivered yet\./);
+    expect(await found(`PostbackSource="${body.job_id}" AND PostbackOutcome="permanently_failed"`)).toEqual([id]);
+    expect(await detailsOf(id!)).toBe('');
+  });
+
+  test('follows the attempts at a task of a crew, and finds the executions that failed', async () => {
+    const task_id = 'draft_reply';
+    const execution = await crew.start({ customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' });
+    const id = `crew/${execution}`;
+    await crew.reaches(execution, 'pending_human_input');
+    await crew.resume(execution, { task_id, is_approve: false });
+    await crew.reaches(execution, 'pending_human_input', { task: task_id, count: 2 });
+    await eventually('the wait is shown', async () => (await detailsOf(id)).includes('(attempt 2)'));
+    const handle = temporal.workflow.getHandle(id);
+    const { events } = await handle.fetchHistory();
+    const summaries = events!.flatMap(({ activityTaskScheduledEventAttributes: scheduled, userMetadata }) => {
+      const data = userMetadata?.summary?.data;
+      return scheduled && data ? [`${scheduled.activityType?.name} ${JSON.parse(Buffer.from(data).toString())}`] : [];
+    });
+    expect(summaries).toEqual([
+      'startTask classify_request',
+      'callModel classify_request: step 1',
+      'endTask classify_request',
+      'startTask draft_reply',
+      'callModel draft_reply: step 1',
+      'endTask draft_reply',
+      'applyResume draft_reply: rejected',
+      'startTask draft_reply, attempt 2',
+      'callModel draft_reply, attempt 2: step 1',
+      'endTask draft_reply, attempt 2',
+    ]);
+    await handle.cancel();
+    expect(await found('PostbackCrew="support-reply" AND PostbackOutcome="error"')).toEqual([id]);
+    expect(await detailsOf(id)).toBe('');
+  });
+});
