@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,13 +11,20 @@ import { defaultCacheDir, obtainEmbeddingModel } from '../stack/index.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { freePorts, makeKey, sharedProduct } from './support/product.js';
 
 interface Service {
   build?: string;
   command: string[];
   environment: Record<string, string>;
   healthcheck: { test: string[] };
+}
+
+interface Running {
+  process: ChildProcess;
+  port: string;
+  /** The code it ended with, or the signal. */
+  ended: Promise<number | string>;
 }
 
 const NAMESPACE = 'postback';
@@ -33,7 +39,8 @@ describe('the processes of docker-compose.yml', () => {
   const services = Object.entries(file.services).filter(([, service]) => service.build);
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-compose-'));
   const database = mongodbUri.replace('/postback?', '/compose?');
-  const running = new Map<string, { process: ChildProcess; port: string }>();
+  const running = new Map<string, Running>();
+  let releasePorts: (() => void) | undefined;
   let api: Client;
 
   beforeAll(async () => {
@@ -58,44 +65,51 @@ describe('the processes of docker-compose.yml', () => {
       POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
       POSTBACK_API_HOST: '127.0.0.1',
     };
+    const { ports, release } = await freePorts(
+      dataDir,
+      Object.fromEntries(services.map(([name]) => [name, 0 as const])),
+    );
+    releasePorts = release;
     for (const [name, service] of services) {
-      const port = await freePort();
-      const ports = { POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
+      const port = String(ports[name]);
       const [command, ...args] = service.command;
-      const env = environment(service.environment, { ...local, ...ports });
+      const places = { ...local, POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
       const child = spawn(command!, args, {
-        env: { PATH: process.env.PATH, ...env },
-        stdio: ['ignore', 'ignore', 'inherit'],
+        env: { PATH: process.env.PATH, ...environment(service.environment, places) },
+        // By the channel they notice when this process is gone, and end too.
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
-      running.set(name, { process: child, port });
+      const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
+      running.set(name, { process: child, port, ended });
     }
     api = createClient(`http://127.0.0.1:${running.get('api')!.port}`, (await makeKey(database, 'compose')).key);
   });
 
   afterAll(async () => {
-    for (const { process } of running.values()) {
-      if (process.exitCode !== null) continue;
-      process.kill('SIGTERM');
-      await once(process, 'exit');
-    }
+    // Those that are left when a test has failed; whether they end by themselves is a test of its own.
+    for (const { process } of running.values()) process.kill('SIGKILL');
+    await Promise.all([...running.values()].map(({ ended }) => ended));
+    releasePorts?.();
     rmSync(dataDir, { recursive: true, force: true });
   });
 
   test('become healthy by the health checks of the file', async () => {
     expect([...running.keys()].sort()).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`)].sort());
     for (const [name, { healthcheck }] of services) {
-      const { port } = running.get(name)!;
+      const { port, ended } = running.get(name)!;
+      const early = ended.then((how) => `ended early: ${how}`);
       const [kind, command, ...args] = healthcheck.test;
       expect(kind).toBe('CMD');
-      await eventually(`${name} healthy`, async () => {
+      const health = await eventually(`${name} healthy`, async () => {
         const check = spawn(
           command!,
           args.map((arg) => arg.replace(/:808[01]\//, `:${port}/`)),
           { stdio: 'ignore' },
         );
-        const [code] = await once(check, 'exit');
-        return code === 0;
+        const answer = once(check, 'exit').then(([code]) => code === 0 && 'healthy');
+        return Promise.race([answer, early]);
       });
+      expect([name, health]).toEqual([name, 'healthy']);
     }
   });
 
@@ -109,11 +123,8 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   test('end on SIGTERM by themselves', async () => {
-    for (const { process } of running.values()) {
-      process.kill('SIGTERM');
-      const [code] = await once(process, 'exit');
-      expect(code).toBe(0);
-    }
+    for (const { process } of running.values()) process.kill('SIGTERM');
+    for (const [name, { ended }] of running) expect([name, await ended]).toEqual([name, 0]);
   });
 });
 
@@ -122,13 +133,4 @@ function environment(named: Record<string, string>, local: Record<string, string
   return Object.fromEntries(
     Object.entries(named).map(([name, value]) => [name, local[name] ?? value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')]),
   );
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return String(port);
 }

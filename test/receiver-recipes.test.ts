@@ -129,18 +129,14 @@ async function expectCrewReceiver({ post, nextLine }: Receiver): Promise<void> {
 }
 
 describe('recipes with the library', () => {
-  test.each(['node', 'express', 'koa', 'fastify'])(
-    '%s',
-    async (name) => {
-      writeFileSync(join(folder, `${name}.mjs`), recipe(`${name}.mjs`));
-      const receiver = await start(process.execPath, [`${name}.mjs`]);
-      await expectIndexingReceiver(receiver);
-      if (name !== 'node') return;
-      await expectJobReceiver(receiver);
-      await expectCrewReceiver(receiver);
-    },
-    30_000,
-  );
+  test.each(['node', 'express', 'koa', 'fastify'])('%s', async (name) => {
+    writeFileSync(join(folder, `${name}.mjs`), recipe(`${name}.mjs`));
+    const receiver = await start(process.execPath, [`${name}.mjs`]);
+    await expectIndexingReceiver(receiver);
+    if (name !== 'node') return;
+    await expectJobReceiver(receiver);
+    await expectCrewReceiver(receiver);
+  });
 });
 
 describe('recipes without the library', () => {
@@ -151,7 +147,7 @@ describe('recipes without the library', () => {
       throw new Error('python3 is not on the PATH: install it to run the Python recipe');
     writeFileSync(join(folder, 'receiver.py'), recipe('receiver.py'));
     await expectIndexingReceiver(await start('python3', ['receiver.py']));
-  }, 30_000);
+  });
 
   test('python, job callbacks', () => {
     const python = pythonWithCryptography();
@@ -164,19 +160,15 @@ describe('recipes without the library', () => {
     expect(verdict(rsa(jobBody))).toBe('True');
     expect(verdict(rsa(`${jobBody} `))).toBe('False');
     expect(verdict('zz')).toBe('False');
-  }, 120_000);
+  });
 
   const go = has('go', 'version') ? test : test.skip;
-  go(
-    'go (where it is installed)',
-    async () => {
-      writeFileSync(join(folder, 'main.go'), recipe('main.go'));
-      const env = { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local' };
-      execFileSync('go', ['build', '-o', 'receiver-go', 'main.go'], { cwd: folder, env });
-      const receiver = await start(join(folder, 'receiver-go'), []);
-      await expectIndexingReceiver(receiver);
-      await expectJobReceiver(receiver);
-    },
-    120_000,
-  );
+  go('go (where it is installed)', async () => {
+    writeFileSync(join(folder, 'main.go'), recipe('main.go'));
+    const env = { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local' };
+    execFileSync('go', ['build', '-o', 'receiver-go', 'main.go'], { cwd: folder, env });
+    const receiver = await start(join(folder, 'receiver-go'), []);
+    await expectIndexingReceiver(receiver);
+    await expectJobReceiver(receiver);
+  });
 });

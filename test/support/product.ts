@@ -51,7 +51,8 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
   return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop };
 }
 
-function freePorts<Name extends string>(dataDir: string, names: Record<Name, 0>) {
+/** Ports that no other stack of this user takes before they are used. */
+export function freePorts<Name extends string>(dataDir: string, names: Record<Name, 0>) {
   return choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), names);
 }
 

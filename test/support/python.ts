@@ -2,6 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { defaultCacheDir } from '../../stack/index.js';
 
+/** A download that stalls must not hold the suite, which waits for it without turning its event loop. */
+const STALLED_MS = 100_000;
+
 /**
  * A Python that has the `cryptography` package: the machine's own, else one in a virtual environment that is made once.
  * @throws Error that says what to install
@@ -20,5 +23,5 @@ export function pythonWithCryptography(): string {
 }
 
 function succeeds(command: string, ...args: string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+  return spawnSync(command, args, { stdio: 'ignore', timeout: STALLED_MS }).status === 0;
 }
