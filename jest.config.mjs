@@ -6,6 +6,7 @@ export default {
   transform: {},
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
-  testTimeout: 120_000,
+  // Beyond what `eventually` waits for, so that its message, which names what is missing, comes first.
+  testTimeout: 300_000,
   maxWorkers: 2,
 };

@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
+import { logWith } from './support/logs.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { S3_KEYS, startS3 } from './support/s3.js';
 
@@ -120,8 +119,8 @@ describe('an S3 connector', () => {
       db.collection<{ _id: string; sealed_credentials: unknown }>('connectors').findOne({ _id: id }),
     );
     expect(stored!.sealed_credentials).not.toBeNull();
-    const logs = readdirSync(join(dataDir, 'logs')).map((name) => readFileSync(join(dataDir, 'logs', name), 'utf8'));
-    expect(logs.join()).toContain(id);
+    const lastRequest = answers.at(-1)!.headers.get('x-request-id')!;
+    const logs = [await logWith(dataDir, 'api', lastRequest), await logWith(dataDir, 'worker', id)];
 
     const temporal = await connectTemporal(temporalAddress, 'default');
     let histories = '';

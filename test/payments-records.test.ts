@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuthenticationRecord, EligibilityDataRecord } from '../storage/records/authentications.js';
+import { logWith } from './support/logs.js';
 import { createMerchant, type Merchant } from './support/payments.js';
 import { sharedProduct, withDb } from './support/product.js';
 
@@ -38,8 +37,8 @@ describe('what is kept of an authentication', () => {
     };
     await merchant.check(started, networks);
     await merchant.answerOf(started);
-    const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
-    expect(read.eligibility_check.eligibility_check_data.click_to_pay).toEqual(networks);
+    const last = await merchant.server('GET', `/authentication/${started.id}`);
+    expect(last.body.eligibility_check.eligibility_check_data.click_to_pay).toEqual(networks);
 
     // As the bytes that MongoDB holds: what is legible in them is legible to whoever takes the disk.
     const stored = await withDb(product.mongodbUri, async (db) => {
@@ -47,7 +46,7 @@ describe('what is kept of an authentication', () => {
       const documents = await Promise.all(names.map((name) => db.collection(name).find({}, { raw: true }).toArray()));
       return Buffer.concat(documents.flat() as unknown as Buffer[]).toString('latin1');
     });
-    const log = readFileSync(join(product.dataDir, 'logs', 'api.log'), 'utf8');
+    const log = await logWith(product.dataDir, 'api', last.headers.get('x-request-id')!);
     for (const place of [stored, log]) {
       expect(place).toContain(started.id);
       for (const word of [started.secret, started.secret.split('_secret_')[1]!, ...words]) {

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | null | false> | T | undefined | null | false,
-  withinMs = 90_000,
+  withinMs = 150_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   let last: unknown;
