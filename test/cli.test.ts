@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { acquireInstanceLock } from '../stack/index.js';
 import { createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct, withDb } from './support/product.js';
+import { databaseBeside, makeKey, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -29,13 +29,6 @@ describe('the postback command', () => {
     });
     const [code] = await once(child, 'close');
     return { code: code as number, ...said };
-  }
-
-  /** A database of its own beside the product's. */
-  function uriOf(name: string): string {
-    const uri = new URL(mongodbUri);
-    uri.pathname = `/${name}`;
-    return uri.toString();
   }
 
   test('makes a key that opens the API, lists it without showing it, and revokes it', async () => {
@@ -101,7 +94,10 @@ describe('the postback command', () => {
   });
 
   test('a new signing key signs new jobs; the old one stays listed', async () => {
-    const env = { POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64'), MONGODB_URI: uriOf('signing-keys') };
+    const env = {
+      POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64'),
+      MONGODB_URI: databaseBeside(mongodbUri, 'signing-keys'),
+    };
     const before = (await postback(['signing-key', 'show'], env)).out;
     expect(before).toMatch(/^-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----\n$/);
     expect((await postback(['signing-key', 'show'], env)).out).toBe(before);

@@ -11,7 +11,7 @@ import { defaultCacheDir, obtainEmbeddingModel } from '../stack/index.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { freePorts, makeKey, sharedProduct } from './support/product.js';
+import { databaseBeside, freePorts, makeKey, sharedProduct } from './support/product.js';
 
 interface Service {
   build?: string;
@@ -38,7 +38,7 @@ describe('the processes of docker-compose.yml', () => {
   };
   const services = Object.entries(file.services).filter(([, service]) => service.build);
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-compose-'));
-  const database = mongodbUri.replace('/postback?', '/compose?');
+  const database = databaseBeside(mongodbUri, 'compose');
   const running = new Map<string, Running>();
   let releasePorts: (() => void) | undefined;
   let api: Client;

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -19,7 +19,7 @@ import { connectMongo, type Mongo } from '../storage/mongo.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { eventually } from './support/eventually.js';
-import { sharedProduct } from './support/product.js';
+import { databaseBeside, sharedProduct } from './support/product.js';
 import { startTimeSkipping } from './support/time-skipping.js';
 
 const TASK = 'write_letter';
@@ -34,7 +34,7 @@ describe('an execution that waits', () => {
 
   beforeAll(async () => {
     env = await startTimeSkipping();
-    mongo = await connectMongo(sharedProduct().mongodbUri, 'postback-test');
+    mongo = await connectMongo(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'), 'postback-test');
     executions = createCrewExecutions(mongo, DAY_MS);
   });
   afterAll(async () => {
@@ -72,7 +72,7 @@ describe('an execution that waits', () => {
     const now = new Date();
     await executions.add({
       _id: id,
-      org: `waiting-${randomBytes(4).toString('hex')}`,
+      org: 'waiting',
       crew: crew.name,
       definition: crew,
       inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
@@ -81,8 +81,7 @@ describe('an execution that waits', () => {
       urls: webhookUrlsOf({}),
       tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
       error_message: null,
-      // Not for the sweep of the product whose database this is.
-      check_at: new Date(now.getTime() + DAY_MS),
+      check_at: now,
       created_at: now,
       finished_at: null,
       expires_at: null,

@@ -87,6 +87,13 @@ export function sharedProduct(): ProductAddress {
   return JSON.parse(process.env.POSTBACK_TEST_PRODUCT!) as ProductAddress;
 }
 
+/** A database beside the product's, on the same server: nothing of the product looks there, its sweep neither. */
+export function databaseBeside(mongodbUri: string, name: string): string {
+  const uri = new URL(mongodbUri);
+  uri.pathname = `/${name}`;
+  return uri.toString();
+}
+
 /** A key made as the command line makes it. */
 export async function makeKey(mongodbUri: string, org: string, kind: KeyKind = 'api', expires_at: Date | null = null) {
   const mongo = await connectMongo(mongodbUri, 'postback-test');

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { createAiJobCallback } from '../../activities/callbacks/ai-job.js';
+import { createCrewCallbacks } from '../../activities/callbacks/crew.js';
+import { createIndexingCallback } from '../../activities/callbacks/indexing.js';
+import { createDeliveryActivities, type DeliveryActivities } from '../../activities/deliver-webhook.js';
+import { parseAllowedCidrs } from '../../domain/address-rules.js';
+import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/delivery-policy.js';
+import { createSealer } from '../../domain/sealing.js';
+import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
+import { createAiJobs } from '../../storage/ai-jobs.js';
+import { createDeliveries } from '../../storage/deliveries.js';
+import type { Mongo } from '../../storage/mongo.js';
+import { createRegistrations } from '../../storage/registrations.js';
+import { createSigningKeys } from '../../storage/signing-keys.js';
+import { createWorkerMetrics } from '../../worker/metrics.js';
+
+interface Circumstances {
+  /** Milliseconds an indexing receiver has for its answer. */
+  timeoutMs?: number;
+  disableAfterMs?: number | null;
+  now?: () => Date | Promise<Date>;
+}
+
+/** The real activities of deliveries with their stores, under circumstances that no running product has. */
+export function createDeliveryWorld(mongo: Mongo) {
+  const sealer = createSealer(randomBytes(32).toString('base64'));
+  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
+  const registrations = createRegistrations(mongo, sealer);
+  const deliveries = createDeliveries(mongo);
+  const aiJobs = createAiJobs(mongo, 30 * DAY_MS);
+  const signingKeys = createSigningKeys(mongo, sealer);
+  const log = pino({ level: 'silent' });
+  const { timeoutMs: usual } = INDEXING_DELIVERY_POLICY;
+  return {
+    registrations,
+    deliveries,
+    aiJobs,
+    signingKeys,
+    activities({
+      timeoutMs = usual,
+      disableAfterMs = null,
+      now = () => new Date(),
+    }: Circumstances): DeliveryActivities {
+      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs };
+      const { activities } = createDeliveryActivities({
+        deliveries,
+        callbacks: {
+          ...createCrewCallbacks({ registrations }),
+          async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
+          'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
+        },
+        outbound,
+        metrics: createWorkerMetrics(),
+        log,
+        random: () => 0.5,
+        now,
+      });
+      return activities;
+    },
+    close: () => outbound.close(),
+  };
+}
+
+export type DeliveryWorld = ReturnType<typeof createDeliveryWorld>;
