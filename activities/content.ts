@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
@@ -24,6 +22,7 @@ import { type PartsStore, partsOwner } from '../storage/parts.js';
 import type { ChunkRecord } from '../storage/records/chunks.js';
 import type { ItemRecord } from '../storage/records/items.js';
 import type { Registrations } from '../storage/registrations.js';
+import type { Scratch } from '../storage/scratch.js';
 import type { Launcher } from '../temporal/launcher.js';
 import { clearItems } from './clear-items.js';
 import { asItemFailure, isForGood, isSuperseded, superseded } from './failures.js';
@@ -35,6 +34,7 @@ export interface ContentDependencies {
   databases: Databases;
   items: Items;
   files: Files;
+  scratch: Scratch;
   chunks: Chunks;
   parts: PartsStore;
   graph: GraphStore;
@@ -210,14 +210,11 @@ export function createContentActivities(deps: ContentDependencies) {
   async function extract(item: ItemRecord, signal: AbortSignal, pages: Parts): Promise<Extraction> {
     const { source } = item;
     if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
-    const folder = await mkdtemp(join(tmpdir(), 'postback-'));
-    try {
+    return deps.scratch.use(async (folder) => {
       const path = join(folder, 'file');
       await files.copyTo(source.file_id, path);
-      return await deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal, pages);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+      return deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal, pages);
+    });
   }
 
   async function embed(

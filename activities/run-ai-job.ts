@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
@@ -11,6 +8,7 @@ import { JOB_CANCELLED, JOB_FAILED, type JobRef } from '../domain/work.js';
 import type { AiJobs } from '../storage/ai-jobs.js';
 import type { PartsStore } from '../storage/parts.js';
 import type { AiJobRecord } from '../storage/records/ai-jobs.js';
+import type { Scratch } from '../storage/scratch.js';
 import type { EndingDependencies } from './ending.js';
 import { createFinishJob } from './finish-job.js';
 import { withHeartbeat } from './heartbeat.js';
@@ -20,6 +18,7 @@ export interface AiJobDependencies extends EndingDependencies, JobInputDependenc
   aiJobs: AiJobs;
   parts: PartsStore;
   providers: AiProviders;
+  scratch: Scratch;
   log: Logger;
 }
 
@@ -73,14 +72,11 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   async function run(job: AiJobRecord, signal: AbortSignal): Promise<ProviderResult> {
     const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);
     if (!provider) throw new ProviderError('This provider is not configured any more.', false);
-    const folder = await mkdtemp(join(tmpdir(), 'postback-'));
-    try {
+    return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
       const options = { model: job.model, parts: deps.parts.of(job._id, fingerprint) };
-      return await provider.run(input, options, signal, () => Context.current().heartbeat());
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+      return provider.run(input, options, signal, () => Context.current().heartbeat());
+    });
   }
 
   async function save(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {

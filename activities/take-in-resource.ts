@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -14,12 +13,14 @@ import type { Items } from '../storage/items.js';
 import type { ConnectorResourceRecord } from '../storage/records/connector-resources.js';
 import type { ConnectorRecord } from '../storage/records/connectors.js';
 import type { ItemRecord } from '../storage/records/items.js';
+import type { Scratch } from '../storage/scratch.js';
 import { hashOf, headOf } from './local-file.js';
 
 export interface TakeInDependencies {
   resources: ConnectorResources;
   items: Items;
   files: Files;
+  scratch: Scratch;
   detectKind(
     head: Buffer,
     options: { filename?: string; openStream?: () => Readable },
@@ -34,7 +35,7 @@ export interface Taken {
 }
 
 /** From a resource to an item as an ingest writes it. A resource that fails keeps the item it has. */
-export function createTakeIn({ items, files, detectKind }: TakeInDependencies) {
+export function createTakeIn({ items, files, scratch, detectKind }: TakeInDependencies) {
   return {
     /** Looks at each resource, some side by side; what fails is a result like any other. */
     async fetch(
@@ -44,10 +45,9 @@ export function createTakeIn({ items, files, detectKind }: TakeInDependencies) {
       batch: string,
       signal: AbortSignal,
     ): Promise<Taken[]> {
-      const folder = await mkdtemp(join(tmpdir(), 'postback-'));
       const taken: Taken[] = [];
       const waiting = [...due.entries()];
-      const one = async () => {
+      const one = async (folder: string) => {
         for (let next = waiting.shift(); next; next = waiting.shift()) {
           const [n, resource] = next;
           const path = join(folder, String(n));
@@ -55,15 +55,15 @@ export function createTakeIn({ items, files, detectKind }: TakeInDependencies) {
           await rm(path, { force: true });
         }
       };
-      try {
-        await Promise.all(Array.from({ length: source.concurrency }, one));
-        return taken;
-      } catch (error) {
-        waiting.length = 0;
-        throw error;
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+      return scratch.use(async (folder) => {
+        try {
+          await Promise.all(Array.from({ length: source.concurrency }, () => one(folder)));
+          return taken;
+        } catch (error) {
+          waiting.length = 0;
+          throw error;
+        }
+      });
     },
 
     /** The items to queue; one that is there is replaced. */

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { NativeConnection } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
@@ -19,7 +20,9 @@ import { describeFile } from '../providers/extraction/describe-file.js';
 import { detectFileKind } from '../providers/extraction/detect-kind.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
+import { identifySelf, isAlive } from '../stack/process-identity.js';
 import { createRetrieval } from '../storage/retrieval.js';
+import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
@@ -54,7 +57,10 @@ export async function runWorker(queues?: string): Promise<void> {
   const graphExtractor = createGraphExtractor();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   const metrics = createWorkerMetrics();
-  const world = { ...parts, log, metrics, launcher, extractor, graphExtractor };
+  const scratch = createScratch({ dir: tmpdir(), own: identifySelf(), isAlive });
+  const abandoned = await scratch.removeAbandoned();
+  if (abandoned > 0) log.info({ folders: abandoned }, 'removed what killed processes had left in the temporary folder');
+  const world = { ...parts, log, metrics, launcher, scratch, extractor, graphExtractor };
   const has = (queue: TaskQueue) => config.POSTBACK_QUEUES.includes(queue);
   const delivering = createDeliveryActivities({
     ...world,

@@ -1,5 +1,5 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+import { identifySelf, isAlive, type ProcessIdentity } from './process-identity.js';
 
 /** A lock file holds who holds it, and what the holder wants others to know. */
 type LockRecord<Note> = ProcessIdentity & { readonly note?: Note };
@@ -15,9 +15,7 @@ export interface LockFile<Note> {
  * The file of a process that is gone is taken over, so nobody has to clean up after a crash.
  */
 export function takeLockFile<Note>(path: string): { lock: LockFile<Note> } | { holder: LockRecord<Note> } {
-  const own = identify(process.pid);
-  if (!own) throw new Error('This process cannot find itself in the process table.');
-
+  const own = identifySelf();
   while (!putInPlace(path, own)) {
     const holder = read<Note>(path);
     if (holder && isAlive(holder)) return { holder };

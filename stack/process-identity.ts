@@ -14,6 +14,13 @@ export function identify(pid: number): ProcessIdentity | undefined {
   return started === undefined ? undefined : { pid, started };
 }
 
+/** @throws Error where the system shows no processes */
+export function identifySelf(): ProcessIdentity {
+  const own = identify(process.pid);
+  if (!own) throw new Error('This process cannot find itself in the process table.');
+  return own;
+}
+
 export function isAlive({ pid, started }: ProcessIdentity): boolean {
   return identify(pid)?.started === started;
 }

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
@@ -137,7 +138,11 @@ describe('AI jobs under trouble', () => {
     const job = submitted.body.job_id;
     await eventually('some pages read', async () => (await mongo.parts.countDocuments({ owner: job })) >= 2);
     const before = await mongo.parts.find({ owner: job }).toArray();
-    process.kill(product.worker.pid(), 'SIGKILL');
+    const killed = product.worker.pid();
+    /** The folders that the worker had its files in. */
+    const folders = () => readdirSync(tmpdir()).filter((name) => name.split('.')[2] === String(killed));
+    expect(folders()).toHaveLength(1);
+    process.kill(killed, 'SIGKILL');
     const finished = await api.finished(submitted);
     expect(finished).toMatchObject({ status: 'success', output: { number_of_pages: 6 } });
     const words = ['one', 'two', 'three', 'four', 'five', 'six'];
@@ -145,5 +150,6 @@ describe('AI jobs under trouble', () => {
     // What was read before is in the result as it was, and nothing of it is left behind.
     for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
     await eventually('parts removed', async () => (await mongo.parts.countDocuments({ owner: job })) === 0);
+    expect(folders()).toEqual([]);
   });
 });

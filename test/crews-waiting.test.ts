@@ -60,6 +60,7 @@ describe('an execution that waits', () => {
         models: createLanguageModels({}),
         retrieval: unused,
         outbound: unused,
+        scratch: unused,
         extractor: unused,
         describeFile: unused,
         log,

@@ -1,17 +1,17 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ProviderError } from '../../domain/ai-provider.js';
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
+import type { Scratch } from '../../storage/scratch.js';
 import type { JobInputDependencies } from '../job-input.js';
 import { headOf } from '../local-file.js';
 import { type CrewTool, ToolError } from './tool.js';
 
 export interface FetchPageDependencies extends Pick<JobInputDependencies, 'extractor' | 'describeFile'> {
   outbound: OutboundClient;
+  scratch: Scratch;
 }
 
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -35,14 +35,11 @@ export function fetchPage(deps: FetchPageDependencies): CrewTool {
     },
 
     async run(_org: string, { url }: { url: string }, signal: AbortSignal) {
-      const folder = await mkdtemp(join(tmpdir(), 'postback-'));
-      try {
+      return deps.scratch.use(async (folder) => {
         const path = join(folder, 'page');
         await download(deps.outbound, url, path, signal);
         return textOf(await read(deps, path, signal));
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+      });
     },
   };
 }

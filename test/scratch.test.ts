@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { identifySelf, isAlive } from '../stack/process-identity.js';
+import { createScratch } from '../storage/scratch.js';
+
+describe('temporary folders', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'postback-scratch-'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  const scratch = () => createScratch({ dir, own: identifySelf(), isAlive });
+  const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+
+  /** A process in the middle of its work on a file. */
+  async function startWorking() {
+    const code = `
+      const { identifySelf, isAlive } = await import(${moduleUrl('../stack/process-identity.js')});
+      const { createScratch } = await import(${moduleUrl('../storage/scratch.js')});
+      const { writeFileSync } = await import('node:fs');
+      setInterval(() => undefined, 1_000);
+      await createScratch({ dir: ${JSON.stringify(dir)}, own: identifySelf(), isAlive }).use((folder) => {
+        writeFileSync(folder + '/page', 'half of it');
+        console.log(folder);
+        return new Promise(() => undefined);
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(child.stdout!, 'data');
+    return { child, folder: String(line).trim() };
+  }
+
+  test('are the work’s own and go with its end, well or not', async () => {
+    const seen = await Promise.all(
+      [1, 2].map((n) =>
+        scratch().use(async (folder) => {
+          writeFileSync(join(folder, 'page'), String(n));
+          return folder;
+        }),
+      ),
+    );
+    expect(new Set(seen).size).toBe(2);
+    const failing = scratch().use(() => Promise.reject(new Error('unreadable')));
+    await expect(failing).rejects.toThrow('unreadable');
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test('of a killed process are removed by the next one; those of living ones and of others stay', async () => {
+    const [killed, alive] = await Promise.all([startWorking(), startWorking()]);
+    try {
+      killed.child.kill('SIGKILL');
+      await once(killed.child, 'exit');
+      const parts = killed.folder.slice(dir.length + 1).split('.');
+      const foreign = [
+        ['postback', Buffer.from('another-host').toString('base64url'), ...parts.slice(2)].join('.'),
+        'postback-other',
+        'postback.notes.txt',
+        `systemd.${parts.slice(1).join('.')}`,
+      ];
+      for (const name of foreign) mkdirSync(join(dir, name));
+      // Its pid has been given to another process since.
+      mkdirSync(join(dir, [...parts.slice(0, 2), process.pid, parts[3], 'reused'].join('.')));
+      expect(await scratch().use(() => scratch().removeAbandoned())).toBe(2);
+      expect(existsSync(join(alive.folder, 'page'))).toBe(true);
+      expect(readdirSync(dir).sort()).toEqual([alive.folder.slice(dir.length + 1), ...foreign].sort());
+    } finally {
+      alive.child.kill('SIGKILL');
+      await once(alive.child, 'exit');
+    }
+  });
+});
