@@ -113,7 +113,7 @@ describe('ingesting again', () => {
   });
 
   test('the same content twice while it is being indexed is one piece of work and one webhook', async () => {
-    const memory = { id: 'twice', text: 'It is long, so that it takes its time. '.repeat(2_000) };
+    const memory = { id: 'twice', text: 'It is long, so that it takes its time. '.repeat(600) };
     await upsert([memory]);
     const again = await upsert([memory, { id: 'marker', text: 'Sent with it.' }]);
     expect(again.body.data.results).toEqual([

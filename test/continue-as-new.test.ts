@@ -1,0 +1,88 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { obtainBinary } from '../stack/binaries.js';
+import { defaultCacheDir } from '../stack/index.js';
+import { type Client, createClient } from './support/client.js';
+import { connectorsOf } from './support/connectors.js';
+import { eventually } from './support/eventually.js';
+import { databaseBeside, makeKey, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
+import { html, type Site, startSite } from './support/site.js';
+
+/** Events after which the server suggests to continue as new: 4,096 elsewhere, here every step of a sync is beyond. */
+const LONG = 8;
+
+// A Temporal of its own, to which histories are long early; processes and database are its own too.
+describe('where a history has become long', () => {
+  const org = 'long';
+  const database = 'atlas';
+  const mongodbUri = databaseBeside(sharedProduct().mongodbUri, 'continue-as-new');
+  let env: TestWorkflowEnvironment;
+  let product: Product;
+  let temporal: TemporalClient;
+  let site: Site;
+  let api: Client;
+  let on: ReturnType<typeof connectorsOf>;
+
+  beforeAll(async () => {
+    const path = await obtainBinary('temporal', {
+      cacheDir: defaultCacheDir(process.env),
+      env: process.env,
+      log: () => undefined,
+    });
+    env = await TestWorkflowEnvironment.createLocal({
+      server: {
+        executable: { type: 'existing-path', path },
+        extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${LONG}`],
+      },
+    });
+    product = await startProduct({ TEMPORAL_ADDRESS: env.address, MONGODB_URI: mongodbUri });
+    temporal = env.client;
+    site = await startSite();
+    api = createClient(product.apiUrl, (await makeKey(mongodbUri, org)).key);
+    on = connectorsOf(api, mongodbUri);
+    await api.createDatabase(database);
+  });
+  afterAll(async () => {
+    await site?.close();
+    await product?.stop();
+    await env?.teardown();
+    if (product) rmSync(product.dataDir, { recursive: true, force: true });
+  });
+
+  /** How each run of the workflows about a connector has ended, once none runs. */
+  function runsOf(type: string, connector: string): Promise<string[]> {
+    const query = `WorkflowType="${type}" AND PostbackSource="${connector}"`;
+    return eventually(`${type} ended`, async () => {
+      const statuses: string[] = [];
+      for await (const { status } of temporal.workflow.list({ query })) statuses.push(status.name);
+      return statuses.includes('COMPLETED') && !statuses.includes('RUNNING') && statuses.sort();
+    });
+  }
+
+  test('a sync goes on in new runs: one sync to its client, and each page is taken in once', async () => {
+    const paths = Array.from({ length: 45 }, (_, n) => `/page-${n}`);
+    for (const path of paths) site.pages.set(path, { body: html(path, `The text of ${path}.`) });
+    const urls = paths.map((path) => site.url + path);
+    const id = await on.create({ kind: 'web', database, settings: { urls } });
+    const { last_sync, errors } = await on.sync(id);
+    expect([last_sync, errors]).toMatchObject([{ number: 1, status: 'completed', counts: { new: 45, failed: 0 } }, []]);
+    // Three batches of pages, and the rest.
+    expect(await runsOf('syncConnector', id)).toEqual(['COMPLETED', ...Array(3).fill('CONTINUED_AS_NEW')]);
+    const pagesAsked = site.asked.filter((one) => !one.endsWith('/robots.txt'));
+    expect(pagesAsked.sort()).toEqual(paths.map((path) => `200 ${path}`).sort());
+    const versions = await withDb(mongodbUri, (db) =>
+      db.collection('items').find({ 'additional_metadata.connector_id': id }).toArray(),
+    );
+    expect(versions.map(({ version }) => version)).toEqual(paths.map(() => 1));
+
+    // What has vanished is removed by a run that has not seen the listing.
+    for (const url of urls) await api.ended(database, on.itemOf(id, url));
+    for (const path of paths.slice(0, 30)) site.pages.delete(path);
+    expect((await on.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 15, removed: 30 } });
+
+    expect((await api.del(`/connectors/${id}`)).status).toBe(200);
+    expect(await runsOf('removeConnector', id)).toEqual(['COMPLETED', 'CONTINUED_AS_NEW']);
+  });
+});
