@@ -12,17 +12,25 @@ const MINIMUM_NODE = [20, 19];
 const INSTALLED_MARK = join(root, 'node_modules', '.postback-lock');
 const BUILT_MARK = join(root, 'dist', '.postback-built');
 const LOCK_DIR = join(root, '.postback', 'prepare.lock');
+/** What ends this process ends the command it waits for, which would go on by itself otherwise. */
+const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const NOT_SOURCE = new Set(['node_modules', 'dist']);
 
 /** Runs a command in the repository with this terminal's output; resolves with its exit code. */
 export function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
+    const end = (signal) => child.kill(signal);
+    for (const signal of ENDINGS) process.on(signal, end);
+    const ended = (code) => {
+      for (const signal of ENDINGS) process.off(signal, end);
+      resolve(code);
+    };
     child.once('error', (error) => {
       console.error(`${command}: ${error.message}`);
-      resolve(127);
+      ended(127);
     });
-    child.once('exit', (code, signal) => resolve(signal ? 1 : code));
+    child.once('exit', (code, signal) => ended(signal ? 1 : code));
   });
 }
 

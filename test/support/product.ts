@@ -40,8 +40,11 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
     ...extra,
   };
   const say = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
-  const instance = await startInstance(env, say);
-  if (instance.noModel !== null) throw new Error(`the tests need the embedding model: ${instance.noModel}`);
+  const instance = await startWithModel(env, say).catch((error) => {
+    release();
+    rmSync(dataDir, { recursive: true, force: true });
+    throw error;
+  });
   const { temporalAddress, mongodbUri } = instance.stack;
   const stop = async () => {
     await instance.stop();
@@ -49,6 +52,13 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
   };
   const workerUrl = `http://127.0.0.1:${ports.worker}`;
   return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop };
+}
+
+async function startWithModel(env: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Instance> {
+  const instance = await startInstance(env, say);
+  if (instance.noModel === null) return instance;
+  await instance.stop();
+  throw new Error(`the tests need the embedding model: ${instance.noModel}`);
 }
 
 /** Ports that no other stack of this user takes before they are used. */
