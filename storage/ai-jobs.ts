@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary, type ClientSession } from 'mongodb';
+import { newJobId } from '../domain/ids.js';
 import type { JobOutcome } from '../domain/work.js';
 import { type Alongside, type Mongo, writeAlongside } from './mongo.js';
 import type { AiJobRecord } from './records/ai-jobs.js';
@@ -17,6 +18,41 @@ const MAX_PACKED_BYTES = 15 * 1024 * 1024;
 // Indented JSON is mostly spaces and repeated names.
 const pack = async (text: string) => new Binary(await promisify(gzip)(text));
 const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
+
+/** What a client asks for. */
+export type JobRequest = Pick<
+  AiJobRecord,
+  | 'org'
+  | 'feature'
+  | 'subfeature'
+  | 'provider'
+  | 'model'
+  | 'input'
+  | 'file_id'
+  | 'webhook_receiver'
+  | 'user_parameters'
+  | 'show_original_response'
+  | 'time_limit_ms'
+  | 'signing_key'
+>;
+
+/** A job as it begins. */
+export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
+  return {
+    ...request,
+    _id: newJobId(),
+    status: 'queued',
+    error_message: null,
+    cancel_requested: false,
+    runs: 0,
+    provider_failures: 0,
+    check_at: now,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+    expires_at: null,
+  };
+}
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
 

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
@@ -44,8 +44,7 @@ describe('AI jobs under trouble', () => {
     await mongo?.client.close();
     await receiver?.close();
     await openai?.close();
-    await product?.stop();
-    rmSync(product.dataDir, { recursive: true, force: true });
+    await product?.remove();
   });
   beforeEach(() => {
     openai.asked.length = 0;

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
@@ -16,8 +15,7 @@ describe('a sync whose worker is killed', () => {
   });
   afterAll(async () => {
     await site?.close();
-    await product?.stop();
-    rmSync(product.dataDir, { recursive: true, force: true });
+    await product?.remove();
   });
 
   test('goes on in another and takes each page in once', async () => {

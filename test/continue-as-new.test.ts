@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -46,9 +45,8 @@ describe('where a history has become long', () => {
   });
   afterAll(async () => {
     await site?.close();
-    await product?.stop();
+    await product?.remove();
     await env?.teardown();
-    if (product) rmSync(product.dataDir, { recursive: true, force: true });
   });
 
   /** How each run of the workflows about a connector has ended, once none runs. */

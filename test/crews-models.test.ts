@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -61,11 +60,10 @@ describe('crews with a language model and tools', () => {
     await api.ended('tower', 'steps');
   });
   afterAll(async () => {
-    await product?.stop();
-    await Promise.all([openai.close(), receiver.close()]);
-    pages.closeAllConnections();
-    pages.close();
-    rmSync(product.dataDir, { recursive: true, force: true });
+    await product?.remove();
+    await Promise.all([openai?.close(), receiver?.close()]);
+    pages?.closeAllConnections();
+    pages?.close();
   });
   beforeEach(() => {
     openai.asked.length = 0;

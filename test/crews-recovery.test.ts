@@ -28,10 +28,9 @@ describe('executions of crews survive', () => {
     await connect();
   });
   afterAll(async () => {
-    await product?.stop();
-    await Promise.all([openai.close(), receiver.close()]);
-    for (const folder of [...folders, product.dataDir, join(crews, '..')])
-      rmSync(folder, { recursive: true, force: true });
+    await product?.remove();
+    await Promise.all([openai?.close(), receiver?.close()]);
+    for (const folder of [...folders, join(crews, '..')]) rmSync(folder, { recursive: true, force: true });
   });
 
   const settings = () => ({

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { connectTemporal } from '../temporal/connection.js';
@@ -45,10 +44,9 @@ describe('when a server is away', () => {
     jobs = createJobClient(product.apiUrl, key);
   });
   afterAll(async () => {
-    await product?.stop();
+    await product?.remove();
     await mongodb?.close();
     await temporal?.close();
-    rmSync(product.dataDir, { recursive: true, force: true });
   });
 
   const ready = () => fetch(`${product.apiUrl}/readyz`);

@@ -1,34 +1,25 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, type Product, startProduct, withDb } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { type OwnProduct, startOwnProduct } from './support/own-product.js';
+import { withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
 // Breaks things, so it has servers and processes of its own.
 describe('crashes lose nothing', () => {
   const org = 'recovery';
-  let product: Product;
-  let api: Client;
-  let receiver: Receiver;
+  let own: OwnProduct;
+  let product: OwnProduct['product'];
+  let api: OwnProduct['api'];
+  let receiver: OwnProduct['receiver'];
 
   beforeAll(async () => {
-    product = await startProduct();
-    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
-    receiver = await startReceiver();
-    await api.createDatabase('crash');
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    own = await startOwnProduct(org, 'crash');
+    ({ product, api, receiver } = own);
   });
-
-  afterAll(async () => {
-    await receiver?.close();
-    await product?.stop();
-    rmSync(product.dataDir, { recursive: true, force: true });
-  });
+  afterAll(() => own?.remove());
 
   const texts = (prefix: string, count: number) =>
     Array.from({ length: count }, (_, n) => ({

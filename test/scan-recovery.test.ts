@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { workflowIds } from '../domain/ids.js';
@@ -29,8 +29,7 @@ describe('scans in ingestion', () => {
   afterAll(async () => {
     await temporal?.connection.close();
     await mongo?.client.close();
-    await product?.stop();
-    rmSync(product.dataDir, { recursive: true, force: true });
+    await product?.remove();
   });
 
   async function ingest(id: string, name: string, content: Uint8Array | string, fields: Record<string, string> = {}) {

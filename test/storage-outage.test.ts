@@ -1,31 +1,23 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, type Product, startProduct, withDb } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { type OwnProduct, startOwnProduct } from './support/own-product.js';
+import { withDb } from './support/product.js';
 
 // Takes storage away, so it has servers and processes of its own.
 describe('while storage is away', () => {
   const org = 'outage';
-  let product: Product;
-  let api: Client;
-  let receiver: Receiver;
+  let own: OwnProduct;
+  let product: OwnProduct['product'];
+  let api: OwnProduct['api'];
+  let receiver: OwnProduct['receiver'];
 
   beforeAll(async () => {
-    product = await startProduct();
-    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
-    await api.createDatabase('fragile');
+    own = await startOwnProduct(org, 'fragile');
+    ({ product, api, receiver } = own);
   });
-
-  afterAll(async () => {
-    await receiver?.close();
-    await product?.stop();
-    rmSync(product.dataDir, { recursive: true, force: true });
-  });
+  afterAll(() => own?.remove());
 
   /** @returns what gives it back */
   function takeIndexAway(): () => void {

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
 import { ServiceError } from '../../domain/errors.js';
-import { newJobId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
+import { queuedJob } from '../../storage/ai-jobs.js';
 import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { SigningKeys } from '../../storage/signing-keys.js';
 import type { Uploads } from '../../storage/uploads.js';
@@ -38,32 +38,23 @@ export async function readSubmission(
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await refuseBlocked(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file_id = input.file === undefined ? null : await checkFile(deps, org, input.file);
-  const now = new Date();
-  return {
-    _id: newJobId(),
-    org,
-    feature,
-    subfeature,
-    provider,
-    model,
-    status: 'queued',
-    input: JSON.stringify(request.input),
-    file_id,
-    webhook_receiver: webhook_receiver ?? null,
-    user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
-    show_original_response: request.show_original_response,
-    time_limit_ms: deps.jobTimeLimitMs,
-    signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),
-    error_message: null,
-    cancel_requested: false,
-    runs: 0,
-    provider_failures: 0,
-    check_at: now,
-    created_at: now,
-    started_at: null,
-    finished_at: null,
-    expires_at: null,
-  };
+  return queuedJob(
+    {
+      org,
+      feature,
+      subfeature,
+      provider,
+      model,
+      input: JSON.stringify(request.input),
+      file_id,
+      webhook_receiver: webhook_receiver ?? null,
+      user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
+      show_original_response: request.show_original_response,
+      time_limit_ms: deps.jobTimeLimitMs,
+      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),
+    },
+    new Date(),
+  );
 }
 
 function findOffer(

@@ -20,7 +20,10 @@ export interface ProductAddress {
   dataDir: string;
 }
 
-export interface Product extends ProductAddress, Instance {}
+export interface Product extends ProductAddress, Instance {
+  /** Stops it for good: its folder goes too. */
+  remove(): Promise<void>;
+}
 
 /** Real servers, a real API process and a real worker process, in a folder of their own. */
 export async function startProduct(extra: Record<string, string> = {}): Promise<Product> {
@@ -50,8 +53,12 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
     await instance.stop();
     release();
   };
+  const remove = async () => {
+    await stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
   const workerUrl = `http://127.0.0.1:${ports.worker}`;
-  return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop };
+  return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop, remove };
 }
 
 async function startWithModel(env: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Instance> {

@@ -2,7 +2,7 @@
  * Records sample histories of every workflow into `test/histories/`, from real runs on servers of its own:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createClient } from './client.js';
@@ -135,6 +135,5 @@ try {
   await temporal.connection.close();
   await receiver.close();
   await openai.close();
-  await product.stop();
-  rmSync(product.dataDir, { recursive: true, force: true });
+  await product.remove();
 }

@@ -1,4 +1,4 @@
-import { newJobId } from '../../domain/ids.js';
+import { queuedJob } from '../../storage/ai-jobs.js';
 import { indexingDelivery } from '../../storage/deliveries.js';
 import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { DeliveryRecord } from '../../storage/records/deliveries.js';
@@ -28,13 +28,13 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
 
 /** A queued job as a submission writes it. */
 export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: string; now: Date }): AiJobRecord {
-  return {
-    _id: newJobId(),
+  const { org } = rest;
+  const request = {
+    org,
     feature: 'text',
     subfeature: 'sentiment_analysis',
     provider: 'wink',
     model: null,
-    status: 'queued',
     input: JSON.stringify({ text: 'What a happy day.' }),
     file_id: null,
     webhook_receiver: null,
@@ -42,15 +42,6 @@ export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: stri
     show_original_response: false,
     time_limit_ms: 60_000,
     signing_key: null,
-    error_message: null,
-    cancel_requested: false,
-    runs: 0,
-    provider_failures: 0,
-    check_at: now,
-    created_at: now,
-    started_at: null,
-    finished_at: null,
-    expires_at: null,
-    ...rest,
   };
+  return { ...queuedJob(request, now), ...rest };
 }
