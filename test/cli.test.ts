@@ -75,12 +75,17 @@ describe('the postback command', () => {
       said += piece;
     });
     const ended = once(child, 'close');
-    await eventually('the instance', () => existsSync(join(own, 'dev.json')));
-    process.kill(JSON.parse(readFileSync(join(own, 'mongodb.pid'), 'utf8')).pid, 'SIGKILL');
-    expect((await ended)[0]).toBe(1);
-    expect(said).toMatch(/MongoDB ended .*\n.*start it again/);
-    expect(existsSync(join(own, 'dev.json'))).toBe(false);
-    rmSync(own, { recursive: true, force: true });
+    try {
+      await eventually('the instance', () => existsSync(join(own, 'dev.json')));
+      process.kill(JSON.parse(readFileSync(join(own, 'mongodb.pid'), 'utf8')).pid, 'SIGKILL');
+      expect((await ended)[0]).toBe(1);
+      expect(said).toMatch(/MongoDB ended .*\n.*start it again/);
+      expect(existsSync(join(own, 'dev.json'))).toBe(false);
+    } finally {
+      child.kill('SIGKILL');
+      await ended;
+      rmSync(own, { recursive: true, force: true });
+    }
   });
 
   test('a second start in the same folder says where the first one is', async () => {

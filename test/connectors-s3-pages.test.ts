@@ -18,7 +18,7 @@ const KEYS = ['a b.txt', "notes/Überfahrt & (Nebel) 1+1='2'.txt", 'notes/lamp.t
 describe('a large bucket', () => {
   const folder = mkdtempSync(join(tmpdir(), 's3-pages-'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
-  const requests = createRequests(outbound, { timeoutMs: 5_000, maxBytes: 1_000 });
+  const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 1_000 });
   const signal = new AbortController().signal;
   let server: Server;
   let endpoint: string;

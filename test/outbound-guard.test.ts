@@ -285,7 +285,7 @@ describe('names', () => {
       method: 'GET',
       url: 'https://receiver.example/',
       headers: {},
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
       maxAnswerBytes: 1,
     });
     await expect(sent).rejects.toMatchObject({ code: 'ENOTFOUND', message: 'name could not be resolved' });
@@ -300,7 +300,7 @@ describe('names', () => {
       method: 'GET',
       url: 'https://rebinding.example/',
       headers: {},
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
       maxAnswerBytes: 1,
     });
     await expect(sent).rejects.toThrow('rebinding.example leads to a blocked address (loopback)');

@@ -9,6 +9,9 @@ import type { OutboundAnswer, OutboundClient, OutboundDownload, OutboundRequest 
 import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
 import { selfSigned } from './support/self-signed.js';
 
+/** Of a request that is not to run into its limit, on a busy machine neither. */
+const ENOUGH_MS = 60_000;
+
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
@@ -50,7 +53,7 @@ const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest
     url,
     headers: {},
     body: Buffer.from('{}'),
-    timeoutMs: 5_000,
+    timeoutMs: ENOUGH_MS,
     maxAnswerBytes: 1024,
     ...rest,
   });
@@ -358,7 +361,7 @@ describe('a download', () => {
     return { to, text: () => Buffer.concat(pieces).toString() };
   };
   const get = (client: OutboundClient, port: number, to: Writable, rest: Partial<OutboundDownload> = {}) =>
-    client.download({ url: `http://127.0.0.1:${port}/file`, timeoutMs: 5_000, maxBytes: 1_000, to, ...rest });
+    client.download({ url: `http://127.0.0.1:${port}/file`, timeoutMs: ENOUGH_MS, maxBytes: 1_000, to, ...rest });
 
   test('streams the content of a 2xx answer', async () => {
     const { port } = await answering((_request, response) =>

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheDir, obtainBinary } from '../stack/binaries.js';
 import { checkSha256, download, placeInCache } from '../stack/fetching.js';
@@ -15,9 +15,6 @@ import { obtainEmbeddingModel } from '../stack/model.js';
 import { startMongod } from '../stack/mongod.js';
 import { choosePorts } from '../stack/ports.js';
 import { identify } from '../stack/process-identity.js';
-
-// A first run may fetch mongod.
-jest.setTimeout(300_000);
 
 let folder: string;
 const log = () => undefined;
