@@ -80,7 +80,8 @@ export const connectorDeletedSchema = z.object({
   items: z.enum(['kept', 'removing']).meta({ description: 'Items are removed in the background.' }),
 });
 
-export function described(record: ConnectorRecord): z.input<typeof connectorSchema> {
+/** A connector as its owner sees it: never its credentials. */
+export function describeConnector(record: ConnectorRecord): z.input<typeof connectorSchema> {
   return {
     id: record._id,
     kind: record.kind,
@@ -94,7 +95,8 @@ export function described(record: ConnectorRecord): z.input<typeof connectorSche
   };
 }
 
-export function describedSync(
+/** The latest sync. @param counts of its resources so far */
+export function describeSync(
   sync: SyncRecord,
   counts: z.input<typeof countsSchema>,
 ): z.input<typeof connectorStatusSchema>['last_sync'] {
@@ -110,7 +112,8 @@ export function describedSync(
   };
 }
 
-export function describedError({ key, item_id, error }: ConnectorResourceRecord) {
+/** A resource whose last fetch has failed. */
+export function describeFailedResource({ key, item_id, error }: ConnectorResourceRecord) {
   return {
     resource: key,
     item_id,

@@ -10,7 +10,6 @@ import {
 import { ServiceError } from '../../domain/errors.js';
 import { newConnectorId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import type { ConnectorResources } from '../../storage/connector-resources.js';
 import type { Connectors } from '../../storage/connectors.js';
 import type { Databases } from '../../storage/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
@@ -24,19 +23,15 @@ import {
   connectorDeletedSchema,
   connectorListSchema,
   connectorSchema,
-  connectorStatusSchema,
-  described,
-  describedError,
-  describedSync,
-  syncStartedSchema,
+  describeConnector,
 } from './connector-answers.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import { bareOperations } from './document.js';
 
 const operation = bareOperations('Connectors');
 
 export interface ConnectorDependencies {
   connectors: Connectors;
-  resources: ConnectorResources;
   databases: Databases;
   idempotencyKeys: IdempotencyKeys;
   outbound: OutboundClient;
@@ -44,19 +39,16 @@ export interface ConnectorDependencies {
   log: Logger;
 }
 
-const pageSchema = z.object({
-  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
-  cursor: z.string().optional(),
-});
+const CURSOR = /^con_[0-9a-z]{26}$/;
 
 const deleteQuerySchema = z.object({
   items: z.enum(['keep', 'remove']).default('keep').meta({ description: 'What becomes of its items.' }),
 });
 
-/** Connectors: what is synced from where, how often, and how it went. */
+/** Connectors: what is synced from where, and how often. */
 export function connectorRoutes(deps: ConnectorDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
-  const { connectors, resources, databases, idempotencyKeys, outbound, launcher } = deps;
+  const { connectors, databases, idempotencyKeys, outbound, launcher } = deps;
 
   router.post(
     '/',
@@ -93,7 +85,10 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           updated_at: now,
         };
         const credentials = body.kind === 's3' ? (body.credentials ?? null) : null;
-        answer({ ...described({ ...fields, sealed_credentials: null }), credentials_configured: credentials !== null });
+        answer({
+          ...describeConnector({ ...fields, sealed_credentials: null }),
+          credentials_configured: credentials !== null,
+        });
         await settle(await connectors.add(fields, credentials, ctx.state.keepAnswer));
       },
     ),
@@ -102,16 +97,12 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
   router.get(
     '/',
     operation(
-      { summary: 'List connectors', query: pageSchema, status: 200, answers: connectorListSchema },
+      { summary: 'List connectors', query: pageQuerySchema, status: 200, answers: connectorListSchema },
       async (ctx, { query: { limit, cursor }, answer }) => {
-        const before = cursor === undefined ? undefined : openCursor(cursor, /^con_[0-9a-z]{26}$/);
-        const page = await connectors.list(ctx.state.principal.org, { before, limit: limit + 1 });
-        const shown = page.slice(0, limit);
-        answer({
-          connectors: shown.map(described),
-          count: shown.length,
-          next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
-        });
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
+        const found = await connectors.list(ctx.state.principal.org, { before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        answer({ connectors: shown.map(describeConnector), count: shown.length, next_cursor });
       },
     ),
   );
@@ -120,7 +111,8 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     '/:connector_id',
     operation(
       { summary: 'One connector', status: 200, answers: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
-      async (ctx, { answer }) => answer(described(await find(ctx.state.principal.org, ctx.params.connector_id!))),
+      async (ctx, { answer }) =>
+        answer(describeConnector(await findConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!))),
     ),
   );
 
@@ -138,7 +130,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       },
       async (ctx, { body, answer }) => {
         const { org } = ctx.state.principal;
-        const before = await find(org, ctx.params.connector_id!);
+        const before = await findConnector(connectors, org, ctx.params.connector_id!);
         if (body.credentials && before.kind !== 's3') {
           throw new ServiceError('VALIDATION_ERROR', 'credentials: only connectors of kind s3 have them');
         }
@@ -150,7 +142,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           credentials: body.credentials,
         });
         if (!changed) throw notFound(before._id);
-        answer(described(changed));
+        answer(describeConnector(changed));
         await settle(changed);
       },
     ),
@@ -176,67 +168,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     ),
   );
 
-  router.post(
-    '/:connector_id/sync',
-    operation(
-      {
-        summary: 'Sync now',
-        description: 'Where a sync runs already, that one is meant. A paused connector is synced once.',
-        status: 202,
-        answers: syncStartedSchema,
-        errors: ['CONNECTOR_NOT_FOUND'],
-        idempotencyKeys,
-      },
-      async (ctx, { answer }) => {
-        const connector = await find(ctx.state.principal.org, ctx.params.connector_id!);
-        // Its schedule may not have been made yet.
-        if (connector.pending) await settleConnector(launcher, connector);
-        const { running } = await launcher.connectorSchedules.describe(connector);
-        if (!running) await launcher.connectorSchedules.trigger(connector);
-        const message = running ? 'A sync is running.' : 'A sync has been started.';
-        answer({ id: connector._id, syncing: true, message });
-      },
-    ),
-  );
-
-  router.get(
-    '/:connector_id/status',
-    operation(
-      {
-        summary: 'How its syncs go',
-        description: 'The latest sync, the next one, and the resources that failed.',
-        query: pageSchema,
-        status: 200,
-        answers: connectorStatusSchema,
-        errors: ['CONNECTOR_NOT_FOUND'],
-      },
-      async (ctx, { query: { limit, cursor }, answer }) => {
-        const connector = await find(ctx.state.principal.org, ctx.params.connector_id!);
-        const { _id: id, sync } = connector;
-        const after = cursor === undefined ? undefined : openCursor(cursor, new RegExp(`^${id}/[0-9a-f]{32}$`));
-        const [{ next, running }, page] = await Promise.all([
-          launcher.connectorSchedules.describe(connector),
-          resources.failing(id, { after, limit: limit + 1 }),
-        ]);
-        const shown = page.slice(0, limit);
-        const counts = sync && (sync.counts ?? (await resources.counts(id, sync.number, sync.removed)));
-        answer({
-          id,
-          syncing: running,
-          last_sync: sync && describedSync(sync, counts!),
-          next_sync_at: next?.toISOString() ?? null,
-          errors: shown.map(describedError),
-          next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
-        });
-      },
-    ),
-  );
-
   return router;
-
-  async function find(org: string, id: string): Promise<ConnectorRecord> {
-    return (await connectors.find(org, id)) ?? Promise.reject(notFound(id));
-  }
 
   async function refuseBlockedSettings(settings: ConnectorRecord['settings']): Promise<void> {
     await Promise.all(addressesOf(settings).map(([field, url]) => refuseBlocked(outbound, field, url)));
@@ -263,17 +195,11 @@ function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
+/** @throws ServiceError CONNECTOR_NOT_FOUND */
+export async function findConnector(connectors: Connectors, org: string, id: string): Promise<ConnectorRecord> {
+  return (await connectors.find(org, id)) ?? Promise.reject(notFound(id));
+}
+
 function notFound(id: string): ServiceError {
   return new ServiceError('CONNECTOR_NOT_FOUND', `There is no connector "${id}".`);
-}
-
-/** Opaque to clients: the last id of the page. */
-function makeCursor(id: string): string {
-  return Buffer.from(id).toString('base64url');
-}
-
-function openCursor(cursor: string, pattern: RegExp): string {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (!pattern.test(id)) throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
-  return id;
 }

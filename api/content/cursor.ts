@@ -7,8 +7,14 @@ export const pageQuerySchema = z.object({
   cursor: z.string().optional(),
 });
 
+/** What every list answers beside its page. */
+export const nextCursorSchema = z
+  .string()
+  .nullable()
+  .meta({ description: 'Pass it as `cursor` for the next page; null on the last.' });
+
 /** Opaque to clients: where the page ended, because every list is in the order of something that does not change. */
-export function makeCursor(last: string): string {
+function makeCursor(last: string): string {
   return Buffer.from(last).toString('base64url');
 }
 

@@ -6,10 +6,10 @@ import type { SearchIndex } from '../../domain/search.js';
 import type { DatabaseContents } from '../../storage/database-contents.js';
 import type { Databases } from '../../storage/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { DatabaseRecord } from '../../storage/records/databases.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestContext, RequestState } from '../context.js';
 import { operations } from '../operation.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import {
   collectionsSchema,
   databaseCreatedSchema,
@@ -17,9 +17,9 @@ import {
   databaseListSchema,
   databaseStatsSchema,
   databaseStatusSchema,
+  describeDatabase,
   metadataSchemaSchema,
-} from './answers.js';
-import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
+} from './database-answers.js';
 import { contentOperations } from './document.js';
 import { answerBare } from './envelope.js';
 import { METADATA_SCHEMA_CODES, tenantsOperation } from './old-names.js';
@@ -104,7 +104,7 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await databases.list(ctx.state.principal.org, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        answer({ databases: shown.map(listed), count: shown.length, next_cursor });
+        answer({ databases: shown.map(describeDatabase), count: shown.length, next_cursor });
       },
     ),
   );
@@ -213,14 +213,4 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
   );
 
   return router;
-}
-
-function listed({ name, status, metadata_schema, created_at, updated_at }: DatabaseRecord) {
-  return {
-    database: name,
-    status,
-    database_metadata_schema: metadata_schema,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-  };
 }

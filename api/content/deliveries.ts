@@ -8,8 +8,13 @@ import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../../storage/records/deliveries.js';
 import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
-import { deliveryDetailSchema, deliveryListSchema, deliveryQueuedSchema } from './answers.js';
-import { makeCursor, openCursor, pageQuerySchema } from './cursor.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
+import {
+  deliveryDetailSchema,
+  deliveryListSchema,
+  deliveryQueuedSchema,
+  describeDelivery,
+} from './delivery-answers.js';
 import { contentOperations } from './document.js';
 
 const operation = contentOperations('Deliveries');
@@ -41,13 +46,9 @@ export function deliveryRoutes({
       { summary: 'List deliveries', query: listQuerySchema, status: 200, answers: deliveryListSchema },
       async (ctx, { query: { limit, status, cursor }, answer }) => {
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const page = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
-        const shown = page.slice(0, limit);
-        answer({
-          deliveries: shown.map(listed),
-          count: shown.length,
-          next_cursor: page.length > limit ? makeCursor(shown.at(-1)!._id) : null,
-        });
+        const found = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        answer({ deliveries: shown.map(describeDelivery), count: shown.length, next_cursor });
       },
     ),
   );
@@ -59,7 +60,7 @@ export function deliveryRoutes({
       async (ctx, { answer }) => {
         const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
         answer({
-          ...listed(record),
+          ...describeDelivery(record),
           url: record.url,
           payload: record.payload,
           attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
@@ -104,19 +105,4 @@ export function deliveryRoutes({
     if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
     return record;
   }
-}
-
-function listed(record: DeliveryRecord) {
-  return {
-    delivery_id: record._id,
-    doc_id: record.doc_id,
-    status: record.status,
-    indexing_status: record.indexing_status,
-    event_type: record.event_type,
-    attempts: record.attempts,
-    error_code: record.error_code,
-    error_message: record.error_message,
-    created_at: record.created_at.toISOString(),
-    updated_at: record.updated_at.toISOString(),
-  };
 }

@@ -8,10 +8,10 @@ import type { Databases } from '../../storage/databases.js';
 import type { Feedback } from '../../storage/feedback.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Items } from '../../storage/items.js';
-import type { FeedbackRecord } from '../../storage/records/feedback.js';
 import type { RequestState } from '../context.js';
-import { feedbackCreatedSchema, feedbackListSchema } from './answers.js';
+import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import { contentOperations } from './document.js';
+import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-answers.js';
 
 const operation = contentOperations('Feedback');
 
@@ -32,13 +32,13 @@ const feedbackSchema = z
 
 const numberText = z.coerce.number('must be a number').pipe(rating);
 
-const listQuerySchema = z.object({
+const CURSOR = /^fbk_[0-9a-z]{26}$/;
+
+const listQuerySchema = pageQuerySchema.extend({
   database: nameSchema,
   source_id: itemIdSchema.optional(),
   min_rating: numberText.optional(),
   max_rating: numberText.optional(),
-  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
-  cursor: z.string().optional(),
 });
 
 export interface FeedbackDependencies {
@@ -96,14 +96,10 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
       },
       async (ctx, { query: { database: name, cursor, limit, ...filters }, answer }) => {
         const database = await deps.databases.get(ctx.state.principal.org, name);
-        const before = cursor === undefined ? undefined : openCursor(cursor);
-        const page = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
-        const shown = page.slice(0, limit);
-        answer({
-          feedback: shown.map(listed),
-          count: shown.length,
-          next_cursor: page.length > limit ? Buffer.from(shown.at(-1)!._id).toString('base64url') : null,
-        });
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
+        const found = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        answer({ feedback: shown.map(describeFeedback), count: shown.length, next_cursor });
       },
     ),
   );
@@ -125,25 +121,4 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
     }
     return source_id ?? null;
   }
-}
-
-function listed(record: FeedbackRecord) {
-  return {
-    id: record._id,
-    database: record.database,
-    query: record.query,
-    source_id: record.source_id,
-    chunk_id: record.chunk_id,
-    rating: record.rating,
-    comment: record.comment,
-    created_at: record.created_at.toISOString(),
-  };
-}
-
-function openCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (!/^fbk_[0-9a-z]{26}$/.test(id)) {
-    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
-  }
-  return id;
 }

@@ -12,11 +12,11 @@ import { answerOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
 import { contentOf, type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
 import { read } from '../validation.js';
-import { ingestResultSchema } from './answers.js';
 import { contentOperations } from './document.js';
 import { type AcceptDependencies, accept } from './ingest-accept.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
 import { checkMetadata, type IngestPlan } from './ingest-plan.js';
+import { ingestResultSchema } from './item-answers.js';
 import { inTodaysNames } from './old-names.js';
 
 const operation = contentOperations('Context');

@@ -17,12 +17,18 @@ import type { Launcher } from '../../temporal/launcher.js';
 import type { RequestState } from '../context.js';
 import { operations } from '../operation.js';
 import { read } from '../validation.js';
-import { itemDetailSchema, itemListSchema, itemSchema, itemsDeletedSchema } from './answers.js';
 import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import { contentOperations } from './document.js';
 import { sendOriginal } from './download.js';
 import { answerBare } from './envelope.js';
-import { describeChunk, describeItem } from './item-answers.js';
+import {
+  describeChunk,
+  describeItem,
+  itemDetailSchema,
+  itemListSchema,
+  itemSchema,
+  itemsDeletedSchema,
+} from './item-answers.js';
 
 const operation = contentOperations('Context');
 const download = operations('Context', answerBare);

@@ -8,8 +8,8 @@ import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/search.js'
 import type { Databases } from '../../storage/databases.js';
 import type { Retrieval } from '../../storage/retrieval.js';
 import type { RequestState } from '../context.js';
-import { queryResultSchema } from './answers.js';
 import { contentOperations } from './document.js';
+import { queryResultSchema } from './query-answers.js';
 
 const operation = contentOperations('Query');
 

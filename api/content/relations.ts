@@ -7,9 +7,9 @@ import type { Databases } from '../../storage/databases.js';
 import type { GraphStore } from '../../storage/graph.js';
 import type { Items } from '../../storage/items.js';
 import type { RequestState } from '../context.js';
-import { relationListSchema } from './answers.js';
 import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
 import { contentOperations } from './document.js';
+import { relationListSchema } from './query-answers.js';
 
 const operation = contentOperations('Context');
 

@@ -8,6 +8,7 @@ import { authenticate, requireApiVersion } from '../authenticate.js';
 import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
 import { routesOf, type Service } from '../service.js';
+import { type SyncDependencies, syncRoutes } from './connector-syncs.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors.js';
 import { type DatabaseDependencies, databaseRoutes, tenantRoutes } from './databases.js';
 import { deliveryRoutes } from './deliveries.js';
@@ -28,6 +29,7 @@ export interface ContentDependencies
     FeedbackDependencies,
     DatabaseDependencies,
     ConnectorDependencies,
+    SyncDependencies,
     Omit<ItemDependencies, 'log'> {
   keys: ApiKeys;
   deliveries: Deliveries;
@@ -60,6 +62,7 @@ export function contentService(deps: ContentDependencies): Service {
       routesOf(queryRoutes(deps)),
       routesOf(feedbackRoutes(deps)),
       routesOf(connectorRoutes(deps)),
+      routesOf(syncRoutes(deps)),
       routesOf(deliveryRoutes(deps)),
       routesOf(webhookRoutes(deps)),
     ],

@@ -8,8 +8,8 @@ import type { Databases } from '../../storage/databases.js';
 import type { Items } from '../../storage/items.js';
 import type { ItemRecord } from '../../storage/records/items.js';
 import type { RequestState } from '../context.js';
-import { statusesSchema } from './answers.js';
 import { contentOperations } from './document.js';
+import { statusesSchema } from './item-answers.js';
 
 const operation = contentOperations('Context');
 

@@ -3,19 +3,19 @@ import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks.js';
-import type { RegistrationRecord } from '../../storage/records/registrations.js';
 import type { Registrations } from '../../storage/registrations.js';
 import type { RequestState } from '../context.js';
 import { refuseBlocked } from '../refuse-blocked.js';
+import { contentOperations } from './document.js';
+import { sendTestDelivery } from './test-delivery.js';
 import {
   deletedSchema,
+  describeRegistration,
   registeredSchema,
   registrationSchema,
   signingSecretSchema,
   testDeliverySchema,
-} from './answers.js';
-import { contentOperations } from './document.js';
-import { sendTestDelivery } from './test-delivery.js';
+} from './webhook-answers.js';
 
 const operation = contentOperations('Webhooks');
 
@@ -47,7 +47,7 @@ export function webhookRoutes({ registrations, outbound, timeoutMs }: WebhookDep
         const secret = generated ?? body.signing_secret;
         const record = await registrations.replace(org, body.url, body.event_types, secret);
         answer({
-          ...described(record),
+          ...describeRegistration(record),
           ...(generated === undefined ? {} : { signing_secret: generated }),
           message:
             generated === undefined
@@ -61,7 +61,7 @@ export function webhookRoutes({ registrations, outbound, timeoutMs }: WebhookDep
   router.get(
     '/',
     operation({ summary: 'The registration', status: 200, answers: registrationSchema }, async (ctx, { answer }) =>
-      answer(described(await registrations.get(ctx.state.principal.org))),
+      answer(describeRegistration(await registrations.get(ctx.state.principal.org))),
     ),
   );
 
@@ -135,17 +135,6 @@ export function webhookRoutes({ registrations, outbound, timeoutMs }: WebhookDep
   );
 
   return router;
-}
-
-function described(record: RegistrationRecord | null) {
-  return {
-    registered: record !== null,
-    url: record?.url ?? null,
-    event_types: record?.event_types ?? [],
-    signing_secret_configured: (record?.sealed_secret ?? null) !== null,
-    disabled_at: record?.disabled_at?.toISOString() ?? null,
-    disabled_reason: record?.disabled_reason ?? null,
-  };
 }
 
 function noWebhook(): ServiceError {
