@@ -1,6 +1,6 @@
 import type { WorkMetrics } from '../domain/metrics.js';
 import type { ItemOutcome, ItemRef } from '../domain/work.js';
-import { itemDelivery, itemSubject } from '../storage/deliveries.js';
+import { itemDelivery, itemSubject } from '../storage/item-callbacks.js';
 import type { Items } from '../storage/items.js';
 import type { Registrations } from '../storage/registrations.js';
 import { createEnding, type EndingDependencies } from './ending.js';

@@ -1,4 +1,4 @@
-import { indexingDelivery } from '../storage/deliveries.js';
+import { indexingDelivery } from '../storage/item-callbacks.js';
 import type { DeliveryRecord } from '../storage/records/deliveries.js';
 
 /** The n-th delivery of a bench, as the end of an item writes it. */

@@ -1,5 +1,5 @@
 import { queuedJob } from '../../storage/ai-jobs.js';
-import { indexingDelivery } from '../../storage/deliveries.js';
+import { indexingDelivery } from '../../storage/item-callbacks.js';
 import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
 import type { DeliveryRecord } from '../../storage/records/deliveries.js';
 
