@@ -1,52 +1,35 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { MongoError } from 'mongodb';
-import type { Logger } from 'pino';
 import type { CallbackEvent } from '../domain/callbacks.js';
-import { type AttemptResult, judgeAttempt } from '../domain/delivery-policy.js';
 import type { WorkMetrics } from '../domain/metrics.js';
-import type { OutboundAnswer, OutboundClient } from '../domain/outbound.js';
 import type { DeliveryRef } from '../domain/work.js';
-import type { Deliveries, RecordedAttempt } from '../storage/deliveries.js';
+import type { Deliveries } from '../storage/deliveries.js';
 import type { DeliveryRecord } from '../storage/records/deliveries.js';
-import type { Callback, CallbackRequest, Undeliverable } from './callbacks/callback.js';
+import { type AttemptDependencies, createAttempt } from './attempt.js';
+import type { Callback } from './callbacks/callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 
 /** What the workflow is told: `failed` means that another attempt is due. */
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
 
-export interface DeliveryDependencies {
+export interface DeliveryDependencies extends AttemptDependencies {
   deliveries: Deliveries;
   /** How each kind of callback is sent. */
   callbacks: Record<CallbackEvent, Callback>;
-  outbound: OutboundClient;
   metrics: WorkMetrics;
-  log: Logger;
-  /** 0 to 1; spreads retries. */
-  random: () => number;
-  /** The time by which due dates are kept and judged; Temporal's own in tests that skip time. */
-  now: () => Date | Promise<Date>;
 }
 
 export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>['activities'];
 
 /** How long a claim outlives the time limit of its attempt, for writing the outcome. */
 const CLAIM_MARGIN_MS = 8_000;
-/** What is kept of a receiver's answer. */
-const MAX_ANSWER_BYTES = 1024;
 
 /** A first attempt holds its workflow task for so long at the most; then it goes on beside it. */
 const AT_ONCE_MS = 2_000;
 /** The wait for room at a busy receiver: doubled each time, up to a minute. */
 const BUSY_MS = 2_000;
 const MAX_BUSY_MS = 60_000;
-
-interface Attempt {
-  recorded: RecordedAttempt;
-  /** What was sent, if anything. */
-  request?: CallbackRequest;
-}
 
 interface Standing {
   progress: DeliveryProgress;
@@ -58,7 +41,8 @@ interface Standing {
 
 /** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
 export function createDeliveryActivities(deps: DeliveryDependencies) {
-  const { deliveries, callbacks, outbound } = deps;
+  const { deliveries, callbacks } = deps;
+  const attempt = createAttempt(deps);
   const attemptMs = Object.fromEntries(
     Object.entries(callbacks).map(([event, { policy }]) => [event, policy.timeoutMs + CLAIM_MARGIN_MS]),
   ) as Record<CallbackEvent, number>;
@@ -136,76 +120,6 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       why: recorded.error_code,
     };
   }
-
-  /** One request to the receiver, or none where there is nobody to send to any more. */
-  async function attempt(claimed: DeliveryRecord, callback: Callback): Promise<Attempt> {
-    const at = await deps.now();
-    const request = await callback.prepare(claimed).catch(notPrepared);
-    if ('error_code' in request) {
-      const { error_code, error_message } = request;
-      const entry = { at, status_code: null, duration_ms: 0, error: error_message, answer: null };
-      // A defect of ours may be mended before the next attempt; a receiver that is gone stays gone.
-      const verdict = request.mendable
-        ? judgeAttempt(callback.policy, { error: error_message }, claimed.failures, at, deps.random())
-        : ({ state: 'permanently_failed' } as const);
-      const next_attempt_at = verdict.state === 'failed' ? new Date(at.getTime() + verdict.delayMs) : null;
-      const url = claimed.url;
-      return {
-        recorded: { status: verdict.state, sent: false, url, next_attempt_at, entry, error_code, error_message },
-      };
-    }
-    const started = performance.now();
-    const answer = await send(request, callback.policy.timeoutMs);
-    const entry = {
-      at,
-      status_code: 'status' in answer ? answer.status : null,
-      duration_ms: Math.round(performance.now() - started),
-      error: 'error' in answer ? answer.error : null,
-      answer: 'status' in answer ? answer.body.toString('utf8') : null,
-    };
-    const result: AttemptResult =
-      'status' in answer
-        ? { status: answer.status, retryAfter: answer.headers['retry-after'] }
-        : { error: answer.error };
-    const now = await deps.now();
-    const verdict = judgeAttempt(callback.policy, result, claimed.failures, now, deps.random());
-    return {
-      request,
-      recorded: {
-        status: verdict.state,
-        sent: true,
-        url: request.url,
-        entry,
-        next_attempt_at: verdict.state === 'failed' ? new Date(now.getTime() + verdict.delayMs) : null,
-        error_code: verdict.state === 'delivered' ? null : errorCode(answer),
-        error_message: verdict.state === 'delivered' ? null : verdict.reason,
-      },
-    };
-  }
-
-  /** What is wrong with the record or with a key of ours must not hold the delivery in the middle of an attempt for ever. */
-  function notPrepared(error: Error): Undeliverable {
-    if (error instanceof MongoError) throw error;
-    deps.log.error({ err: error }, 'a delivery could not be prepared');
-    const error_message = 'The request could not be made, for an internal reason.';
-    return { error_code: 'INTERNAL_ERROR', error_message, mendable: true };
-  }
-
-  async function send(
-    request: CallbackRequest,
-    timeoutMs: number,
-  ): Promise<OutboundAnswer | { error: string; code: string }> {
-    const { url, headers, body } = request;
-    try {
-      const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, excerpt: true };
-      return await outbound.send({ method: 'POST', url, headers, body, ...limits });
-    } catch (error) {
-      const { name, code, message } = error as Error & { code?: string };
-      // This process ends: not the receiver's failure, and whoever takes the claim over tries again.
-      if (code === 'ECANCELED') throw error;
-      return { error: message, code: code ?? name };
-    }
-  }
 }
 
 /** What an attempt that could not be claimed reports: another holds it, it is not due, or it has ended. */
@@ -218,9 +132,4 @@ function whereItStands(record: DeliveryRecord | null, now: Date): Standing {
 
 function millisecondsUntil(due: Date | null, now: Date): number {
   return due === null ? 0 : Math.max(0, due.getTime() - now.getTime());
-}
-
-/** `HTTP_503` or the connection error's own name, for people and filters. */
-function errorCode(answer: OutboundAnswer | { error: string; code: string }): string {
-  return 'status' in answer ? `HTTP_${answer.status}` : answer.code;
 }
