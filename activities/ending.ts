@@ -9,8 +9,6 @@ export interface EndingDependencies {
   launcher: Launcher;
 }
 
-export type Ending = ReturnType<typeof createEnding>;
-
 /**
  * Ends a piece of work: its final state and the delivery that announces it are written together or not at all, then the
  * delivery's workflow is started. A crash in between is mended by the activity's retry or by the sweep.

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const JOB_STATUSES = ['queued', 'processing', 'success', 'fail'] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-export const FINAL_JOB_STATUSES = ['success', 'fail'] as const satisfies readonly JobStatus[];
+const FINAL_JOB_STATUSES = ['success', 'fail'] as const satisfies readonly JobStatus[];
 export type FinalJobStatus = (typeof FINAL_JOB_STATUSES)[number];
 
 /** `<feature>/<subfeature>/<provider>`, and the provider's model as a fourth part, which may hold slashes itself. */

@@ -46,7 +46,7 @@ export class SourceError extends Error {
 const MAX_PAGES_NAMED = 100;
 const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }).max(2048);
 
-export const webSettingsSchema = z
+const webSettingsSchema = z
   .object({
     urls: z.array(address).min(1).max(MAX_PAGES_NAMED).optional().meta({ description: 'Pages to take in.' }),
     sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, gzipped or not.' }),
@@ -57,7 +57,7 @@ export const webSettingsSchema = z
   .strict()
   .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'needs urls or sitemap');
 
-export const feedSettingsSchema = z
+const feedSettingsSchema = z
   .object({
     url: address.meta({ description: 'An RSS or Atom feed.' }),
     remove_dropped: z.boolean().default(false).meta({
@@ -66,7 +66,7 @@ export const feedSettingsSchema = z
   })
   .strict();
 
-export const s3SettingsSchema = z
+const s3SettingsSchema = z
   .object({
     endpoint: address.meta({ example: 'https://s3.eu-central-1.amazonaws.com' }),
     region: z
@@ -83,7 +83,7 @@ export const s3SettingsSchema = z
   .strict();
 
 /** Stored sealed and never shown. */
-export const s3CredentialsSchema = z
+const s3CredentialsSchema = z
   .object({
     access_key_id: z.string().min(1).max(256),
     secret_access_key: z.string().min(1).max(1024),

@@ -55,7 +55,7 @@ export class ExtractionError extends Error {
 }
 
 /** File kinds by content; each has one parser. */
-export const FILE_KINDS = [
+const FILE_KINDS = [
   'pdf',
   'docx',
   'xlsx',

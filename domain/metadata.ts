@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Types of the fields that a database declares for the metadata of its items. */
-export const METADATA_TYPES = [
+const METADATA_TYPES = [
   'BOOL',
   'INT8',
   'INT16',

@@ -1,7 +1,7 @@
 import { RECIPROCAL_RANK_CONSTANT } from './rank-fusion.js';
 
 /** How far ratings move a source: the best ones weigh this much more than none, the worst this much less. */
-export const RATING_INFLUENCE = 0.1;
+const RATING_INFLUENCE = 0.1;
 /** Neutral ratings that every source is thought to have: one angry client moves it a sixth of the way, not all of it. */
 const PRIOR_RATINGS = 5;
 

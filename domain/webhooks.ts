@@ -60,7 +60,6 @@ export const registrationRequestSchema = z
     message: 'signing_secret and generate_signing_secret are mutually exclusive',
     path: ['generate_signing_secret'],
   });
-export type RegistrationRequest = z.infer<typeof registrationRequestSchema>;
 
 export const signingSecretRequestSchema = z.object({ signing_secret: secretSchema.optional() });
 

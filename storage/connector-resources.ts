@@ -151,7 +151,7 @@ export function createConnectorResources({ connectorResources: resources }: Mong
   };
 }
 
-export function resourceId(connector: string, key: string): string {
+function resourceId(connector: string, key: string): string {
   return `${connector}/${hashOf(key)}`;
 }
 

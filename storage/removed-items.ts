@@ -11,7 +11,7 @@ import type { RemovedItemRecord } from './records/removed-items.js';
 export type RemovedItems = ReturnType<typeof createRemovedItems>;
 
 /** Seconds after which a client may ask again about an item under way. */
-export const PROCESSING_RETRY_SECONDS = 5;
+const PROCESSING_RETRY_SECONDS = 5;
 
 export interface RemovalRequest {
   /** Client ids, 1,000 at the most. */

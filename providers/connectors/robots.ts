@@ -3,7 +3,7 @@ import { SourceError } from '../../domain/connectors.js';
 import type { Requests } from './request.js';
 
 /** The name that robots.txt files know Postback by. */
-export const ROBOT = 'Postback';
+const ROBOT = 'Postback';
 const MAX_REDIRECTS = 5;
 /** A site that asks for more is asked no slower than this, so that a sync comes to its end. */
 const MAX_CRAWL_DELAY_SECONDS = 60;
@@ -12,8 +12,6 @@ const MAX_CRAWL_DELAY_SECONDS = 60;
 const parseRobots = robotsParser as unknown as typeof robotsParser.default;
 
 type Rules = { isAllowed(url: string): boolean; crawlDelayMs: number };
-
-export type Robots = ReturnType<typeof createRobots>;
 
 /** robots.txt of each site, read once in the life of this object (RFC 9309). */
 export function createRobots(requests: Requests) {

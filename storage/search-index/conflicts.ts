@@ -16,7 +16,7 @@ export async function retryConflicts<T>(commit: () => Promise<T>): Promise<T> {
 }
 
 /** LanceDB gives no error codes to Node, only sentences. */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return /commit conflict|concurrent (transaction|commit|writer)|preempted/i.test((error as Error).message);
 }
 

@@ -31,7 +31,7 @@ export const textIndex = () => Index.fts({ ...WORDS, withPosition: false });
 const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as const;
 
 /** Equality, lists and existence are asked of these; null in rows of before there were any. */
-export const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
+const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
 
 /**
  * A column for ranges, one for each metadata field that a row has a value of. Its name holds the field's as hex, so that
@@ -56,7 +56,7 @@ export function fieldsFor(rows: readonly IndexRow[], dimensions: number | null):
   return dimensions === null ? metadata : [...metadata, vectorField(dimensions)];
 }
 
-export const vectorField = (dimensions: number) =>
+const vectorField = (dimensions: number) =>
   new Field('vector', new FixedSizeList(dimensions, new Field('item', new Float32(), true)), true);
 
 /** @returns the dimensions of a table's vectors, or null when it has none yet */
