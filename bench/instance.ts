@@ -7,8 +7,8 @@ import { connectMongo, type Mongo } from '../storage/mongo.js';
 
 export type BenchInstance = Awaited<ReturnType<typeof startBenchInstance>>;
 
-/** A whole product in a temporary folder: real servers, real processes. */
-export async function startBenchInstance() {
+/** A whole product in a temporary folder: real servers, real processes. @param settings by environment variable */
+export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-bench-'));
   const env = {
     ...process.env,
@@ -17,6 +17,7 @@ export async function startBenchInstance() {
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
     POSTBACK_RATE_LIMIT_BURST: '0',
+    ...settings,
   };
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
   const { stack, api, worker } = instance;
@@ -28,10 +29,24 @@ export async function startBenchInstance() {
     env: instance.env,
     mongo,
     temporalAddress: stack.temporalAddress,
+    temporalMetricsUrl: stack.temporalMetricsUrl,
+    dataDir,
     /** Most memory held so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time the API has used so far, milliseconds on one core. */
     apiCpu: () => cpuMs(api.pid()),
+    /** The same of each process, by its name. */
+    async processorTimes(): Promise<Record<string, number>> {
+      const { pid: mongod } = await mongo.client.db('admin').command({ serverStatus: 1 });
+      const temporal = stack.startedPids.filter((pid) => pid !== Number(mongod));
+      const pids = {
+        api: api.pid(),
+        worker: worker.pid(),
+        mongod: Number(mongod),
+        temporal: temporal[0] ?? Number.NaN,
+      };
+      return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
+    },
     async stop(): Promise<void> {
       await mongo.client.close();
       await instance.stop();

@@ -1,4 +1,5 @@
 import { deliveryList } from './deliveries.js';
+import { footprint } from './footprint.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
@@ -9,11 +10,12 @@ import { throughput } from './throughput.js';
 export async function bench(name: string, folder?: string): Promise<void> {
   if (name === 'throughput') return throughput();
   if (name === 'deliveries') return deliveryList();
+  if (name === 'footprint') return footprint();
   if (name === 'jobs') return jobs();
   if (name === 'latency') return latency();
   if (name === 'receivers') return receivers();
   if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
   throw new Error(
-    'usage: npm run bench [-- throughput | deliveries | receivers | jobs | latency | retrieval <folder>]',
+    'usage: npm run bench [-- throughput | deliveries | receivers | jobs | footprint | latency | retrieval <folder>]',
   );
 }

@@ -27,6 +27,8 @@ export interface Stack {
   readonly temporalAddress: string;
   /** Null for a Temporal that was not started here: only its operator knows where its UI is. */
   readonly temporalUiUrl: string | null;
+  /** Prometheus counters of the Temporal started here. */
+  readonly temporalMetricsUrl: string | null;
   readonly mongodbUri: string;
   readonly startedPids: readonly number[];
   /** Resolves with an explanation when one that was started here has ended, asked to or not. */
@@ -59,7 +61,7 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
   async function temporal() {
     if (env.TEMPORAL_ADDRESS) {
       log(`Temporal: ${env.TEMPORAL_ADDRESS} (TEMPORAL_ADDRESS)`);
-      return { address: env.TEMPORAL_ADDRESS, uiUrl: null };
+      return { address: env.TEMPORAL_ADDRESS, uiUrl: null, metricsUrl: null };
     }
     const binary = await obtainBinary('temporal', { cacheDir, env, log });
     return onLeash(
@@ -90,6 +92,7 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
   return {
     temporalAddress: temporalResult.value.address,
     temporalUiUrl: temporalResult.value.uiUrl,
+    temporalMetricsUrl: temporalResult.value.metricsUrl,
     mongodbUri: mongodbResult.value.uri,
     startedPids: started.map(({ pid }) => pid),
     ended: Promise.race(ends),

@@ -22,6 +22,8 @@ export interface TemporalServerOptions {
 export interface TemporalServer {
   readonly address: string;
   readonly uiUrl: string;
+  /** The server's own counters, for Prometheus. */
+  readonly metricsUrl: string;
   readonly pid: number;
   readonly ended: Promise<string>;
   stop(): Promise<void>;
@@ -29,6 +31,8 @@ export interface TemporalServer {
 
 const TITLE = 'Temporal';
 const NAMESPACE = 'default';
+/** Taken when they are free. */
+const PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9233 };
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, Datetime: 6, KeywordList: 7 } as const;
 
@@ -36,12 +40,12 @@ const INDEXED_VALUE_TYPES = { Text: 1, Keyword: 2, Int: 3, Double: 4, Bool: 5, D
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   mkdirSync(options.dir, { recursive: true });
   await awaitPredecessor(pidFile(options.dir), TITLE, options.log);
-  return startOnPorts(options, { temporal: 7233, temporal_ui: 8233 }, (ports) => startOnce(options, ports));
+  return startOnPorts(options, PORTS, (ports) => startOnce(options, ports));
 }
 
 async function startOnce(
   { binary, dir, env, searchAttributes }: TemporalServerOptions,
-  ports: { temporal: number; temporal_ui: number },
+  ports: typeof PORTS,
 ): Promise<TemporalServer> {
   const address = `127.0.0.1:${ports.temporal}`;
   const server = await startLeashed({
@@ -49,6 +53,7 @@ async function startOnce(
     args: [
       ...['server', 'start-dev', '--ip', '127.0.0.1'],
       ...['--port', `${ports.temporal}`, '--ui-port', `${ports.temporal_ui}`],
+      ...['--metrics-port', `${ports.temporal_metrics}`],
       ...['--db-filename', join(dir, 'temporal.db')],
       // Three times the throughput of SQLite's defaults, and what was acknowledged survives kill -9.
       ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
@@ -61,7 +66,8 @@ async function startOnce(
   });
   await untilAnswering(server, address, searchAttributes);
   const uiUrl = `http://127.0.0.1:${ports.temporal_ui}`;
-  return { address, uiUrl, pid: server.pid, ended: server.ended, stop: server.stop };
+  const metricsUrl = `http://127.0.0.1:${ports.temporal_metrics}/metrics`;
+  return { address, uiUrl, metricsUrl, pid: server.pid, ended: server.ended, stop: server.stop };
 }
 
 async function untilAnswering(
