@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { INDEXING_DELIVERY_POLICY } from './domain/delivery-policy.js';
 import { TASK_QUEUES } from './domain/task-queues.js';
 
-/** Every setting, by the name of its environment variable. This file is the only reader of the environment. */
 const positive = z.coerce.number().int().positive();
 const MiB = 1024 * 1024;
 /** Seconds. */
 const DAY = 24 * 60 * 60;
 
-const settings = z.object({
+/** Every setting, by the name of its environment variable; docs/settings.md tells of each. Nothing else reads the environment. */
+export const settingsSchema = z.object({
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
@@ -107,12 +107,12 @@ const settings = z.object({
   POSTBACK_SWEEP_QUIET_SECONDS: positive.default(60),
 });
 
-export type Config = z.output<typeof settings>;
+export type Config = z.output<typeof settingsSchema>;
 
 /** @throws Error that names the variable, when one cannot be read */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const result = settings.safeParse(present);
+  const result = settingsSchema.safeParse(present);
   if (!result.success) {
     throw new Error(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
   }
