@@ -10,12 +10,13 @@ export interface Chunk extends Place {
   rows?: [number, number];
 }
 
-export interface ChunkingOptions {
-  /** About 1.3 tokens a word, up to 1.7 in technical text, and title and headings come on top: 250 words stay within a model's 512 tokens. */
-  maxWords?: number;
-  /** Words that a chunk repeats from the end of the one before it, whole sentences only. */
-  overlap?: number;
-}
+/**
+ * Of one chunk. About 1.3 tokens a word, up to 1.7 in technical text, and title and headings come on top: so it stays
+ * within a model's 512 tokens.
+ */
+const MAX_WORDS = 250;
+/** Words that a chunk repeats from the end of the one before it, whole sentences only. */
+const OVERLAP = 40;
 
 /** What a chunk is made of, and is not cut within: a sentence, or a line of a table. */
 interface Unit {
@@ -42,19 +43,15 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
  * their rows. A chunk never spans two pages, sheets, tables or headings, so it can say where it stands.
  * Same input, same chunks: their ids depend on it.
  */
-export function chunkSections(
-  extraction: { title: string | null; sections: readonly ExtractedSection[] },
-  { maxWords = 250, overlap = 40 }: ChunkingOptions = {},
-): Chunk[] {
+export function chunkSections(extraction: { title: string | null; sections: readonly ExtractedSection[] }): Chunk[] {
   const chunks: Chunk[] = [];
   for (const group of neighbours(extraction.sections)) {
     const { text: _, rows, headings, ...place } = group[0]!;
     const packed = rows
-      ? pack(rowsOf(group[0]!, maxWords), maxWords, 0)
+      ? pack(rowsOf(group[0]!), 0)
       : pack(
-          group.flatMap(({ text }) => sentencesOf(text, maxWords)),
-          maxWords,
-          overlap,
+          group.flatMap(({ text }) => sentencesOf(text)),
+          OVERLAP,
         );
     for (const units of packed) {
       const { row } = units[0]!;
@@ -90,7 +87,7 @@ function neighbours(sections: readonly ExtractedSection[]): ExtractedSection[][]
   return groups;
 }
 
-function sentencesOf(text: string, maxWords: number): Unit[] {
+function sentencesOf(text: string): Unit[] {
   const sentences: Unit[] = [];
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(/\n[^\S\n]*\n\s*/)) {
     let startsParagraph = true;
@@ -98,7 +95,7 @@ function sentencesOf(text: string, maxWords: number): Unit[] {
       // A line that goes on in lower case was only wrapped: the newline ends no sentence, yet stays in the text.
       const unwrapped = piece.replace(/\n(?=\p{Ll})/gu, ' ');
       for (const { index, segment } of segmenter.segment(unwrapped)) {
-        for (const part of splitLong(piece.slice(index, index + segment.length), maxWords)) {
+        for (const part of splitLong(piece.slice(index, index + segment.length))) {
           if (part.trim() === '') continue;
           sentences.push({ text: part, words: countWords(part), startsParagraph });
           startsParagraph = false;
@@ -139,14 +136,14 @@ export function countWords(text: string): number {
 }
 
 /** A sentence over the limit, cut between words; a word over the limit, cut anywhere. */
-function* splitLong(sentence: string, maxWords: number): Generator<string> {
-  if (countWords(sentence) <= maxWords) return yield sentence;
+function* splitLong(sentence: string): Generator<string> {
+  if (countWords(sentence) <= MAX_WORDS) return yield sentence;
   let part = '';
   let words = 0;
   for (const [run] of sentence.matchAll(/\S+\s*|\s+/g)) {
-    for (const bit of countWords(run) > maxWords ? cut(run, maxWords) : [run]) {
+    for (const bit of countWords(run) > MAX_WORDS ? cut(run, MAX_WORDS) : [run]) {
       const its = countWords(bit);
-      if (words + its > maxWords && part !== '') {
+      if (words + its > MAX_WORDS && part !== '') {
         yield part;
         part = '';
         words = 0;
@@ -169,9 +166,9 @@ function* cut(run: string, size: number): Generator<string> {
 }
 
 /** The lines of a table, each with its row; one over the limit is cut all the same. */
-function rowsOf({ text, rows }: ExtractedSection, maxWords: number): Unit[] {
+function rowsOf({ text, rows }: ExtractedSection): Unit[] {
   return text.split('\n').flatMap((line, at) =>
-    [...splitLong(line, maxWords)].map((part, n) => ({
+    [...splitLong(line)].map((part, n) => ({
       text: n === 0 && at > 0 ? `\n${part}` : part,
       words: countWords(part),
       startsParagraph: false,
@@ -181,17 +178,17 @@ function rowsOf({ text, rows }: ExtractedSection, maxWords: number): Unit[] {
 }
 
 /** Fills chunks evenly: 260 words become two of about 130, and not 250 and a rest of 10. */
-function pack(units: readonly Unit[], maxWords: number, overlap: number): Unit[][] {
+function pack(units: readonly Unit[], overlap: number): Unit[][] {
   const total = units.reduce((sum, { words }) => sum + words, 0);
-  const target = total / Math.ceil(total / maxWords);
+  const target = total / Math.ceil(total / MAX_WORDS);
   const chunks: Unit[][] = [];
   let chunk: Unit[] = [];
   let words = 0;
   for (const unit of units) {
-    const full = words + unit.words > maxWords || words + unit.words / 2 > target;
+    const full = words + unit.words > MAX_WORDS || words + unit.words / 2 > target;
     if (chunk.length > 0 && (full || (unit.startsParagraph && words > target * 0.8))) {
       chunks.push(chunk);
-      chunk = tail(chunk, Math.min(overlap, maxWords - unit.words));
+      chunk = tail(chunk, Math.min(overlap, MAX_WORDS - unit.words));
       words = chunk.reduce((sum, each) => sum + each.words, 0);
     }
     chunk.push(unit);

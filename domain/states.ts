@@ -1,5 +1,5 @@
 /**
- * The states of the two machines that announce their end, in the specification's words.
+ * The states of items, databases and deliveries, in the specification's words.
  * Types, validation and documentation derive from these lists.
  */
 

@@ -15,14 +15,14 @@ export interface OutboundClientOptions {
   allowedCidrs: readonly AllowedCidr[];
   /** All addresses of a name; the machine's name servers by default. */
   lookup?: Lookup;
-  /** Sent when a request names no User-Agent of its own. */
-  userAgent?: string;
   /** Exchanges with one origin at a time; further ones wait, and their timeout runs. Unlimited unless given. */
   maxConnectionsPerOrigin?: number;
   /** Certificate authorities (PEM) to trust in place of the built-in ones. Verification cannot be switched off. */
   tls?: { ca?: string | string[] };
 }
 
+/** Sent when a request names no User-Agent of its own. */
+const USER_AGENT = 'Postback/1.0';
 /** Below the idle limit of common servers, so that a pooled connection is rarely closed under a request. */
 const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
@@ -41,7 +41,7 @@ const EXCERPT_MS = 1_000;
  * pooled by origin; a pooled one is the very socket that was judged.
  */
 export function createOutboundClient(options: OutboundClientOptions): OutboundClient {
-  const { allowedCidrs, lookup = createLookup(), userAgent = 'Postback/1.0' } = options;
+  const { allowedCidrs, lookup = createLookup() } = options;
   const resolve = async (host: string, plain: boolean): Promise<string[]> => {
     const literal = literalAddresses(host);
     return addressesToConnect(host, literal.length > 0 ? literal : await lookup(host), plain, allowedCidrs);
@@ -62,7 +62,7 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
   const target = (url: URL, headers: Record<string, string>) => ({
     origin: url.origin,
     path: `${url.pathname}${url.search}`,
-    headers: { 'user-agent': userAgent, ...lowerCase(headers) },
+    headers: { 'user-agent': USER_AGENT, ...lowerCase(headers) },
   });
 
   return {
