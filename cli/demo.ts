@@ -105,7 +105,7 @@ async function follow(api: DemoApi, database: string, ids: readonly string[]): P
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the demo waited in vain; .postback/logs/ may tell why');
+    if (Date.now() > deadline) throw new Error('the demo waited in vain; the logs in the data folder may tell why');
     await wait(150);
   }
 }

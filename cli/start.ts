@@ -40,7 +40,7 @@ export async function start(): Promise<void> {
     rmSync(file, { force: true });
     writeFileSync(file, JSON.stringify(development, null, 2), { mode: 0o600 });
     lock.announce({ api_url: development.api_url });
-    console.log(welcome(development, instance.noModel, config.OUTBOUND_ALLOW_CIDRS));
+    console.log(welcome(development, instance.noModel, config));
     process.send?.({ ready: true });
     const lost = await Promise.race([stopped, instance.stack.ended]);
     if (lost !== undefined) {

@@ -1,8 +1,12 @@
+import { join, relative } from 'node:path';
 import { styleText } from 'node:util';
-import type { DevelopmentFile } from './running-instance.js';
+import type { Config } from '../config.js';
+import { type DevelopmentFile, developmentFile } from './running-instance.js';
 
 /** What a person needs after `npm start`: where everything is, a key, and lines that can be pasted as they are. */
-export function welcome(file: DevelopmentFile, noModel: string | null, allowedCidrs: string): string {
+export function welcome(file: DevelopmentFile, noModel: string | null, config: Config): string {
+  const { OUTBOUND_ALLOW_CIDRS: allowedCidrs, POSTBACK_DATA_DIR: dataDir } = config;
+  const near = (path: string) => relative('', path);
   const bold = (text: string) => styleText('bold', text);
   const dim = (text: string) => styleText('dim', text);
   const receiver = allowedCidrs
@@ -15,9 +19,9 @@ ${styleText('green', '●')} ${bold('Postback is ready')}
   Every route   ${file.api_url}/docs
   Temporal UI   ${file.temporal_ui_url ?? '(that of your Temporal)'}
   API key       ${bold(file.keys.api)}
-                ${dim('fresh at each start; all development keys are in .postback/dev.json')}
+                ${dim(`fresh at each start; all development keys are in ${near(developmentFile(dataDir))}`)}
   Embeddings    ${noModel === null ? 'hybrid search: full text and vectors' : styleText('yellow', `none, full text search only (${noModel})`)}
-  Logs          .postback/logs/
+  Logs          ${near(join(dataDir, 'logs'))}
 
 ${bold('Try it')} ${dim('(paste it into another terminal)')}
 
