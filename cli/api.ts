@@ -10,7 +10,7 @@ import { detectFileKind } from '../providers/extraction/detect-kind.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createRateLimit } from '../storage/rate-limits.js';
 import { createRetrieval } from '../storage/retrieval.js';
-import { connectTemporal } from '../temporal/connection.js';
+import { connectTemporal, temporalAccess } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { openAiConfig } from './ai-providers.js';
 import { compose } from './compose.js';
@@ -40,7 +40,7 @@ export async function runApi(): Promise<void> {
   const { crews, models } = composeCrews(config);
   // Questions are short: a second thread would spend more time on waiting for the first than it saves (decision 20).
   const parts = await compose({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
-  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE, temporalAccess(config));
   // Only its list is asked for here; it starts no thread before a job needs one.
   const extractor = createExtractor();
   const app = createApp({

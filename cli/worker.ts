@@ -13,7 +13,7 @@ import { createAiJobActivities } from '../activities/run-ai-job.js';
 import { createSweepActivities } from '../activities/sweep.js';
 import { createSyncActivities } from '../activities/sync-connector.js';
 import { readConfig } from '../config.js';
-import type { TaskQueue } from '../domain/task-queues.js';
+import { SEARCH_ATTRIBUTES, type TaskQueue } from '../domain/task-queues.js';
 import { createAiProviders } from '../providers/ai/index.js';
 import { createSources } from '../providers/connectors/index.js';
 import { describeFile } from '../providers/extraction/describe-file.js';
@@ -23,7 +23,7 @@ import { createGraphExtractor } from '../providers/graph/index.js';
 import { identifySelf, isAlive } from '../stack/process-identity.js';
 import { createRetrieval } from '../storage/retrieval.js';
 import { createScratch } from '../storage/scratch.js';
-import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
+import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { createLauncher } from '../temporal/launcher.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
@@ -47,10 +47,15 @@ export async function runWorker(queues?: string): Promise<void> {
   installTemporalLogger(log);
   const { models } = composeCrews(config);
   const parts = await compose(config, log);
-  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
-  await registerSearchAttributes(client, config.TEMPORAL_NAMESPACE);
+  const access = temporalAccess(config);
+  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE, access);
+  if (!(await registerSearchAttributes(client, config.TEMPORAL_NAMESPACE)))
+    log.warn(
+      { needed: SEARCH_ATTRIBUTES },
+      'Temporal does not let search attributes be registered: have them made, or no work starts',
+    );
   const launcher = createLauncher(client);
-  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS, ...access });
   const bundle = await workflowBundle();
 
   const extractor = createExtractor();

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createSecureServer, type Http2SecureServer, type IncomingHttpHeaders } from 'node:http2';
+import { type AddressInfo, connect, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { NativeConnection } from '@temporalio/worker';
+import { readConfig } from '../config.js';
+import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
+import { sharedProduct } from './support/product.js';
+import { selfSigned } from './support/self-signed.js';
+
+const NAME = 'temporal.test';
+
+describe('a Temporal that is guarded', () => {
+  const { temporalAddress } = sharedProduct();
+  const folder = mkdtempSync(join(tmpdir(), 'postback-tls-'));
+  const [server, client] = [selfSigned(NAME), selfSigned('postback.test')];
+  const servers: (Server | Http2SecureServer)[] = [];
+  let env: Record<string, string>;
+
+  beforeAll(() => {
+    const write = (name: string, pem: string) => {
+      const path = join(folder, name);
+      writeFileSync(path, pem);
+      return path;
+    };
+    env = {
+      TEMPORAL_TLS_SERVER_NAME: NAME,
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: write('server.pem', server.cert),
+      TEMPORAL_TLS_CLIENT_CERT_PATH: write('client.pem', client.cert),
+      TEMPORAL_TLS_CLIENT_KEY_PATH: write('client.key', client.key),
+    };
+  });
+  afterAll(() => {
+    for (const one of servers) one.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function listening(one: Server | Http2SecureServer): Promise<string> {
+    servers.push(one);
+    one.listen(0, '127.0.0.1');
+    await once(one, 'listening');
+    return `127.0.0.1:${(one.address() as AddressInfo).port}`;
+  }
+
+  /** The product's own Temporal, behind TLS. */
+  function guarded(options: TlsOptions): Promise<string> {
+    const { hostname, port } = new URL(`tcp://${temporalAddress}`);
+    return listening(
+      createTlsServer({ ...server, ALPNProtocols: ['h2'], ...options }, (socket) => {
+        const upstream = connect(Number(port), hostname);
+        for (const end of [socket, upstream]) {
+          end.on('error', () => undefined);
+          end.once('close', () => [socket, upstream].forEach((other) => void other.destroy()));
+        }
+        socket.pipe(upstream).pipe(socket);
+      }),
+    );
+  }
+
+  const access = (settings: Record<string, string>) => temporalAccess(readConfig(settings));
+
+  test('lets API and workers in with the certificate that it asks for', async () => {
+    const address = await guarded({ requestCert: true, rejectUnauthorized: true, ca: client.cert });
+    const temporal = await connectTemporal(address, 'default', access(env));
+    expect(await registerSearchAttributes(temporal, 'default')).toBe(true);
+    await temporal.connection.close();
+    const native = await NativeConnection.connect({ address, ...access(env) });
+    const { capabilities } = await native.workflowService.getSystemInfo({});
+    expect(capabilities).toBeTruthy();
+    await native.close();
+  });
+
+  test('is not believed without the authority that signed for it', async () => {
+    const address = await guarded({});
+    const { TEMPORAL_TLS_SERVER_NAME } = env as { TEMPORAL_TLS_SERVER_NAME: string };
+    await expect(
+      connectTemporal(address, 'default', access({ TEMPORAL_TLS: 'true', TEMPORAL_TLS_SERVER_NAME })),
+    ).rejects.toThrow(`Temporal does not answer at ${address}`);
+  });
+
+  test('gets the API key with each call, by TLS; and may leave search attributes to its operator', async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    const secure = createSecureServer(server);
+    secure.on('stream', (stream, headers) => {
+      seen.push(headers);
+      // Every call: not implemented, said in gRPC's way.
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true });
+    });
+    const address = await listening(secure);
+    const { TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH } = env as Record<string, string>;
+    const settings = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH };
+    const temporal = await connectTemporal(address, 'default', access(settings as Record<string, string>));
+    expect(await registerSearchAttributes(temporal, 'default')).toBe(false);
+    await temporal.connection.close();
+    expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer a-key']));
+    expect(access({ TEMPORAL_API_KEY: 'a-key' })).toEqual({ apiKey: 'a-key', tls: true });
+    expect(access({})).toEqual({});
+  });
+});
