@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { INDEXING_DELIVERY_POLICY } from './domain/delivery-policy.js';
+import { parseS3Uri } from './domain/s3-location.js';
 import { TASK_QUEUES } from './domain/task-queues.js';
 
 const positive = z.coerce.number().int().positive();
@@ -21,8 +22,18 @@ export const settingsSchema = z.object({
   TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().optional(),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().optional(),
   MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
-  /** Holds the search index, and on the embedded stack everything else. */
+  /** Holds the search index unless that lies elsewhere, and on the embedded stack everything else. */
   POSTBACK_DATA_DIR: z.string().default('.postback'),
+  /** A folder, or `s3://bucket/prefix`; the folder `index` under the data folder when not set. */
+  POSTBACK_INDEX_URI: z.string().optional(),
+  /** `s3://bucket/prefix`; GridFS when not set. */
+  POSTBACK_FILES_URI: z
+    .string()
+    .refine((uri) => parseS3Uri(uri) !== null, 'is not s3://bucket or s3://bucket/prefix')
+    .optional(),
+  /** Of an S3-compatible server other than AWS's. */
+  AWS_ENDPOINT_URL: z.url().optional(),
+  AWS_REGION: z.string().optional(),
   /** 32 bytes, base64: seals secrets at rest. */
   POSTBACK_SEALING_KEY: z.string().optional(),
   POSTBACK_API_HOST: z.string().default('127.0.0.1'),

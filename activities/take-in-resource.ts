@@ -165,13 +165,7 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
     // This version is not asked for again; the item of the version before stays.
     if (detected instanceof ExtractionError) return { resource, result: { ...failed(resource, detected), ...version } };
     const file_id = newFileId();
-    const upload = files.write(file_id, { org: connector.org, batch });
-    try {
-      await pipeline(createReadStream(path), upload);
-    } catch (error) {
-      await files.removePieces(upload);
-      throw error;
-    }
+    await pipeline(createReadStream(path), (pieces) => files.write(file_id, { org: connector.org, batch }, pieces));
     const { size } = await stat(path);
     const { kind: file_kind, mime_type } = detected;
     return {

@@ -4,6 +4,7 @@ import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongod
 import type { Logger } from 'pino';
 import { EmbeddingError } from '../domain/embedding-error.js';
 import { ServiceError } from '../domain/errors.js';
+import { FileStoreError } from '../domain/file-store-error.js';
 import type { RequestState } from './context.js';
 import type { Service } from './service.js';
 
@@ -32,6 +33,7 @@ function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (error instanceof MongoError && isPassing(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
+  if (error instanceof FileStoreError) return unavailable('The file store');
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
   return new ServiceError(
     'INTERNAL_ERROR',

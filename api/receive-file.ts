@@ -46,13 +46,7 @@ export async function receiveFile<Kind>(
       done(null, piece);
     },
   });
-  const upload = files.write(file_id, owner);
-  try {
-    await pipeline(stream, watch, upload);
-  } catch (error) {
-    await files.removePieces(upload);
-    throw error;
-  }
+  await pipeline(stream, watch, (content) => files.write(file_id, owner, content));
   const sha256 = hash.digest('hex');
   try {
     const detected = await detectKind(Buffer.concat(head), { filename, openStream: () => files.read(file_id) });

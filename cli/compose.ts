@@ -1,8 +1,9 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { DAY_MS } from '../domain/delivery-policy.js';
+import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
 import { createSealer } from '../domain/sealing.js';
 import { createEmbedder, type EmbedderConfig } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
@@ -35,11 +36,11 @@ import { createUploads } from '../storage/uploads.js';
 export async function compose(config: Config, log: Logger) {
   const mongo = await connectMongo(config.MONGODB_URI, 'postback');
   const sealer = createSealer(requireSealingKey(config));
-  const index = createLanceIndex({ uri: join(config.POSTBACK_DATA_DIR, 'index'), log });
+  const index = createLanceIndex({ at: await indexPlace(config), log });
   const choice = embedderChoice(config);
   const embedder = createEmbedder(choice);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
-  const files = createFiles(mongo);
+  const files = await createFiles(mongo, s3Location(config, config.POSTBACK_FILES_URI));
   return {
     mongo,
     index,
@@ -86,6 +87,22 @@ export type Composition = Awaited<ReturnType<typeof compose>>;
 function requireSealingKey(config: Config): string {
   if (config.POSTBACK_SEALING_KEY) return config.POSTBACK_SEALING_KEY;
   throw new Error('POSTBACK_SEALING_KEY is not set: 32 random bytes, base64, e.g. from "openssl rand -base64 32".');
+}
+
+async function indexPlace(config: Config): Promise<string | S3Location> {
+  const uri = config.POSTBACK_INDEX_URI;
+  if (uri === undefined) return join(config.POSTBACK_DATA_DIR, 'index');
+  const location = s3Location(config, uri);
+  if (!location) return resolve(uri);
+  // Loaded here, because AWS's client takes its time and memory.
+  const { requireConditionalWrites } = await import('../storage/s3-bucket.js');
+  await requireConditionalWrites(location);
+  return location;
+}
+
+function s3Location(config: Config, uri: string | undefined): S3Location | undefined {
+  const place = uri === undefined ? null : parseS3Uri(uri);
+  return place ? { ...place, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
 }
 
 function embedderChoice(config: Config): EmbedderConfig {

@@ -2,6 +2,11 @@ import { Command, InvalidArgumentError } from 'commander';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { TASK_QUEUES } from '../domain/task-queues.js';
 
+// An empty variable counts as not set. AWS's clients read theirs themselves and take an empty one at its word.
+for (const [name, value] of Object.entries(process.env)) {
+  if (name.startsWith('AWS_') && value === '') delete process.env[name];
+}
+
 const program = new Command('postback')
   .description('Work that finishes later, announced by a signed HTTP callback.')
   .version('0.1.0')

@@ -1,70 +1,43 @@
-import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setTimeout as wait } from 'node:timers/promises';
-import { GridFSBucket, type GridFSBucketWriteStream, type GridFSFile } from 'mongodb';
+import type { S3Location } from '../domain/s3-location.js';
+import { createGridFsFiles } from './files/gridfs.js';
 import type { Mongo } from './mongo.js';
 
-interface FileMetadata {
+export interface FileOwner {
   org: string;
+  /** The request that the file came with. */
   batch: string;
 }
 
-/** For pieces that are on their way to the database when an upload breaks off. */
-const OUTSTANDING_PIECES_MS = 5_000;
+/** The file store: files come and go as streams and are never whole in memory. */
+export interface Files {
+  /** Stores what a stream holds. When that breaks off, it rejects with the stream's error and nothing stays. */
+  write(fileId: string, owner: FileOwner, content: AsyncIterable<Buffer>): Promise<void>;
 
-export type Files = ReturnType<typeof createFiles>;
+  /** @param range bytes to read, `end` not included */
+  read(fileId: string, range?: { start: number; end: number }): Readable;
 
-/** The file store, in GridFS: files come and go as streams and are never whole in memory. */
-export function createFiles({ db }: Mongo) {
-  // 1 MiB pieces: a quarter of the round trips of the default, still far below a document's limit.
-  const bucket = new GridFSBucket(db, { bucketName: 'files', chunkSizeBytes: 1024 * 1024 });
-  const records = db.collection<{ filename: string; uploadDate: Date; metadata: FileMetadata & { claimed?: boolean } }>(
-    'files.files',
-  );
-  const find = (fileId: string): Promise<GridFSFile | null> => bucket.find({ filename: fileId }).next();
-  return {
-    /** A stream to write into; the file exists once it has finished, and nothing does after `abort()`. */
-    write(fileId: string, metadata: FileMetadata): GridFSBucketWriteStream {
-      return bucket.openUploadStream(fileId, { metadata });
-    },
+  /** Copies a stored file to local disk, for parsers that need random access. */
+  copyTo(fileId: string, path: string): Promise<void>;
 
-    /** What an interrupted upload has left behind. */
-    async removePieces(upload: GridFSBucketWriteStream): Promise<void> {
-      // A piece that is on its way to the database would otherwise arrive after the others have been removed.
-      // The driver never counts down for one that has failed, so the wait has an end.
-      const patience = Date.now() + OUTSTANDING_PIECES_MS;
-      while (upload.state.outstandingRequests > 0 && Date.now() < patience) await wait(10);
-      await db.collection('files.chunks').deleteMany({ files_id: upload.id });
-    },
+  /** Does nothing where there is no such file. */
+  remove(fileId: string): Promise<void>;
 
-    /** @param range bytes to read, `end` not included */
-    read(fileId: string, range?: { start: number; end: number }): Readable {
-      return bucket.openDownloadStreamByName(fileId, range);
-    },
+  /** The files of this request belong to items now. */
+  claim(batch: string): Promise<void>;
 
-    /** Copies a stored file to local disk, for parsers that need random access. */
-    async copyTo(fileId: string, path: string): Promise<void> {
-      await pipeline(bucket.openDownloadStreamByName(fileId), createWriteStream(path));
-    },
+  /** Files of requests that never became items, because their process died in the middle. */
+  unclaimedBefore(before: Date, limit: number): Promise<{ file_id: string; batch: string }[]>;
+}
 
-    async remove(fileId: string): Promise<void> {
-      const file = await find(fileId);
-      if (file) await bucket.delete(file._id);
-    },
-
-    /** The files of this request belong to items now. */
-    async claim(batch: string): Promise<void> {
-      await records.updateMany({ 'metadata.batch': batch }, { $set: { 'metadata.claimed': true } });
-    },
-
-    /** Files of requests that never became items, because their process died in the middle. */
-    async unclaimedBefore(before: Date, limit: number): Promise<{ file_id: string; batch: string }[]> {
-      const found = await records
-        .find({ 'metadata.claimed': { $ne: true }, uploadDate: { $lt: before } })
-        .limit(limit)
-        .toArray();
-      return found.map((file) => ({ file_id: file.filename, batch: file.metadata.batch }));
-    },
-  };
+/**
+ * GridFS, or a bucket where one is named. Files that went to GridFS before there was a bucket stay there and stay readable.
+ * @throws Error when the bucket cannot be reached
+ */
+export async function createFiles(mongo: Mongo, bucket?: S3Location): Promise<Files> {
+  const gridFs = createGridFsFiles(mongo);
+  if (!bucket) return gridFs;
+  // Loaded here, because AWS's client takes its time and memory in every process.
+  const { createS3Files } = await import('./files/s3.js');
+  return createS3Files(mongo, bucket, gridFs);
 }

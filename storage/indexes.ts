@@ -106,6 +106,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { connector: 1, depth: 1, _id: 1 }, name: 'due', partialFilterExpression: { due: true } },
     { key: { connector: 1, _id: 1 }, name: 'errors', partialFilterExpression: { 'error.code': { $exists: true } } },
   ],
+  unclaimed_files: [{ key: { batch: 1 } }, { key: { created_at: 1 } }],
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 

@@ -18,6 +18,7 @@ import type { PartRecord } from './records/parts.js';
 import type { RegistrationRecord } from './records/registrations.js';
 import type { RemovedItemRecord } from './records/removed-items.js';
 import type { SigningKeyRecord } from './records/signing-keys.js';
+import type { UnclaimedFileRecord } from './records/unclaimed-files.js';
 import type { UploadRecord } from './records/uploads.js';
 
 /** The collections, with the records as MongoDB holds them: field names are the specification's where it has one. */
@@ -41,6 +42,7 @@ export interface Mongo {
   aiJobResults: Collection<AiJobResultRecord>;
   parts: Collection<PartRecord>;
   uploads: Collection<UploadRecord>;
+  unclaimedFiles: Collection<UnclaimedFileRecord>;
   signingKeys: Collection<SigningKeyRecord>;
   idempotencyKeys: Collection<IdempotencyRecord>;
   crewExecutions: Collection<CrewExecutionRecord>;
@@ -85,6 +87,7 @@ export async function connectMongo(uri: string, appName: string): Promise<Mongo>
     aiJobResults: db.collection('ai_job_results'),
     parts: db.collection('parts'),
     uploads: db.collection('uploads'),
+    unclaimedFiles: db.collection('unclaimed_files'),
     signingKeys: db.collection('signing_keys'),
     idempotencyKeys: db.collection('idempotency_keys'),
     crewExecutions: db.collection('crew_executions'),

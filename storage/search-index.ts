@@ -1,4 +1,5 @@
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
+import type { S3Location } from '../domain/s3-location.js';
 import type { IndexRow, SearchIndex } from '../domain/search.js';
 import { type Change, createChangeQueue } from './search-index/changes.js';
 import { isMissing, retryConflicts } from './search-index/conflicts.js';
@@ -8,8 +9,8 @@ import { searchTable } from './search-index/query.js';
 import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, firstRow } from './search-index/schema.js';
 
 export interface LanceIndexOptions {
-  /** A folder, or `s3://bucket/prefix` with the usual AWS variables in the environment. */
-  uri: string;
+  /** A folder, or a place in a bucket. */
+  at: string | S3Location;
   log?: { warn(details: object, message: string): void };
 }
 
@@ -39,12 +40,16 @@ interface OpenTable {
  * Full text and vectors in LanceDB, one table a database. Any number of processes may read and write one folder: reads
  * see the newest version, appends commute, conflicting removals are tried again.
  */
-export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
+export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
   const opened = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
 
   function connected(): Promise<Connection> {
-    connection ??= connect(uri, { readConsistencyInterval: 0, session: new Session(INDEX_CACHE, METADATA_CACHE) });
+    connection ??= connect({
+      ...placeOf(at),
+      readConsistencyInterval: 0,
+      session: new Session(INDEX_CACHE, METADATA_CACHE),
+    });
     return connection;
   }
 
@@ -166,6 +171,16 @@ export function createLanceIndex({ uri, log }: LanceIndexOptions): SearchIndex {
       connection = undefined;
     },
   };
+}
+
+function placeOf(at: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
+  if (typeof at === 'string') return { uri: at, storageOptions: {} };
+  const { bucket, prefix, endpoint, region } = at;
+  const storageOptions = {
+    ...(region && { awsRegion: region }),
+    ...(endpoint && { awsEndpoint: endpoint, allowHttp: String(endpoint.startsWith('http:')) }),
+  };
+  return { uri: `s3://${bucket}/${prefix}`, storageOptions };
 }
 
 /**

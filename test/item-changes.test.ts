@@ -91,7 +91,7 @@ describe('items whose metadata', () => {
       items: createItems(mongo),
       itemCatalogue: createItemCatalogue(mongo),
       chunks: createChunks(mongo),
-      index: createLanceIndex({ uri: join(dataDir, 'index') }),
+      index: createLanceIndex({ at: join(dataDir, 'index') }),
     }));
     try {
       const { _id, tenant } = (await mongo.items.findOne({ org, id: 'contested' }))!;

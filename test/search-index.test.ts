@@ -15,7 +15,7 @@ let tables = 0;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postback-index-'));
-  index = createLanceIndex({ uri: folder });
+  index = createLanceIndex({ at: folder });
 });
 afterAll(async () => {
   await index.close();
@@ -195,7 +195,7 @@ test('versions that replace each other at the same moment leave only the last', 
 });
 
 test('writers and readers of several processes share a table, and nothing is lost', async () => {
-  const other = createLanceIndex({ uri: folder });
+  const other = createLanceIndex({ at: folder });
   const writes = [index, other].flatMap((writer, at) =>
     Array.from({ length: 60 }, (_, n) =>
       writer.write(
@@ -254,7 +254,7 @@ test('vectors of another size are refused until the table is cleared', async () 
     /4 dimensions.*2.*rebuild/,
   );
   await expect(found(question('x', { mode: 'vector', vector: vector(1, 0) }))).rejects.toThrow(/rebuild/);
-  const reader = createLanceIndex({ uri: folder });
+  const reader = createLanceIndex({ at: folder });
   expect(await found(question('plate'), reader)).toHaveLength(2);
   await index.clear(table);
   expect(await found(question('plate'), reader)).toEqual([]);

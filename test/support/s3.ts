@@ -2,13 +2,23 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AwsClient } from 'aws4fetch';
+import type { Middleware } from 'koa';
 import S3rver from 's3rver';
 
 /** The one pair of keys that the server knows. */
 export const S3_KEYS = { access_key_id: 'S3RVER', secret_access_key: 'S3RVER' };
 
-/** An S3-compatible server with one bucket, filled as any client would. */
-export async function startS3(bucket: string) {
+/** The same for clients that look for them in the environment. */
+export const S3_ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: S3_KEYS.access_key_id,
+  AWS_SECRET_ACCESS_KEY: S3_KEYS.secret_access_key,
+};
+
+/**
+ * An S3-compatible server with one bucket, filled as any client would.
+ * @param conditionalWrites the second writer of an object that has to be new is refused, as S3 does and this server does not by itself
+ */
+export async function startS3(bucket: string, { conditionalWrites = false } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'postback-s3-'));
   const server = new S3rver({
     port: 0,
@@ -17,6 +27,7 @@ export async function startS3(bucket: string) {
     directory,
     configureBuckets: [{ name: bucket }],
   });
+  if (conditionalWrites) server.middleware.unshift(refuseSecondWriters());
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
   const client = new AwsClient({
@@ -31,7 +42,9 @@ export async function startS3(bucket: string) {
       method,
       ...(body === undefined ? {} : { body }),
     });
-    if (!response.ok) throw new Error(`${method} ${key}: ${response.status} ${await response.text()}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${key}: ${response.status} ${text}`);
+    return text;
   };
   /** `<method> <path and query>` of each request. */
   const asked: string[] = [];
@@ -42,9 +55,27 @@ export async function startS3(bucket: string) {
     asked,
     put: (key: string, body: string) => send('PUT', key, body),
     remove: (key: string) => send('DELETE', key),
+    async keys(): Promise<string[]> {
+      return [...(await send('GET', '')).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!);
+    },
     async close() {
       await server.close();
       rmSync(directory, { recursive: true, force: true });
     },
+  };
+}
+
+function refuseSecondWriters(): Middleware {
+  const written = new Set<string>();
+  return async (ctx, next) => {
+    const isNew = ctx.method === 'PUT' && ctx.get('If-None-Match') === '*';
+    if (isNew && written.has(ctx.path)) {
+      ctx.status = 412;
+      ctx.type = 'application/xml';
+      ctx.body = '<Error><Code>PreconditionFailed</Code><Message>It is there.</Message></Error>';
+      return;
+    }
+    if (isNew) written.add(ctx.path);
+    await next();
   };
 }

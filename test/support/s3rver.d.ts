@@ -1,5 +1,6 @@
 declare module 's3rver' {
   import type { Server } from 'node:http';
+  import type { Middleware } from 'koa';
 
   export default class S3rver {
     constructor(options: {
@@ -11,6 +12,7 @@ declare module 's3rver' {
     });
     run(): Promise<{ port: number }>;
     close(): Promise<void>;
+    readonly middleware: Middleware[];
     /** There once it runs. */
     readonly httpServer: Server;
   }

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { FileStoreError } from '../domain/file-store-error.js';
+import type { S3Location } from '../domain/s3-location.js';
+import { createFiles, type Files } from '../storage/files.js';
+import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { databaseBeside, sharedProduct } from './support/product.js';
+import { type ServerProxy, startProxy } from './support/proxy.js';
+import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
+
+const MiB = 1024 * 1024;
+const owner = { org: 'org', batch: 'batch-1' };
+const soon = () => new Date(Date.now() + 1_000);
+
+let mongo: Mongo;
+let s3: Awaited<ReturnType<typeof startS3>>;
+let way: ServerProxy;
+let location: S3Location;
+let gridFs: Files;
+let bucket: Files;
+
+beforeAll(async () => {
+  Object.assign(process.env, S3_ENVIRONMENT);
+  mongo = await connectMongo(databaseBeside(sharedProduct().mongodbUri, 'files-test'), 'postback-test');
+  s3 = await startS3('store');
+  way = await startProxy(new URL(s3.endpoint).host);
+  location = { bucket: 'store', prefix: 'files/', endpoint: `http://${way.address}` };
+  gridFs = await createFiles(mongo);
+  bucket = await createFiles(mongo, location);
+});
+afterAll(async () => {
+  await mongo?.db.dropDatabase();
+  await mongo?.client.close();
+  await way?.close();
+  await s3?.close();
+});
+
+const inMongo = async () => {
+  const counts = ['files.files', 'files.chunks'].map((name) => mongo.db.collection(name).countDocuments());
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count);
+};
+
+describe.each([
+  ['GridFS', () => gridFs, inMongo],
+  ['a bucket', () => bucket, async () => (await s3.keys()).length],
+])('files in %s', (name, files, stored) => {
+  const write = (id: string, content: Buffer, batch = owner.batch) =>
+    files().write(`${name}-${id}`, { ...owner, batch }, Readable.from([content]));
+  const read = (id: string, range?: { start: number; end: number }) => buffer(files().read(`${name}-${id}`, range));
+  const remove = (id: string) => files().remove(`${name}-${id}`);
+
+  test.each([
+    ['nothing', 0],
+    ['a few bytes', 100],
+    ['a file of several parts', 11 * MiB + 7],
+  ])('%s comes back as it was stored, whole and in parts, and is gone when removed', async (_, size) => {
+    const content = randomBytes(size);
+    await write('one', content);
+    expect((await read('one')).equals(content)).toBe(true);
+    const [start, end] = [Math.floor(size / 3), Math.floor(size / 2)];
+    expect((await read('one', { start, end })).equals(content.subarray(start, end))).toBe(true);
+    const folder = mkdtempSync(join(tmpdir(), 'postback-files-'));
+    await files().copyTo(`${name}-one`, join(folder, 'copy'));
+    expect(readFileSync(join(folder, 'copy')).equals(content)).toBe(true);
+    rmSync(folder, { recursive: true });
+    await remove('one');
+    await expect(read('one')).rejects.toThrow();
+    expect(await stored()).toBe(0);
+    await remove('one');
+  });
+
+  test('of a stream that breaks off nothing stays, and its error is told', async () => {
+    async function* broken() {
+      yield randomBytes(6 * MiB);
+      throw new Error('the client went away');
+    }
+    await expect(files().write(`${name}-broken`, owner, broken())).rejects.toThrow('the client went away');
+    expect(await stored()).toBe(0);
+    expect(await files().unclaimedBefore(soon(), 10)).toEqual([]);
+  });
+
+  test('a file is nobody’s until its request claims it', async () => {
+    await write('claimed', Buffer.from('a'), 'batch-claimed');
+    await write('left', Buffer.from('b'), 'batch-left');
+    await files().claim('batch-claimed');
+    const left = [{ file_id: `${name}-left`, batch: 'batch-left' }];
+    expect(await files().unclaimedBefore(soon(), 10)).toEqual(left);
+    expect(await files().unclaimedBefore(new Date(Date.now() - 60_000), 10)).toEqual([]);
+    await remove('left');
+    expect(await files().unclaimedBefore(soon(), 10)).toEqual([]);
+    await remove('claimed');
+  });
+});
+
+describe('a bucket', () => {
+  test('keeps files under its prefix', async () => {
+    await bucket.write('fil_1', owner, Readable.from([Buffer.from('x')]));
+    expect(await s3.keys()).toEqual(['files/fil_1']);
+    await bucket.remove('fil_1');
+  });
+
+  test('leaves earlier files where they are: they can be read, claimed and removed', async () => {
+    await gridFs.write('early', owner, Readable.from([Buffer.from('stored before')]));
+    expect((await buffer(bucket.read('early'))).toString()).toBe('stored before');
+    expect((await buffer(bucket.read('early', { start: 7, end: 13 }))).toString()).toBe('before');
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'early', batch: owner.batch }]);
+    await bucket.claim(owner.batch);
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([]);
+    await bucket.remove('early');
+    expect(await inMongo()).toBe(0);
+  });
+
+  test('that is out of reach is said to be, and what was begun is left to the sweep', async () => {
+    way.cut();
+    try {
+      const begun = bucket.write('begun', owner, Readable.from([Buffer.from('x')]));
+      await expect(begun).rejects.toBeInstanceOf(FileStoreError);
+      await expect(buffer(bucket.read('begun'))).rejects.toBeInstanceOf(FileStoreError);
+      await expect(bucket.remove('begun')).rejects.toBeInstanceOf(FileStoreError);
+      await expect(createFiles(mongo, location)).rejects.toThrow(/bucket "store" cannot be reached/);
+    } finally {
+      way.mend();
+    }
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'begun', batch: owner.batch }]);
+    await bucket.remove('begun');
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([]);
+  });
+
+  test('that does not exist is named', async () => {
+    const nowhere = createFiles(mongo, { ...location, bucket: 'nowhere' });
+    await expect(nowhere).rejects.toThrow(/bucket "nowhere" cannot be reached/);
+  });
+});

@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, type Product, startProduct } from './support/product.js';
+import { type ServerProxy, startProxy } from './support/proxy.js';
+import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
+
+// Settings and an outage of its own, so it has servers and processes of its own.
+describe('files and the search index in a bucket', () => {
+  const database = 'remote';
+  let s3: Awaited<ReturnType<typeof startS3>>;
+  let way: ServerProxy;
+  let settings: Record<string, string>;
+  let product: Product;
+  let api: Client;
+  let key: string;
+
+  beforeAll(async () => {
+    s3 = await startS3('postback', { conditionalWrites: true });
+    way = await startProxy(new URL(s3.endpoint).host);
+    settings = {
+      ...S3_ENVIRONMENT,
+      AWS_ENDPOINT_URL: `http://${way.address}`,
+      // As a compose file gives what is not set.
+      AWS_REGION: '',
+      AWS_ENDPOINT_URL_S3: '',
+      AWS_SESSION_TOKEN: '',
+      POSTBACK_FILES_URI: 's3://postback/files',
+      POSTBACK_INDEX_URI: 's3://postback/index',
+    };
+    product = await startProduct(settings);
+    ({ key } = await makeKey(product.mongodbUri, 'remote'));
+    api = createClient(product.apiUrl, key);
+    await api.createDatabase(database);
+  });
+  afterAll(async () => {
+    await product?.remove();
+    await way?.close();
+    await s3?.close();
+  });
+
+  const ask = async (query: string) => (await api.post('/query', { database, query })).body.data?.chunks ?? [];
+  const filesKept = async () => (await s3.keys()).filter((key) => key.startsWith('files/')).length;
+
+  test('a file is stored, found, downloaded in part and removed there', async () => {
+    const content = readFileSync('examples/lighthouse-history.pdf');
+    await api.ingest({ database, document_metadata: '[{"id":"history"}]' }, [{ name: 'history.pdf', content }]);
+    expect(await api.ended(database, 'history')).toMatchObject({ indexing_status: 'completed' });
+    expect((await ask('Who built the lighthouse?')).map(({ source_id }: { source_id: string }) => source_id)).toContain(
+      'history',
+    );
+    expect(await filesKept()).toBe(1);
+    expect(existsSync(join(product.dataDir, 'index'))).toBe(false);
+    const download = await fetch(`${product.apiUrl}/context/history/content?database=${database}`, {
+      headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', Range: 'bytes=0-4' },
+    });
+    expect([download.status, await download.text()]).toEqual([206, '%PDF-']);
+    await api.request('DELETE', '/context', { json: { database, ids: ['history'] } });
+    await eventually('the file is gone', async () => (await filesKept()) === 0);
+    expect(await ask('Who built the lighthouse?')).toEqual([]);
+  });
+
+  test('while the bucket is out of reach uploads are 503 and lose nothing, and all goes on when it is back', async () => {
+    const note = () =>
+      api.ingest({ database, document_metadata: '[{"id":"note"}]' }, [
+        { name: 'note.txt', content: 'The lamp is lit.' },
+      ]);
+    way.cut();
+    const refused = await note();
+    expect([refused.status, refused.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
+    await api.ingest({ database, memories: '[{"id":"thought","text":"The foghorn sounds at night."}]' });
+    await eventually('E6001 shown', async () => (await api.status(database, 'thought')).error_code === 'E6001');
+    way.mend();
+    expect(await api.ended(database, 'thought')).toMatchObject({ indexing_status: 'completed', error_code: null });
+    expect((await note()).status).toBe(202);
+    expect(await api.ended(database, 'note')).toMatchObject({ indexing_status: 'completed' });
+    expect((await ask('foghorn'))[0]).toMatchObject({ source_id: 'thought' });
+  });
+
+  test('a server that lets the second writer of an object pass is refused, for it would lose rows of the index', async () => {
+    const careless = await startS3('postback');
+    const env = { ...product.env, ...settings, AWS_ENDPOINT_URL: careless.endpoint };
+    const started = promisify(execFile)(process.execPath, ['dist/cli/main.js', 'api'], { env });
+    await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/refuse the second writer/) });
+    await careless.close();
+  });
+});
