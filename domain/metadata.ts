@@ -90,6 +90,9 @@ export function unfitMetadata(metadata: unknown): string | null {
 function unfitPart(value: unknown, level: number): string | null {
   if (typeof value !== 'object' || value === null) return null;
   if (level >= MAX_LEVELS) return `may be nested ${MAX_LEVELS} levels deep at the most`;
+  // Read back as a reference between documents, which is another object.
+  if (Object.hasOwn(value, '$ref') && Object.hasOwn(value, '$id'))
+    return 'has an object with both "$ref" and "$id", which cannot be stored';
   for (const [name, part] of Object.entries(value)) {
     // BSON ends a name at its first NUL, and takes an object with this field for a value of its own types.
     if (name.includes('\0') || name === '_bsontype')

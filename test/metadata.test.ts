@@ -40,13 +40,14 @@ describe('typed metadata', () => {
 
   test('what MongoDB cannot hold, or is beyond a bound, is unfit, wherever it stands', () => {
     const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`);
-    for (const fit of [{}, nested(64), { $set: { $gt: 1, 'a.b': [null] }, '': 'x', constructor: 1 }]) {
-      expect(unfitMetadata(fit)).toBeNull();
-    }
+    const odd = { $set: { $gt: 1, 'a.b': [null] }, '': 'x', constructor: 1, a: { $ref: 'b.c' }, b: { $id: 'x' } };
+    for (const fit of [{}, nested(64), odd]) expect(unfitMetadata(fit)).toBeNull();
     expect(unfitMetadata(nested(65))).toMatch(/64 levels/);
     expect(unfitMetadata({ a: JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) })).toMatch(/64 levels/);
     expect(unfitMetadata({ a: [{ 'b\0c': 1 }] })).toMatch(/"b\\u0000c"/);
     expect(unfitMetadata({ a: { _bsontype: 'ObjectId' } })).toMatch(/"_bsontype"/);
+    for (const reference of [{ $ref: 'b.c', $id: 'x' }, { a: [{ $id: 1, b: 2, $ref: 'c' }] }])
+      expect(unfitMetadata(reference)).toMatch(/"\$ref" and "\$id"/);
     expect(unfitMetadata({ a: 'x'.repeat(65_536) })).toMatch(/64 KiB/);
   });
 
@@ -161,7 +162,12 @@ describe('metadata of a database', () => {
 
   test('metadata that cannot be stored are 422 and name the item, ingested or changed', async () => {
     const before = await items();
-    const unfit = ['{"a\\u0000b":1}', '{"a":{"_bsontype":"Long"}}', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`];
+    const unfit = [
+      '{"a\\u0000b":1}',
+      '{"a":{"_bsontype":"Long"}}',
+      '{"a":{"$id":"x","$ref":"b.json"}}',
+      `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+    ];
     await api.ingest({ database: 'typed', memories: '[{"id":"fit","text":"Fit to be stored."}]' });
     await api.ended('typed', 'fit');
     for (const metadata of unfit) {
