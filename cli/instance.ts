@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type Config, readConfig } from '../config.js';
+import { type Config, readConfig, settingsSchema } from '../config.js';
 import { SEARCH_ATTRIBUTES } from '../domain/task-queues.js';
 import { defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../stack/index.js';
 import { choosePorts } from '../stack/ports.js';
@@ -43,7 +43,7 @@ export async function startInstance(
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
     undo.push(release);
     const childEnv = {
-      ...env,
+      ...(stack.temporalUiUrl === null ? env : withoutTemporal(env)),
       TEMPORAL_ADDRESS: stack.temporalAddress,
       MONGODB_URI: stack.mongodbUri,
       POSTBACK_SEALING_KEY: sealingKey(config),
@@ -63,6 +63,12 @@ export async function startInstance(
     await stop();
     throw error;
   }
+}
+
+/** A key or a namespace in the environment is for another Temporal than the one that was started here. */
+function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isOfTemporal = (name: string) => name.startsWith('TEMPORAL_') && name in settingsSchema.shape;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isOfTemporal(name)));
 }
 
 /** Where the processes find the embedding model, or the reason why they go without. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { NativeConnection } from '@temporalio/worker';
 import { readConfig } from '../config.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
-import { sharedProduct } from './support/product.js';
+import { sharedProduct, startProduct } from './support/product.js';
 import { selfSigned } from './support/self-signed.js';
 
 const NAME = 'temporal.test';
@@ -99,5 +99,11 @@ describe('a Temporal that is guarded', () => {
     expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer a-key']));
     expect(access({ TEMPORAL_API_KEY: 'a-key' })).toEqual({ apiKey: 'a-key', tls: true });
     expect(access({})).toEqual({});
+  });
+
+  test('is another one than that which a start brings up: its key and its namespace are not used there', async () => {
+    const own = await startProduct({ TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' });
+    const ready = await fetch(`${own.apiUrl}/readyz`).finally(own.remove);
+    expect(await ready.json()).toMatchObject({ temporal: true });
   });
 });
