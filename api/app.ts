@@ -16,6 +16,8 @@ export type ApiDependencies = HealthDependencies &
   Omit<ContentDependencies & AiJobServiceDependencies & CrewServiceDependencies & PaymentDependencies, 'rateLimit'> & {
     rateLimits: RateLimits;
     log: Logger;
+    /** Aborted when the process begins to stop. */
+    stopping: AbortSignal;
   };
 
 /** The whole HTTP interface. Validates, stores, starts or signals a workflow; the work itself happens elsewhere. */
@@ -24,6 +26,11 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const metrics = createHttpMetrics();
   app.use(metrics.measure);
   app.use(requestContext(deps.log));
+  app.use(async (ctx, next) => {
+    await next();
+    // The last answer of its connection: the client's next request finds a process that stays.
+    if (deps.stopping.aborted) ctx.set('Connection', 'close');
+  });
   app.use(serve(createServices(deps, metrics), deps.log));
   // A client that hangs up is no error of ours; everything else has been answered and logged above.
   app.on('error', (error: NodeJS.ErrnoException) => {

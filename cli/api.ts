@@ -35,6 +35,7 @@ const DRAIN_MS = 10_000;
 /** The API process: serves until it is told to stop, then lets requests under way end. */
 export async function runApi(): Promise<void> {
   const stopped = untilStopped();
+  const stopping = new AbortController();
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'api');
   const { crews, models } = composeCrews(config);
@@ -46,6 +47,7 @@ export async function runApi(): Promise<void> {
   const app = createApp({
     ...parts,
     log,
+    stopping: stopping.signal,
     launcher: createLauncher(client, TEMPORAL_CALL_MS),
     retrieval: createRetrieval(parts),
     crews,
@@ -88,6 +90,7 @@ export async function runApi(): Promise<void> {
 
   await stopped;
   log.info('API stopping');
+  stopping.abort();
   server.close();
   server.closeIdleConnections();
   const drained = once(server, 'close');

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { keyHint } from '../domain/api-keys.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct, withDb } from './support/product.js';
+import { makeKey, sharedProduct, startApi, withDb } from './support/product.js';
 
 describe('what holds for every request', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -93,6 +95,28 @@ describe('what holds for every request', () => {
   test('idle connections are kept for longer than a load balancer keeps them', async () => {
     const { headers } = await api.get('/databases');
     expect(headers.get('keep-alive')).toBe('timeout=65');
+  });
+
+  test('a request under way when the process is told to stop is answered, as the last one of its connection', async () => {
+    const own = await startApi(sharedProduct(), {});
+    const agent = new Agent({ keepAlive: true });
+    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2', 'Content-Type': 'application/json' };
+    const request = httpRequest(`${own.apiUrl}/databases`, { agent, method: 'POST', headers });
+    const answered = once(request, 'response');
+    await new Promise((sent) => request.write('{"database":', sent));
+    const stopped = own.stop();
+    await eventually('no new connection', () =>
+      fetch(`${own.apiUrl}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    request.end('"last-one"}');
+    const [response] = (await answered) as [IncomingMessage];
+    expect([response.statusCode, response.headers.connection]).toEqual([202, 'close']);
+    response.resume();
+    await stopped;
+    agent.destroy();
   });
 
   test('unknown routes, wrong JSON and large bodies are answered in the envelope', async () => {
