@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient } from './support/client.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { makeKey, sharedProduct, withDb } from './support/product.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const STAND_IN = 'built-in (extractive stand-in)';
@@ -105,6 +105,18 @@ describe('crews', () => {
     expect(third.tasks[1].output).toContain('Refunds go back to the card');
     await crew.resume(id, { task_id: 'draft_reply', is_approve: true });
     expect((await crew.reaches(id, 'completed')).result).toContain(PHONE_LINE);
+  });
+
+  test('an execution whose inputs were stored before they were all texts goes on with them as JSON', async () => {
+    const id = await crew.start(SUPPORT);
+    await crew.reaches(id, 'pending_human_input');
+    const inputs = JSON.stringify({ ...SUPPORT, notes: { refund: DOUBLE_CHARGE } });
+    await withDb(mongodbUri, (db) =>
+      db.collection<{ _id: string }>('crew_executions').updateOne({ _id: id }, { $set: { inputs } }),
+    );
+    await crew.resume(id, { task_id: 'draft_reply', is_approve: false });
+    const again = await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    expect(again.tasks[1].output).toContain(`{"refund":"${DOUBLE_CHARGE}"}`);
   });
 
   test('an id is the same in capitals', async () => {

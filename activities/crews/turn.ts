@@ -16,6 +16,14 @@ export function assignmentOf(execution: CrewExecutionRecord, name: string): { ta
   return { task, agent };
 }
 
+/** Executions kicked off before inputs were kept as they stand in a text have values of any kind. */
+function inputsOf(execution: CrewExecutionRecord): CrewInputs {
+  const given = Object.entries(JSON.parse(execution.inputs) as Record<string, unknown>);
+  return Object.fromEntries(
+    given.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
+}
+
 /** All that a model call is about, gathered from the execution's records. */
 export async function gatherTurn(
   stores: { crewExecutions: CrewExecutions; crewSteps: CrewSteps; tools: CrewTools },
@@ -23,7 +31,7 @@ export async function gatherTurn(
   at: StepRef,
 ): Promise<AgentTurn> {
   const { task, agent } = assignmentOf(execution, at.task);
-  const inputs = JSON.parse(execution.inputs) as CrewInputs;
+  const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
   const feedback = await stores.crewExecutions.feedbackOf(execution._id);
