@@ -38,7 +38,9 @@ function startedByProc(pid: number): string | undefined {
 
 function startedByPs(pid: number): string | undefined {
   try {
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined;
+    // Written by the zone and the language of whoever asks, so these have to be the same for all.
+    const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env }).trim() || undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -143,6 +143,25 @@ describe('ports', () => {
     expect(again.ports).toEqual(one!.ports);
     again.release();
     two!.release();
+  });
+});
+
+describe('a process', () => {
+  // Where there is no /proc, `ps` tells when it began; slim Linux images have none.
+  const itByPs = spawnSync('ps').error ? it.skip : it;
+  itByPs('is the same whatever the time zone of whoever looks', async () => {
+    const seen = [];
+    for (const zone of ['Asia/Tokyo', 'America/Lima']) {
+      const { child, line } = await startNode(`
+        process.env.TZ = ${JSON.stringify(zone)};
+        Object.defineProperty(process, 'platform', { value: 'darwin' });
+        const { identify } = await import(${moduleUrl('../stack/process-identity.js')});
+        console.log(identify(${process.pid})?.started);`);
+      seen.push(line);
+      child.kill();
+    }
+    expect(seen[0]).toMatch(/ \d\d:\d\d:\d\d /);
+    expect(seen[1]).toBe(seen[0]);
   });
 });
 
