@@ -16,15 +16,19 @@ export interface IndexRowsDependencies {
 }
 
 /**
- * Writes the index rows of an item again when they are due. Whoever finds that the item was changed while it wrote, in
- * this process or another, writes again: so at the end the rows say what the item says, and each is there once.
+ * Writes the index rows of an item again when they are due. Whoever finds that the item was changed, or its rows written,
+ * while it wrote, in this process or another, writes again: so the last one has written alone, what the item says, each
+ * row once. Until then its own change stays due, even if others have written theirs: so whoever dies or fails after
+ * writing what is old by then is made up for.
+ * @param change the one that is followed; all that are due, where nobody else is known to follow them
  */
-export async function refreshIndexRows(deps: IndexRowsDependencies, ref: ItemRef): Promise<void> {
+export async function refreshIndexRows(deps: IndexRowsDependencies, ref: ItemRef, change?: string): Promise<void> {
   let item = await deps.items.get(ref);
-  if (item?.rows_due === undefined) return;
+  if (!item?.rows_due?.length) return;
   for (;;) {
+    const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(deps, item);
-    if (await deps.itemCatalogue.rowsWritten(item)) return;
+    if (await deps.itemCatalogue.rowsWritten(item, changes)) return;
     const { tenant } = item;
     item = await deps.items.get(ref);
     if (!item) {

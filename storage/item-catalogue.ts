@@ -23,6 +23,9 @@ export interface ItemChange {
   additional_metadata?: Record<string, unknown> | undefined;
 }
 
+/** While the index is away changes pile up; what is due for some of them is written for all. */
+const MAX_ROWS_DUE = 100;
+
 /** Items as their clients look them up and change them. */
 export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'items'>) {
   return {
@@ -62,13 +65,14 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
      * Changes what a client may change of an item that has ended. The item is then no longer what was ingested, so the
      * same content ingested again counts as new; and its index rows are due (`refreshIndexRows`).
      * @param check is given both as they would be, and throws when they must not be so
+     * @returns the item as it is now, and the id of this change among those in `rows_due`
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
      */
     change(
       { tenant, id, collection }: { tenant: string; id: string; collection?: string | undefined },
       change: ItemChange,
       check: (changed: Pick<ItemRecord, 'metadata' | 'additional_metadata'>) => void,
-    ): Promise<ItemRecord> {
+    ): Promise<{ item: ItemRecord; change: string }> {
       return client.withSession((session) =>
         session.withTransaction(async () => {
           const of = { tenant, id, ...(collection === undefined ? {} : { collection }) };
@@ -79,17 +83,31 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
           const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
           check({ metadata, additional_metadata });
           const now = new Date();
-          const changed = { metadata, additional_metadata, rows_due: newChangeId(), check_at: now, updated_at: now };
-          await items.updateOne({ _id: item._id }, { $set: changed, $unset: { content_hash: 1 } }, { session });
-          return { ...item, ...changed, content_hash: undefined };
+          const changed = { metadata, additional_metadata, check_at: now, updated_at: now };
+          const due = newChangeId();
+          await items.updateOne(
+            { _id: item._id },
+            {
+              $set: changed,
+              $push: { rows_due: { $each: [due], $slice: -MAX_ROWS_DUE } },
+              $inc: { rows_revision: 1 },
+              $unset: { content_hash: 1 },
+            },
+            { session },
+          );
+          return { item: { ...item, ...changed, content_hash: undefined }, change: due };
         }),
       );
     },
 
-    /** The index has the rows of this item as it was read. @returns false when it has been changed since, or is gone */
-    async rowsWritten({ _id, version, updated_at, rows_due }: ItemRecord): Promise<boolean> {
-      const asRead = { _id, version, updated_at, rows_due: rows_due ?? { $exists: false } };
-      return (await items.updateOne(asRead, { $unset: { rows_due: 1 } })).matchedCount === 1;
+    /**
+     * The index has the rows of this item as it was read, so these changes are not due any more.
+     * @returns false when it has been changed since, or its rows were written by another meanwhile, or it is gone
+     */
+    async rowsWritten({ _id, version, rows_revision }: ItemRecord, changes: readonly string[]): Promise<boolean> {
+      const asRead = { _id, version, rows_revision: rows_revision ?? { $exists: false } };
+      const settled = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
+      return (await items.updateOne(asRead, settled)).matchedCount === 1;
     },
 
     /** Items whose index rows may have been forgotten, oldest first; they are not due again before `next`. */

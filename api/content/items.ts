@@ -134,7 +134,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       async (ctx, { body: { database: name, collection, ...change }, answer }) => {
         const database = await databases.get(ctx.state.principal.org, name);
         const of = { tenant: database._id, id: ctx.params.id!, collection };
-        const item = await itemCatalogue.change(of, change, (changed) => {
+        const { item, change: id } = await itemCatalogue.change(of, change, (changed) => {
           const fault = metadataFault(database.metadata_schema, changed.metadata);
           if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
           // Each change may be small enough, and what they add up to not.
@@ -144,7 +144,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
           }
         });
         answer(describeItem(item));
-        await followInSearch(item);
+        await followInSearch(item, id);
       },
     ),
   );
@@ -181,9 +181,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
   return router;
 
   /** The rows are on record as due: when the index is away a workflow writes them, and when Temporal is too, the sweep starts it. */
-  async function followInSearch(item: ItemRecord): Promise<void> {
+  async function followInSearch(item: ItemRecord, change: string): Promise<void> {
     try {
-      await refreshIndexRows(deps, { item: item._id, version: item.version });
+      await refreshIndexRows(deps, { item: item._id, version: item.version }, change);
     } catch (error) {
       deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
       await deps.launcher.startIndexRows(item).catch((cause) => {

@@ -31,8 +31,10 @@ export interface ItemRecord {
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
-  /** Names the change that its index rows have yet to follow; absent when they have. */
-  rows_due?: string;
+  /** Names the changes that its index rows may have yet to follow. */
+  rows_due?: string[];
+  /** Counts these changes, and how often rows have been written for them. */
+  rows_revision?: number;
   /** From when on the sweep may wonder whether its workflow exists, or who writes its index rows. */
   check_at: Date;
   created_at: Date;

@@ -123,7 +123,7 @@ try {
   await site.close();
   // As if the process had died between the change and its index rows: the sweep starts what writes them.
   await withDb(product.mongodbUri, (db) =>
-    db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: 'chg_recorded', check_at: new Date(0) } }),
+    db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: ['chg_recorded'], check_at: new Date(0) } }),
   );
   await record('refresh-index-rows', await newest('WorkflowType="refreshIndexRows"'));
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
