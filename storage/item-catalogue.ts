@@ -64,14 +64,14 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
     /**
      * Changes what a client may change of an item that has ended. The item is then no longer what was ingested, so the
      * same content ingested again counts as new; and its index rows are due (`refreshIndexRows`).
-     * @param check is given both as they would be, and throws when they must not be so
+     * @param check is given what changes as it would be, and throws when it must not be so
      * @returns the item as it is now, and the id of this change among those in `rows_due`
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
      */
     change(
       { tenant, id, collection }: { tenant: string; id: string; collection?: string | undefined },
       change: ItemChange,
-      check: (changed: Pick<ItemRecord, 'metadata' | 'additional_metadata'>) => void,
+      check: (changed: Partial<Pick<ItemRecord, 'metadata' | 'additional_metadata'>>) => void,
     ): Promise<{ item: ItemRecord; change: string }> {
       return client.withSession((session) =>
         session.withTransaction(async () => {
@@ -81,7 +81,11 @@ export function createItemCatalogue({ client, items }: Pick<Mongo, 'client' | 'i
           if (!isTerminal(item.indexing_status)) throw stillProcessing(id);
           const metadata = merged(item.metadata, change.metadata);
           const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
-          check({ metadata, additional_metadata });
+          // The rest was fit when it came, or belongs to an earlier schema: no reason to refuse what has nothing to do with it.
+          check({
+            ...(change.metadata === undefined ? {} : { metadata }),
+            ...(change.additional_metadata === undefined ? {} : { additional_metadata }),
+          });
           const now = new Date();
           const changed = { metadata, additional_metadata, check_at: now, updated_at: now };
           const due = newChangeId();

@@ -165,6 +165,19 @@ describe('items whose metadata', () => {
     }
   });
 
+  test('are changed: what the change does not touch is no reason to refuse it', async () => {
+    // What an ingest adds to them counts, too; and a field may be declared when there are values of it already.
+    const full = { id: 'full', text: 'A book.', source: 'a shelf', additional_metadata: { x: 'x'.repeat(65_520) } };
+    const early = { id: 'early', text: 'A book.', metadata: { declared_later: 'a text' } };
+    await api.ingest({ database: 'shelf', app_knowledge: JSON.stringify([full, early]) });
+    for (const { id } of [full, early]) await api.ended('shelf', id);
+    await declare('declared_later');
+    expect((await patch('full', { metadata: { read: true } })).status).toBe(200);
+    expect((await patch('early', { additional_metadata: { read: true } })).status).toBe(200);
+    expect(code(await patch('full', { additional_metadata: { y: 1 } }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await patch('early', { metadata: { read: true } }))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+
   test('are changed by many requests at the same time: no change is lost and no row is doubled', async () => {
     await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
     const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);

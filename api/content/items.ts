@@ -135,10 +135,10 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         const database = await databases.get(ctx.state.principal.org, name);
         const of = { tenant: database._id, id: ctx.params.id!, collection };
         const { item, change: id } = await itemCatalogue.change(of, change, (changed) => {
-          const fault = metadataFault(database.metadata_schema, changed.metadata);
-          if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
-          // Each change may be small enough, and what they add up to not.
           for (const [name, value] of Object.entries(changed)) {
+            const fault = name === 'metadata' ? metadataFault(database.metadata_schema, value) : null;
+            if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
+            // Each change may be small enough, and what they add up to not.
             const unfit = unfitMetadata(value);
             if (unfit) throw new ServiceError('VALIDATION_ERROR', `${name}: ${unfit}`);
           }
