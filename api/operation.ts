@@ -20,6 +20,8 @@ export interface Operation<
   headers?: z.ZodObject;
   /** A JSON body. */
   body?: Body;
+  /** A body as a client may send it, for the document. */
+  example?: z.input<Body>;
   /** A `multipart/form-data` body, for the document only: the handler reads it while it arrives. */
   form?: z.ZodType;
   /** Of the answer when all goes well. */

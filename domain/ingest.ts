@@ -26,11 +26,15 @@ const text = z.string().max(MAX_TEXT, 'may have 2 MiB at the most');
 export const ingestFieldsSchema = z.object({
   database: nameSchema,
   collection: nameSchema.default('default'),
-  type: z.enum(ITEM_TYPES).default('knowledge'),
+  type: z
+    .enum(ITEM_TYPES)
+    .default('knowledge')
+    .meta({ description: 'What `documents` count as; the items of the other fields are what their field says.' }),
   upsert: z
     .enum(['true', 'false'])
     .default('false')
-    .transform((value) => value === 'true'),
+    .transform((value) => value === 'true')
+    .meta({ description: 'Whether an id that exists is replaced; else it is 409.' }),
 });
 
 /** `document_metadata`: one object a file, in the files' order. */
@@ -96,15 +100,21 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
     .array(z.file())
     .optional()
     .meta({ description: 'One file or many. Their kind is told by their content.' }),
-  document_metadata: jsonText(documentMetadataSchema, "an array with one object a file, in the files' order.", [
-    { id: 'handbook' },
-  ]),
-  app_knowledge: jsonText(appKnowledgeSchema, 'an array of items, each with `text` or `content`.', [
-    { title: 'Opening hours', text: 'The library opens at nine.' },
-  ]),
-  memories: jsonText(memoriesSchema, 'an array of memories, each with `text` or `user_assistant_pairs`.', [
-    { text: 'Ada prefers the reading room.' },
-  ]),
+  document_metadata: jsonText(
+    documentMetadataSchema,
+    "an array with one object a file, in the files' order. May have `id`, `metadata`, `additional_metadata`.",
+    [{ id: 'handbook', metadata: { year: 2026 } }],
+  ),
+  app_knowledge: jsonText(
+    appKnowledgeSchema,
+    'an array of items, each with `text` or `content`. May have `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
+    [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
+  ),
+  memories: jsonText(
+    memoriesSchema,
+    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). May have `id`, `title`, `metadata`, `additional_metadata`.',
+    [{ id: 'ada', text: 'Ada prefers the reading room.' }],
+  ),
 });
 
 /** What an app item or a memory says, by whichever of its fields. */

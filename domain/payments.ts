@@ -131,6 +131,9 @@ export type EligibilityCheckData = z.output<typeof eligibilityCheckDataSchema>;
 
 /** `POST …/eligibility-check`. Without a `client_secret` the request is not malformed but unproven: 401. */
 export const eligibilityCheckSchema = z.object({
-  client_secret: z.string().default(''),
+  client_secret: z
+    .string()
+    .default('')
+    .meta({ description: 'As `POST /authentication` gave it. Without the right one: 401.' }),
   eligibility_check_data: eligibilityCheckDataSchema,
 });

@@ -92,6 +92,19 @@ describe('/openapi.json', () => {
     }
   });
 
+  test('has an example of each JSON body, which the route would take', () => {
+    const found = services()
+      .flatMap((service) => listRoutes(service))
+      .filter(({ operation }) => operation?.body)
+      .map(({ method, path, operation }) => ({ route: `${method} ${path}`, ...operation! }));
+    expect(found.length).toBeGreaterThan(15);
+    for (const { route, body, example } of found) {
+      expect([route, body!.safeParse(example).error?.issues]).toEqual([route, undefined]);
+      const [method, path] = route.replace(/:(\w+)/g, '{$1}').split(' ') as [string, string];
+      expect(document.paths[path][method].requestBody.content['application/json'].example).toEqual(example);
+    }
+  });
+
   test('says which routes take an Idempotency-Key, and describes the events that are sent', () => {
     const taking = Object.entries<Document>(document.paths).filter(([, { post }]) =>
       post?.parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key'),

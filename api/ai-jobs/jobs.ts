@@ -32,6 +32,12 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         summary: 'Submit a job',
         description: '`input` is that of the subfeature. The end is told by `webhook_receiver`, or by polling.',
         body: jobRequestSchema,
+        example: {
+          model: 'text/language_detection/eld',
+          input: { text: 'Die Bibliothek öffnet um neun Uhr.' },
+          webhook_receiver: 'https://example.com/hooks/jobs',
+          user_webhook_parameters: { invoice: 4711 },
+        },
         status: 202,
         answers: submittedSchema,
         errors: ['FILE_NOT_FOUND'],

@@ -57,6 +57,12 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         summary: 'Set up a connector',
         description: 'Its first sync starts at once, unless its schedule is paused.',
         body: createConnectorSchema,
+        example: {
+          kind: 'web',
+          database: 'library',
+          settings: { sitemap: 'https://example.com/sitemap.xml' },
+          schedule: { every: 6, unit: 'hours' },
+        },
         status: 201,
         answers: connectorSchema,
         errors: ['DATABASE_NOT_FOUND'],
@@ -124,6 +130,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         description:
           'What is left out stays. Settings are replaced as a whole; what they lead to is synced as scheduled.',
         body: changeConnectorSchema,
+        example: { schedule: { every: 12, paused: false } },
         status: 200,
         answers: connectorSchema,
         errors: ['CONNECTOR_NOT_FOUND'],

@@ -74,6 +74,7 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
         summary: 'Create a database',
         description: 'It may be ingested into once `infra.ready_for_ingestion` is true.',
         body: createDatabaseSchema,
+        example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
         answers: databaseCreatedSchema,
         errors: ['DATABASE_ALREADY_EXISTS'],
@@ -195,6 +196,7 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
           'A field that exists may be named again with the same type; its `max_length` may only grow. Items that are there ' +
           'are not checked again. Success comes without the envelope, and 400 and 409 carry `INTERNAL_ERROR`.',
         body: addMetadataFieldsSchema,
+        example: { database_metadata_schema: [{ name: 'author', data_type: 'VARCHAR', max_length: 200 }] },
         status: 200,
         answers: metadataSchemaSchema,
         type: 'application/json',

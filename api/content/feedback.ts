@@ -63,6 +63,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
           'of its weight at the most, so a badly rated source in the first place lets no more than six others pass. ' +
           'Of ratings with the same key, source and query the last one counts.',
         body: feedbackSchema,
+        example: { database: 'library', query: 'When does the library open?', source_id: 'handbook', rating: 1 },
         status: 201,
         answers: feedbackCreatedSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],

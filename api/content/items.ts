@@ -127,6 +127,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
           'What is given is merged into what is there; null takes a field away. The search follows at once or, where its index is away, ' +
           'when that is back.',
         body: changeItemSchema,
+        example: { database: 'library', metadata: { year: 2026 }, additional_metadata: { draft: null } },
         status: 200,
         answers: itemSchema,
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
@@ -159,6 +160,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
           'named in the answer, and are 404 when none is. Ids may be used again.',
         query: deleteItemsSchema.partial(),
         body: deleteItemsSchema.partial(),
+        example: { database: 'library', ids: ['handbook', 'opening-hours'] },
         status: 200,
         answers: itemsDeletedSchema,
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],

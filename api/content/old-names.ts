@@ -94,7 +94,7 @@ export function tenantsOperation(make = operation): typeof operation {
         ...today,
         description: `Deprecated: use the same route of \`/databases\`. ${today.description ?? ''}`.trim(),
         ...(today.query ? { query: schemaInOldNames(today.query) } : {}),
-        ...(today.body ? { body: schemaInOldNames(today.body) } : {}),
+        ...(today.body ? { body: schemaInOldNames(today.body), example: inOldNames(today.example) } : {}),
         answers: schemaInOldNames(today.answers),
         shownAs: { ...today.shownAs, ...OLD_CODES },
       } as Operation<z.ZodType, z.ZodType>,

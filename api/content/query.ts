@@ -85,6 +85,12 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           'Full text and vectors, fused, and the graph around the hits. Sources that were rated by `POST /feedback` are moved, ' +
           'within bounds.',
         body: querySchema,
+        example: {
+          database: 'library',
+          query: 'When does the library open?',
+          max_results: 3,
+          metadata_filters: { year: { $gte: 2000 } },
+        },
         status: 200,
         answers: queryResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],

@@ -46,6 +46,12 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       {
         summary: 'Start an execution',
         body: kickoffRequestSchema,
+        example: {
+          inputs: { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' },
+          meta: { ticket: 4711 },
+          taskWebhookUrl: 'https://example.com/hooks/crews',
+          crewWebhookUrl: 'https://example.com/hooks/crews',
+        },
         status: 200,
         answers: kickedOffSchema,
         errors: ['NOT_FOUND'],

@@ -28,6 +28,13 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
         summary: 'Answer for a task that waits for a person',
         description: 'URLs are not carried over: each callback that is still wanted needs its URL again.',
         body: resumeRequestSchema,
+        example: {
+          execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+          task_id: 'draft_reply',
+          human_feedback: 'Say also how long a parcel takes.',
+          is_approve: false,
+          taskWebhookUrl: 'https://example.com/hooks/crews',
+        },
         status: 200,
         answers: resumedSchema,
         errors: ['NOT_FOUND'],

@@ -26,6 +26,7 @@ export function authenticationRoutes(deps: {
       {
         summary: 'Start an authentication',
         body: createAuthenticationSchema,
+        example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
         answers: createdSchema,
         errors: ['FORBIDDEN'],

@@ -44,6 +44,25 @@ export function eligibilityCheckRoutes(deps: {
         summary: 'Submit the eligibility check',
         description: 'From the browser, with the publishable key. The same check gives the same answer again.',
         body: eligibilityCheckSchema,
+        example: {
+          client_secret: 'auth_01kahqv5f2m8x3d7c9w1n4b6zt_secret_…',
+          eligibility_check_data: {
+            click_to_pay: {
+              network_a: {
+                consumerPresent: true,
+                consumerStatus: 'recognised',
+                customData: {
+                  color_depth: 24,
+                  screen_height: 1080,
+                  screen_width: 1920,
+                  time_zone: -60,
+                  language: 'en',
+                },
+              },
+              network_b: { consumerPresent: false, idLookupSessionId: '4f1c' },
+            },
+          },
+        },
         status: 200,
         answers: eligibilitySchema,
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],

@@ -22,7 +22,8 @@ const INFO = {
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   description:
     'Work that finishes later and is announced by a signed HTTP callback. Every answer carries `X-Request-Id`, the ' +
-    "client's own where it sent a sane one. New fields and error codes may be added: bear what you do not know.",
+    "client's own if it sent one of at most 128 letters, digits and `._:/+=@-`. New fields and error codes may be added: ignore " +
+    'those you do not know.',
 };
 
 const RETRY_AFTER: readonly ErrorCode[] = [
@@ -79,14 +80,16 @@ function describe(
   tag: string,
   operation: Operation,
 ): ZodOpenApiOperationObject {
-  const { summary, description, query, body, form, idempotencyKeys } = operation;
+  const { summary, description, query, body, example, form, idempotencyKeys } = operation;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const headers = z.object({
     ...document.headers?.shape,
     ...operation.headers?.shape,
     ...(idempotencyKeys ? idempotencyKey.shape : {}),
   });
-  const content = form ? { 'multipart/form-data': { schema: form } } : body && { 'application/json': { schema: body } };
+  const content = form
+    ? { 'multipart/form-data': { schema: form } }
+    : body && { 'application/json': { schema: body, ...(example === undefined ? {} : { example }) } };
   const required = form !== undefined || body?.safeParse({}).success === false;
   return {
     operationId: method + path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase()),
