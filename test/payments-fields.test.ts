@@ -31,6 +31,7 @@ const FIELDS = {
 } as const;
 
 const RIGHT = { boolean: [true, false], string: ['', 'text'], integer: [0, 24, -60], object: [{}] };
+const IN_WORDS = { boolean: 'a boolean', string: 'a string', integer: 'an integer', object: 'an object' };
 const WRONG = {
   boolean: ['true', 1, null, {}],
   string: [1, true, null, [], 'x'.repeat(2049)],
@@ -56,6 +57,8 @@ describe('the fields of a payment authentication', () => {
       const refused = await merchant.check(started, nested(path, value));
       expect([value, ...errorOf(refused)]).toEqual([value, ...INVALID]);
       expect(refused.body.error.message).toMatch(`eligibility_check_data.click_to_pay.${path}: `);
+      if (value === null && type !== 'integer') expect(refused.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
+      if (value === 24.5) expect(refused.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
     }
     for (const value of RIGHT[type]) {
       const fresh = await merchant.start();
@@ -130,6 +133,18 @@ describe('the fields of a payment authentication', () => {
     const refused = await merchant.server('POST', '/authentication', { json });
     expect(errorOf(refused)).toEqual(error);
     expect(refused.body.error.message).toContain(Object.keys(fields)[0]);
+  });
+
+  test('a refusal of metadata says what is wrong with it', async () => {
+    for (const [metadata, reason] of [
+      [{ order: {} }, 'metadata.order: must be a string or a number or a boolean'],
+      [{ ['k'.repeat(41)]: 'v' }, 'has a name that is not allowed (Too big: expected string to have <=40 characters)'],
+    ] as const) {
+      const refused = await merchant.server('POST', '/authentication', {
+        json: { amount: 1, currency: 'EUR', metadata },
+      });
+      expect(refused.body.error.message).toContain(reason);
+    }
   });
 
   test('zero is an amount, fields that are not known pass, and yen have no smaller unit', async () => {
