@@ -29,7 +29,7 @@ export const jobRequestSchema = z.object({
   show_original_response: z.boolean().default(false),
 });
 
-/** What the input of a job names as its file: an upload's id, or an address. */
+/** What the input of a job names as its file: an upload's id (no address begins like one), or an address. */
 export function readFileReference(file: string): { file_id: string } | { url: string } {
-  return /^fil_[0-9a-z]{26}$/.test(file) ? { file_id: file } : { url: file };
+  return /^fil_\w{1,64}$/.test(file) ? { file_id: file } : { url: file };
 }

@@ -232,6 +232,7 @@ print('verified')`;
         'FILE_NOT_FOUND',
         { model: SENTIMENT, input: { file: `fil_${'0'.repeat(26)}` } },
       ],
+      ['a file id that is cut off', 404, 'FILE_NOT_FOUND', { model: SENTIMENT, input: { file: 'fil_01j' } }],
       ['a private file address', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'https://10.0.0.1/x' } }],
       ['a file that is neither', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'report.pdf' } }],
       [
