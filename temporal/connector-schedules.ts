@@ -51,22 +51,22 @@ export function createConnectorSchedules(
   }
 
   return {
-    /** Makes the schedule, which then syncs at once unless it is paused, or changes it. */
+    /** Makes the schedule or changes it. One that has never synced then syncs at once, unless it is paused. */
     async put(connector: SchedulableConnector): Promise<void> {
       const options = optionsOf(connector);
+      const schedule = handleOf(connector);
+      let isNew = true;
       try {
-        await client.schedule.create({
-          ...options,
-          state: { ...options.state, triggerImmediately: !connector.paused },
-        });
+        await client.schedule.create(options);
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-        await handleOf(connector).update((previous) => ({
-          ...previous,
-          spec: options.spec,
-          state: { ...previous.state, paused: connector.paused },
-        }));
+        await schedule.update((previous) => {
+          isNew = previous.info.numActionsTaken === 0;
+          return { ...previous, spec: options.spec, state: { ...previous.state, paused: connector.paused } };
+        });
       }
+      // Not by `triggerImmediately`: what that starts is not counted as running, so a second sync would start beside it.
+      if (isNew && !connector.paused) await schedule.trigger(ScheduleOverlapPolicy.SKIP);
     },
 
     /** Syncs now, unless a sync runs. @throws ScheduleNotFoundError */

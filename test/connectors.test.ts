@@ -175,20 +175,26 @@ describe('connectors', () => {
     for (const item of items) await on.cleared(item);
   });
 
-  test('a second sync is not started beside one that runs', async () => {
-    const id = await on.create(web());
+  test.each<[string, object]>([
+    ['the first one', { paused: false }],
+    ['one that was asked for', { paused: true }],
+  ])('a second sync is not started beside one that runs: %s', async (_, schedule) => {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
     site.hold = () => held;
+    const id = await on.create({ ...web(), schedule });
     await api.post(`/connectors/${id}/sync`);
     await eventually('the sync runs', async () => (await on.status(id)).last_sync?.status === 'running');
     const again = await api.post(`/connectors/${id}/sync`);
     expect(again.body).toMatchObject({ syncing: true, message: 'A sync is running.' });
+    expect((await on.status(id)).syncing).toBe(true);
     site.hold = undefined;
     release();
     expect((await on.ended(id, 1)).last_sync.number).toBe(1);
+    const query = `WorkflowType="syncConnector" AND PostbackSource="${id}"`;
+    expect(await eventually('it is listed', async () => (await temporal.workflow.count(query)).count)).toBe(1);
   });
 
   test('one whose schedule could not be made is found by the sweep; an Idempotency-Key makes one once', async () => {
