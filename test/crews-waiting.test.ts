@@ -42,14 +42,17 @@ describe('an execution that waits', () => {
     await mongo?.client.close();
   });
 
-  async function startWorker(): Promise<Worker> {
+  /**
+   * @param maxCachedWorkflows none: every step replays the whole history, as after a restart. This server leaves work with
+   *   workers that have gone, so whoever is followed by another has none
+   */
+  async function startWorker(maxCachedWorkflows = 0): Promise<Worker> {
     const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
     return Worker.create({
       connection: env.nativeConnection,
       taskQueue: 'crews',
       workflowBundle: await workflowBundle(),
-      // Every step replays the whole history, as after a restart; and this server leaves work with workers that have gone.
-      maxCachedWorkflows: 0,
+      maxCachedWorkflows,
       activities: createCrewActivities({
         mongo: mongo.client,
         crewExecutions: executions,
@@ -142,7 +145,8 @@ describe('an execution that waits', () => {
   });
 
   test('goes on as a new run when it has been tried often, and keeps counting', async () => {
-    const worker = await startWorker();
+    // Replaying twenty attempts at each step would take most of the time of this file.
+    const worker = await startWorker(10);
     await worker.runUntil(async () => {
       const { id, handle } = await start();
       await waits(id, 1);
