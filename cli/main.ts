@@ -47,7 +47,7 @@ keys
   .requiredOption('--org <name>', 'the organisation it belongs to')
   .option('--kind <kind>', KEY_KINDS.join(', '), asKind, 'api')
   .option('--label <text>', 'for people', '')
-  .option('--expires <date>', 'ISO 8601', asDate)
+  .option('--expires <date>', 'ISO 8601', asFutureDate)
   .action(async (options) => (await import('./keys.js')).createKey(options));
 keys
   .command('list')
@@ -89,9 +89,10 @@ function asKind(value: string): KeyKind {
   throw new InvalidArgumentError(`one of ${KEY_KINDS.join(', ')}`);
 }
 
-function asDate(value: string): Date {
+function asFutureDate(value: string): Date {
   const date = new Date(value);
   if (Number.isNaN(date.getTime())) throw new InvalidArgumentError('a date such as 2030-01-31');
+  if (date <= new Date()) throw new InvalidArgumentError('a date in the future, such as 2030-01-31');
   return date;
 }
 

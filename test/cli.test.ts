@@ -31,6 +31,12 @@ describe('the postback command', () => {
     return { code: code as number, ...said };
   }
 
+  test('makes no key that has expired already', async () => {
+    const refused = await postback(['keys', 'create', '--org', 'cli', '--expires', '2001-01-31']);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/--expires.*a date in the future/);
+  });
+
   test('makes a key that opens the API, lists it without showing it, and revokes it', async () => {
     const made = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
     expect(made.code).toBe(0);
