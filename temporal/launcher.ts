@@ -33,6 +33,8 @@ export interface LaunchableDelivery {
   doc_id: string;
   event_type: string;
   receiver?: string | null;
+  /** Of an item's end: names its database. */
+  payload: { database: string } | null;
 }
 
 export interface LaunchableJob {
@@ -69,14 +71,16 @@ export function createLauncher(client: Client, deadlineMs?: number) {
   }
 
   function deliveryOptions(delivery: LaunchableDelivery) {
+    const { org, doc_id: source, event_type } = delivery;
+    const database = delivery.payload?.database;
     return {
       workflowId: workflowIds.delivery(delivery._id),
       // A new run over an ended delivery finds nothing to do; over one that was put back, it is just what is needed.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
       taskQueue: 'deliveries',
       args: [deliveryRef(delivery)] as [DeliveryRef],
-      staticSummary: `${delivery.event_type} of ${delivery.doc_id}`,
-      typedSearchAttributes: attributes({ org: delivery.org, source: delivery.doc_id }),
+      staticSummary: `${event_type} of ${source}${database === undefined ? '' : ` in ${database}`}`,
+      typedSearchAttributes: attributes({ org, source, database }),
     };
   }
 
@@ -226,7 +230,7 @@ function deliveryRef({ _id, org, receiver }: LaunchableDelivery): DeliveryRef {
 
 function attributes(values: {
   org: string;
-  database?: string;
+  database?: string | undefined;
   source?: string;
   model?: string;
 }): SearchAttributePair[] {

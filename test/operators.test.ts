@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { connectTemporal } from '../temporal/connection.js';
+import { createClient } from './support/client.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
@@ -71,6 +72,19 @@ describe('in the Temporal UI an operator', () => {
     status = 400;
     expect(await found(`PostbackSource="${body.job_id}" AND PostbackOutcome="permanently_failed"`)).toEqual([id]);
     expect(await detailsOf(id!)).toBe('');
+  });
+
+  test('tells the webhooks of items apart that have one id in two databases', async () => {
+    receiver.answer = () => ({ status: 204 });
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    await api.post('/webhooks/indexing', { url: receiver.url });
+    for (const database of ['north', 'south']) {
+      await api.createDatabase(database);
+      await api.ingest({ database, memories: '[{"id":"log","text":"The lamp was lit at dusk."}]' });
+      const { json } = await receiver.waitFor('the webhook', (one) => one.json.database === database);
+      const webhook = `delivery/${json.delivery_id}`;
+      expect(await found(`PostbackDatabase="${database}" AND WorkflowType="deliverWebhook"`)).toEqual([webhook]);
+    }
   });
 
   test('follows the attempts at a task of a crew, and finds the executions that failed', async () => {
