@@ -1,23 +1,29 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BenchInstance } from './instance.js';
 
-/** @returns the answer's `data`. @throws Error with the answer's error */
-// The shapes are the API's own.
-// biome-ignore lint/suspicious/noExplicitAny: see above
-export async function call(instance: BenchInstance, method: string, path: string, body?: unknown): Promise<any> {
+type Caller = Pick<BenchInstance, 'apiUrl' | 'key'>;
+
+/** @returns the answer's body. @throws Error with the status and the body of one that is no success */
+// biome-ignore lint/suspicious/noExplicitAny: the shapes are the API's own
+export async function request({ apiUrl, key }: Caller, method: string, path: string, body?: object): Promise<any> {
   const form = body instanceof FormData;
-  const response = await fetch(instance.apiUrl + path, {
+  const response = await fetch(apiUrl + path, {
     method,
     headers: {
-      Authorization: `Bearer ${instance.key}`,
+      Authorization: `Bearer ${key}`,
       'API-Version': '2',
       ...(body === undefined || form ? {} : { 'Content-Type': 'application/json' }),
     },
-    body: body === undefined ? undefined : form ? body : JSON.stringify(body),
+    ...(body && { body: form ? body : JSON.stringify(body) }),
   });
-  const answer = (await response.json()) as { data: unknown; error: { code: string; message: string } | null };
-  if (answer.error) throw new Error(`${method} ${path}: ${answer.error.code}: ${answer.error.message}`);
-  return answer.data;
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+/** The same for the content service. @returns the `data` of its envelope */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export async function call(caller: Caller, method: string, path: string, body?: object): Promise<any> {
+  return (await request(caller, method, path, body)).data;
 }
 
 export async function provision(instance: BenchInstance, database: string): Promise<void> {

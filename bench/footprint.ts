@@ -7,7 +7,7 @@ import { newDeliveryId } from '../domain/ids.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createLauncher, type Launcher } from '../temporal/launcher.js';
-import { call, ingestMemories, provision } from './api-client.js';
+import { call, ingestMemories, provision, request } from './api-client.js';
 import { pendingBenchDelivery } from './delivery-record.js';
 import { type FootprintCrew, writeCrews } from './footprint-crews.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
@@ -108,14 +108,6 @@ function execute(instance: BenchInstance, crew: FootprintCrew) {
     const answer = { execution_id: kickoff_id, task_id: 'first', human_feedback: 'Good.', is_approve: true };
     await request(instance, 'POST', `/crews/${crew}/resume`, answer);
   };
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the shapes are the API's own
-async function request({ apiUrl, key }: BenchInstance, method: string, path: string, body?: object): Promise<any> {
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-  const response = await fetch(apiUrl + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return response.json();
 }
 
 /** What the storage engine makes of a delivered record: compressed, and with its indexes. */

@@ -31,6 +31,14 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     temporalAddress: stack.temporalAddress,
     temporalMetricsUrl: stack.temporalMetricsUrl,
     dataDir,
+    /** At once, as by a crash; its supervisor starts it again. @returns false when it was not running at the moment */
+    kill(name: 'api' | 'worker'): boolean {
+      try {
+        return process.kill((name === 'api' ? api : worker).pid(), 'SIGKILL');
+      } catch {
+        return false;
+      }
+    },
     /** Most memory held so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time the API has used so far, milliseconds on one core. */

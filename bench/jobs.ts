@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { connectTemporal } from '../temporal/connection.js';
 import { scan, scannedPdf } from '../test/fixtures/scanned-files.js';
+import { request } from './api-client.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
 import { sideBySide } from './side-by-side.js';
 import { measureBare } from './throughput.js';
@@ -51,7 +52,7 @@ async function measureOcr(instance: BenchInstance): Promise<number> {
   );
   const form = new FormData();
   form.append('file', new Blob([scannedPdf(pages) as Uint8Array<ArrayBuffer>]), 'log.pdf');
-  const { file_id } = await send(instance, '/v3/upload', form);
+  const { file_id } = await request(instance, 'POST', '/v3/upload', form);
   const done = await finishedJobs(instance);
   const started = performance.now();
   await post(instance, 'ocr/ocr_async/tesseract', { file: file_id });
@@ -66,11 +67,4 @@ async function untilFinished(instance: BenchInstance, count: number): Promise<vo
 }
 
 const post = (instance: BenchInstance, model: string, input: object) =>
-  send(instance, '/v3/ai/async', JSON.stringify({ model, input }));
-
-async function send(instance: BenchInstance, path: string, body: string | FormData): Promise<Record<string, string>> {
-  const headers = { Authorization: `Bearer ${instance.key}` };
-  const response = await fetch(instance.apiUrl + path, { method: 'POST', headers, body });
-  if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
-  return response.json() as Promise<Record<string, string>>;
-}
+  request(instance, 'POST', '/v3/ai/async', { model, input });

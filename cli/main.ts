@@ -36,7 +36,7 @@ program
 program
   .command('bench')
   .description('measure; see bench/README.md')
-  .argument('[name]', 'throughput (default), deliveries, receivers, jobs, footprint, latency or retrieval')
+  .argument('[name]', 'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes or retrieval')
   .argument('[folder]', 'for retrieval: a folder with documents.jsonl and queries.jsonl')
   .action(async (name, folder) => (await import('../bench/main.js')).bench(name ?? 'throughput', folder));
 
