@@ -1,28 +1,51 @@
 /**
- * Which layer may import which. Checked on the compiled code, where type-only imports are gone: a layer may know
- * another's types without depending on it.
+ * Which layer may import which, and which service may import which. Checked on the compiled code, where type-only
+ * imports are gone: a layer may know another's types without depending on it.
  */
 const layers = {
   domain: ['domain'],
   storage: ['domain', 'storage'],
   providers: ['domain', 'providers'],
   temporal: ['domain', 'temporal'],
-  workflows: ['domain/work', 'workflows'],
+  workflows: ['domain', 'workflows'],
   activities: ['domain', 'storage', 'providers', 'temporal', 'activities'],
-  worker: ['domain', 'worker'],
+  worker: ['domain', 'storage', 'providers', 'temporal', 'activities', 'runtime', 'worker'],
   api: ['domain', 'storage', 'temporal', 'api'],
-  stack: ['stack'],
+  'dev-stack': ['dev-stack', 'runtime/process-identity'],
   receiver: ['receiver'],
 };
+
+/** A process puts its parts together from every layer. */
+const ENTRY_POINTS = '^dist/(api|worker)/main[.]js$';
+
+/** Which other services a service may use, in every layer. */
+const services = {
+  content: ['webhooks'],
+  connectors: ['content', 'webhooks'],
+  webhooks: [],
+  'ai-jobs': ['webhooks'],
+  crews: ['webhooks', 'content'],
+  payments: [],
+};
+const serviceNames = Object.keys(services);
 
 module.exports = {
   forbidden: [
     ...Object.entries(layers).map(([layer, allowed]) => ({
       name: `${layer}-imports`,
-      comment: `${layer}/ may import only ${allowed.join(', ')} of the house`,
+      comment: `${layer}/ may import only ${allowed.join(', ')} of this project`,
       severity: 'error',
-      from: { path: `^dist/${layer}/` },
+      from: { path: `^dist/${layer}/`, pathNot: ENTRY_POINTS },
       to: { path: '^dist/', pathNot: allowed.map((path) => `^dist/${path}`) },
+    })),
+    ...Object.entries(services).map(([service, allowed]) => ({
+      name: `${service}-uses`,
+      comment: `${service} may use only ${allowed.join(', ') || 'what all services share'}`,
+      severity: 'error',
+      from: { path: `^dist/[a-z]+/${service}/`, pathNot: '^dist/test/' },
+      to: {
+        path: `^dist/[a-z]+/(${serviceNames.filter((name) => name !== service && !allowed.includes(name)).join('|')})/`,
+      },
     })),
     { name: 'no-cycles', severity: 'error', from: { path: '^dist/' }, to: { circular: true } },
     {
@@ -37,7 +60,15 @@ module.exports = {
       comment: 'workflow code is replayed: no I/O, no packages but the workflow SDK',
       severity: 'error',
       from: { path: '^dist/workflows/' },
-      to: { pathNot: ['^dist/(workflows|domain/work)', 'node_modules/@temporalio/workflow'] },
+      to: {
+        pathNot: [
+          '^dist/workflows/',
+          '^dist/domain/[^/]+/workflow-contract\\.js$',
+          '^dist/domain/workflow-contract\\.js$',
+          '^dist/domain/search-attributes\\.js$',
+          'node_modules/@temporalio/workflow',
+        ],
+      },
     },
   ],
   options: {

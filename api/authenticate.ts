@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import type { KeyKind } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import type { ApiKeys } from '../storage/api-keys.js';
-import type { RequestState } from './context.js';
+import type { RequestState } from './request-context.js';
 
 /** `Authorization: Bearer <key>` of one of these kinds, else 401 (or 403 for a good key of another kind). */
 export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middleware<RequestState> {

@@ -2,19 +2,15 @@ import { ServiceError as TemporalServiceError } from '@temporalio/client';
 import type { Middleware } from 'koa';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
-import { EmbeddingError } from '../domain/embedding-error.js';
-import { ServiceError } from '../domain/errors.js';
-import { FileStoreError } from '../domain/file-store-error.js';
-import type { RequestState } from './context.js';
-import type { Service } from './service.js';
+import { EmbeddingError, ServiceError } from '../domain/errors.js';
+import { FileStoreError } from '../domain/file-store.js';
+import type { ErrorShape } from './envelope.js';
+import type { RequestState } from './request-context.js';
 
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * The one place where any error becomes a `ServiceError`; what is not known becomes a plain 500.
- * @param answerError writes it in the service's own shape
- */
-export function errorAnswers(log: Logger, answerError: Service['answerError']): Middleware<RequestState> {
+/** The one place where any error becomes a `ServiceError` and is sent; an unknown error becomes a plain 500. */
+export function handleErrors(log: Logger, shape: ErrorShape): Middleware<RequestState> {
   return async (ctx, next) => {
     try {
       await next();
@@ -23,15 +19,16 @@ export function errorAnswers(log: Logger, answerError: Service['answerError']): 
       }
     } catch (error) {
       const known = asServiceError(error);
+      known.shownAs = ctx.state.shownAs?.[known.code];
       if (known.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
-      answerError(ctx, known);
+      shape.send(ctx, known);
     }
   };
 }
 
 function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (error instanceof MongoError && isPassing(error)) return unavailable('The database');
+  if (error instanceof MongoError && isTransient(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
   if (error instanceof FileStoreError) return unavailable('The file store');
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
@@ -41,8 +38,8 @@ function asServiceError(error: unknown): ServiceError {
   );
 }
 
-/** Out of reach, or between two primaries. */
-function isPassing(error: MongoError): boolean {
+/** The database is unreachable, or between two primaries. */
+function isTransient(error: MongoError): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   return error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('TransientTransactionError');
 }

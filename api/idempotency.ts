@@ -4,32 +4,32 @@ import { ServiceError } from '../domain/errors.js';
 import {
   type IdempotencyClaim,
   type IdempotencyKeys,
-  type KeptAnswer,
-  requestUnderWay,
+  requestInProgress,
+  type SavedResponse,
 } from '../storage/idempotency-keys.js';
-import type { RequestContext } from './context.js';
+import type { RequestContext } from './request-context.js';
 
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, 'must have 1 to 255 printable ASCII characters')
   .meta({
     description:
-      'Carries the request out once: the same key and body give the first answer again, with `Idempotent-Replayed: true`; ' +
-      'another body is refused. Only answers of 2xx are kept.',
+      'Carries the request out once: the same key and body return the first response again, with `Idempotent-Replayed: true`; ' +
+      'the same key with another body is an error. Only 2xx responses are saved.',
   });
 
-/** Headers that belong to an answer and not to the request it was given to. */
-const KEPT_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
+/** Headers that belong to a response and not to the request that caused it. */
+const SAVED_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
 
 /**
- * Carries a request out once per `Idempotency-Key`: the same request again gets the first answer, word for word.
- * Kept are answers of 2xx only. Whatever else is answered has started no work, so a repeat is judged anew.
- * While it runs, `ctx.state.keepAnswer` keeps the answer in a transaction of the work's own.
- * @param body what besides method and address tells this request from another
- * @throws ServiceError INVALID_PARAMETERS for a key that is none, IDEMPOTENCY_CONFLICT when it came with another request
- * before, IDEMPOTENCY_IN_PROGRESS when that request has not been answered yet
+ * Carries a request out once per `Idempotency-Key`: the same request again gets the first response, byte for byte.
+ * Only 2xx responses are saved. Any other response has started no work, so a repeated request runs again.
+ * While `work` runs, `ctx.state.saveResponseWith` saves the response in the transaction of the work.
+ * @param body what besides method and URL tells this request from another
+ * @throws ServiceError INVALID_PARAMETERS for a malformed key, IDEMPOTENCY_CONFLICT when the key was sent with another
+ * request, IDEMPOTENCY_IN_PROGRESS while the first request runs
  */
-export async function answerOnce(
+export async function respondOnce(
   ctx: RequestContext,
   keys: IdempotencyKeys,
   body: string | Uint8Array,
@@ -45,45 +45,46 @@ export async function answerOnce(
   const scope = { org: ctx.state.principal.org, route: `${ctx.method} ${ctx._matchedRoute}`, key };
   const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`).update(body).digest('hex');
   const outcome = await keys.claim(scope, fingerprint);
-  if (outcome.state === 'claimed') await carryOut(ctx, keys, outcome.claim, work);
-  else if (outcome.state === 'answered') repeatAnswer(ctx, outcome.answer);
-  else if (outcome.state === 'under way') throw requestUnderWay();
-  else throw new ServiceError('IDEMPOTENCY_CONFLICT', 'This Idempotency-Key came with another request before.');
+  if (outcome.state === 'claimed') await runClaimed(ctx, keys, outcome.claim, work);
+  else if (outcome.state === 'saved') replay(ctx, outcome.response);
+  else if (outcome.state === 'in progress') throw requestInProgress();
+  else throw new ServiceError('IDEMPOTENCY_CONFLICT', 'This Idempotency-Key was sent with another request.');
 }
 
-async function carryOut(
+async function runClaimed(
   ctx: RequestContext,
   keys: IdempotencyKeys,
   claim: IdempotencyClaim,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  let kept = false;
-  let answered = false;
-  ctx.state.keepAnswer = async (session) => {
-    await keys.keep(claim, currentAnswer(ctx), session);
-    kept = true;
+  let saved = false;
+  let succeeded = false;
+  ctx.state.saveResponseWith = async (write) => {
+    const result = await keys.saveWith(claim, () => currentResponse(ctx), write);
+    saved = true;
+    return result;
   };
   try {
     await work();
     if (ctx.status >= 200 && ctx.status < 300) {
-      if (!kept) await ctx.state.keepAnswer();
-      answered = true;
+      if (!saved) await ctx.state.saveResponseWith(async () => undefined);
+      succeeded = true;
     }
   } finally {
-    // Takes away nothing that a transaction has kept; and should it fail, the lease runs out.
-    if (!answered) await keys.release(claim).catch(() => undefined);
+    // Never removes a saved response; and should the release fail, the lease runs out.
+    if (!succeeded) await keys.release(claim).catch(() => undefined);
   }
 }
 
-function currentAnswer(ctx: RequestContext): KeptAnswer {
-  const headers = KEPT_HEADERS.flatMap((name) => {
+function currentResponse(ctx: RequestContext): SavedResponse {
+  const headers = SAVED_HEADERS.flatMap((name) => {
     const value = ctx.response.get(name);
     return value === '' ? [] : [[name, value]];
   });
   return { status: ctx.status, headers: Object.fromEntries(headers), body: JSON.stringify(ctx.body ?? null) };
 }
 
-function repeatAnswer(ctx: RequestContext, { status, headers, body }: KeptAnswer): void {
+function replay(ctx: RequestContext, { status, headers, body }: SavedResponse): void {
   ctx.status = status;
   ctx.body = body;
   ctx.set(headers);

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import getRawBody from 'raw-body';
 import { ServiceError } from '../domain/errors.js';
-import type { RequestState } from './context.js';
+import type { RequestState } from './request-context.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
 

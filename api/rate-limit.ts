@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../domain/errors.js';
-import type { RequestState } from './context.js';
+import type { RequestState } from './request-context.js';
 
 /** What one key may do at this process; 0 is no limit. */
 export interface RateLimits {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ExtractionError, type FileKind } from '../domain/extraction.js';
+import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
-import type { Files } from '../storage/files.js';
 import type { UploadedFile } from './multipart.js';
 
 /** What has come of one uploaded file. */
@@ -29,7 +29,7 @@ export type DetectKind<Kind = FileKind> = (
 
 /** Streams an upload into the file store, then tells what it is. */
 export async function receiveFile<Kind>(
-  { files, detectKind }: { files: Files; detectKind: DetectKind<Kind> },
+  { files, detectKind }: { files: FileStore; detectKind: DetectKind<Kind> },
   stream: Readable,
   filename: string,
   owner: { org: string; batch: string },

@@ -1,7 +1,24 @@
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ClientSession } from 'mongodb';
 import type { Logger } from 'pino';
+import type { Principal } from '../domain/api-keys.js';
+import type { ErrorCode } from '../domain/errors.js';
 import { newRequestId } from '../domain/ids.js';
-import type { RequestState } from './context.js';
+
+/** What a request carries along on its way through the middleware. */
+export interface RequestState {
+  request_id: string;
+  /** `performance.now()` at arrival. */
+  started: number;
+  /** Set by authentication; routes behind it may rely on it. */
+  principal: Principal;
+  /** Error codes that the clients of this route know by another name. */
+  shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
+  /** Set while a request with an `Idempotency-Key` runs; `respondWith` uses it. */
+  saveResponseWith?: <Result>(write: (tx: ClientSession) => Promise<Result>) => Promise<Result>;
+}
+
+export type RequestContext = ParameterizedContext<RequestState>;
 
 /** A client's own request id is taken when it is harmless in a log line and a header. */
 const SANE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;

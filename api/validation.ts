@@ -1,20 +1,36 @@
 import type { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
+import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
+
+export interface ReadOptions {
+  /** Where the value stands in the request, such as `input`; named before its fields in messages. */
+  at?: string;
+  /** Fields that this client knows by another name. */
+  shownAs?: Readonly<Record<string, string>> | undefined;
+  /** A missing field is VALIDATION_ERROR too: the value is no parameter of the request but a part of one. */
+  nested?: boolean;
+}
 
 /**
- * Reads a value by its schema.
- * @throws ServiceError INVALID_PARAMETERS (400) when something required is missing, VALIDATION_ERROR (422) when what
- * is there breaks a rule; the message names the field
+ * Validates a value by its schema.
+ * @throws ServiceError INVALID_PARAMETERS (400) when a required field is missing, VALIDATION_ERROR (422) when a field is
+ * invalid; the message names the field
  */
-export function read<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value, { error: inWords });
+export function read<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  { at, shownAs = {}, nested = false }: ReadOptions = {},
+): z.output<Schema> {
+  const result = schema.safeParse(value, { error: describeIssue });
   if (result.success) return result.data;
   const issue = result.error.issues[0]!;
-  // Zod tells a missing choice or union from a wrong one by nothing but the value.
+  // Zod reports a missing union or enum like a wrong one; only the value shows the difference.
   const missing = issue.code !== 'custom' && valueAt(value, issue.path) === undefined;
-  const field = issue.path.map(String).join('.');
+  const path = issue.path.map((name) => shownAs[String(name)] ?? String(name));
+  const field = [...(at === undefined ? [] : [at]), ...path].join('.');
   const message = missing ? 'is required' : issue.message;
-  throw new ServiceError(missing ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR', field ? `${field}: ${message}` : message);
+  const code = missing && !nested ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';
+  throw new ServiceError(code, field ? `${field}: ${message}` : message);
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
@@ -31,8 +47,8 @@ const TYPES: Record<string, string> = {
   array: 'an array',
 };
 
-/** What the client has to send, where the schema does not say it itself; undefined leaves it to zod. */
-function inWords(issue: z.core.$ZodRawIssue): string | undefined {
+/** What the client has to send, where the schema does not say so; undefined leaves the message to zod. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       return issue.expected in TYPES ? `must be ${TYPES[issue.expected]}` : undefined;
@@ -40,11 +56,25 @@ function inWords(issue: z.core.$ZodRawIssue): string | undefined {
       return `has a name that is not allowed (${issue.issues[0]?.message})`;
     case 'invalid_union': {
       const reasons = issue.errors.map(([first]) => first);
-      const ofType = reasons.every((one) => one?.code === 'invalid_type' && one.path.length === 0);
+      const ofType = reasons.every((reason) => reason?.code === 'invalid_type' && reason.path.length === 0);
       return reasons.length > 0 && ofType
-        ? `must be ${reasons.map((one) => one!.message.replace(/^must be /, '')).join(' or ')}`
+        ? `must be ${reasons.map((reason) => reason!.message.replace(/^must be /, '')).join(' or ')}`
         : undefined;
     }
   }
   return undefined;
+}
+
+/**
+ * Rejects a URL to which Postback never sends requests, as far as that can be known now.
+ * @param field names the URL in the message
+ * @throws ServiceError VALIDATION_ERROR
+ */
+export async function rejectBlockedUrl(outbound: OutboundClient, field: string, url: string): Promise<void> {
+  try {
+    await outbound.check(url);
+  } catch (error) {
+    if (error instanceof BlockedAddressError) throw new ServiceError('VALIDATION_ERROR', `${field}: ${error.message}`);
+    throw error;
+  }
 }

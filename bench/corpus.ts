@@ -1,4 +1,4 @@
-import type { Embedder } from '../domain/search.js';
+import type { Embedder } from '../domain/content/search.js';
 
 const TOPICS = 200;
 const WORDS_A_TOPIC = 40;

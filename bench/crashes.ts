@@ -23,8 +23,8 @@ type Send = () => Promise<string[]>;
  */
 export async function crashes(): Promise<void> {
   const instance = await startBenchInstance({
-    POSTBACK_SWEEP_SECONDS: '5',
-    POSTBACK_SWEEP_QUIET_SECONDS: '10',
+    POSTBACK_RECONCILE_SECONDS: '5',
+    POSTBACK_RECONCILE_QUIET_SECONDS: '10',
     POSTBACK_DELIVERY_SCHEDULE_MS: '1000,2000,3000',
   });
   const receiver = await startRecordingReceiver();
@@ -104,7 +104,7 @@ function jobs(instance: BenchInstance, webhook_receiver: string): Send {
 }
 
 async function crews(instance: BenchInstance, crewWebhookUrl: string): Promise<Send> {
-  const { key } = await createApiKeys(instance.mongo).create({ org: 'bench', kind: 'crew_org', label: 'bench' });
+  const { key } = await createApiKeys(instance.collections).create({ org: 'bench', kind: 'crew_org', label: 'bench' });
   const inputs = { database: 'bench', topic: 'the lamp' };
   return async () => {
     const caller = { apiUrl: instance.apiUrl, key };

@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../domain/states.js';
-import type { DeliveryRecord } from '../storage/records/deliveries.js';
+import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { call } from './api-client.js';
 import { pendingBenchDelivery } from './delivery-record.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
@@ -27,7 +27,7 @@ export async function deliveryList(): Promise<void> {
 
 async function store(instance: BenchInstance, from: number, to: number): Promise<void> {
   for (let first = from; first < to; first += INSERT_AT_ONCE) {
-    await instance.mongo.deliveries.insertMany(
+    await instance.collections.deliveries.insertMany(
       Array.from({ length: INSERT_AT_ONCE }, (_, n) => ended(first + n)),
       { ordered: false },
     );
@@ -37,9 +37,9 @@ async function store(instance: BenchInstance, from: number, to: number): Promise
 /** Pages of one record, so that the 10,000th page exists among 10,000 records too. */
 async function measure(instance: BenchInstance, size: number, status: DeliveryState | undefined): Promise<void> {
   const filter = { org: 'bench', ...(status === undefined ? {} : { status }) };
-  const count = await instance.mongo.deliveries.countDocuments(filter);
+  const count = await instance.collections.deliveries.countDocuments(filter);
   const page = Math.min(PAGE, count);
-  const [before, wanted] = await instance.mongo.deliveries
+  const [before, wanted] = await instance.collections.deliveries
     .find(filter, { projection: { _id: 1 } })
     .sort({ _id: -1 })
     .skip(page - 2)

@@ -1,11 +1,11 @@
-import { indexingDelivery } from '../storage/item-callbacks.js';
-import type { DeliveryRecord } from '../storage/records/deliveries.js';
+import { indexingDelivery } from '../storage/content/item-callbacks.js';
+import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 
 /** The n-th delivery of a bench, as the end of an item writes it. */
 export function pendingBenchDelivery(_id: string, n: number): DeliveryRecord {
   const now = new Date();
   return indexingDelivery(
-    { _id, org: 'bench', subject: `item/${_id}/1`, now },
+    { _id, org: 'bench', dedupe_key: `item/${_id}/1`, now },
     {
       event: 'indexing.status_changed',
       delivery_id: _id,

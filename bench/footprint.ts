@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { newDeliveryId } from '../domain/ids.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { connectTemporal } from '../temporal/connection.js';
-import { createLauncher, type Launcher } from '../temporal/launcher.js';
+import { createStarters, type Starters } from '../temporal/starters.js';
 import { call, ingestMemories, provision, request } from './api-client.js';
 import { pendingBenchDelivery } from './delivery-record.js';
 import { type FootprintCrew, writeCrews } from './footprint-crews.js';
@@ -33,13 +33,13 @@ export async function footprint(): Promise<void> {
     POSTBACK_CREWS_DIR: crews,
     POSTBACK_DELIVERY_SCHEDULE_MS: SCHEDULE_MS.join(','),
     // Nothing but what is measured.
-    POSTBACK_SWEEP_SECONDS: String(24 * 60 * 60),
+    POSTBACK_RECONCILE_SECONDS: String(24 * 60 * 60),
   });
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const receiver = await startReluctantReceiver();
   try {
     const { cost } = createMeter(instance, temporal);
-    const launcher = createLauncher(temporal);
+    const starters = createStarters(temporal);
     await provision(instance, 'bench');
 
     const item = (name: string) => (n: number) => ingestMemories(instance, 'bench', `${name}-${n}`, 1);
@@ -53,7 +53,7 @@ export async function footprint(): Promise<void> {
     );
 
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
-    const deliver = announce(instance, launcher);
+    const deliver = announce(instance, starters);
     show('delivery at once', await cost(PIECES, 'deliverWebhook', deliver));
     for (const refusals of [1, 2, SCHEDULE_MS.length + 1]) {
       receiver.refuse(refusals);
@@ -62,7 +62,11 @@ export async function footprint(): Promise<void> {
     await showOnDisk(instance);
 
     show('AI job', await cost(PIECES, 'runAiJob', submitJob(instance)));
-    const { key } = await createApiKeys(instance.mongo).create({ org: 'bench', kind: 'crew_org', label: 'bench' });
+    const { key } = await createApiKeys(instance.collections).create({
+      org: 'bench',
+      kind: 'crew_org',
+      label: 'bench',
+    });
     for (const crew of ['one-task', 'two-tasks', 'with-tool', 'with-person'] as const) {
       show(`crew ${crew}`, await cost(LONG_PIECES, 'runCrew', execute({ ...instance, key }, crew)));
     }
@@ -85,11 +89,11 @@ function ingestFile(instance: BenchInstance) {
 }
 
 /** A delivery as the end of an item leaves it: on record, and its workflow started. The record's insert is counted with it. */
-function announce({ mongo }: BenchInstance, launcher: Launcher) {
+function announce({ collections }: BenchInstance, starters: Starters) {
   return async (n: number) => {
     const record = pendingBenchDelivery(newDeliveryId(), n);
-    await mongo.deliveries.insertOne(record);
-    await launcher.startDelivery(record);
+    await collections.deliveries.insertOne(record);
+    await starters.startDelivery(record);
   };
 }
 
@@ -111,18 +115,18 @@ function execute(instance: BenchInstance, crew: FootprintCrew) {
 }
 
 /** What the storage engine makes of a delivered record: compressed, and with its indexes. */
-async function showOnDisk({ mongo }: BenchInstance): Promise<void> {
-  const delivered = (await mongo.deliveries.findOne({ status: 'delivered' }))!;
-  const copies = mongo.db.collection<typeof delivered>('deliveries');
+async function showOnDisk({ collections }: BenchInstance): Promise<void> {
+  const delivered = (await collections.deliveries.findOne({ status: 'delivered' }))!;
+  const copies = collections.db.collection<typeof delivered>('deliveries');
   for (let from = 0; from < COPIES; from += COPIES_AT_ONCE) {
     const batch = Array.from({ length: COPIES_AT_ONCE }, (_, n) => {
       const _id = newDeliveryId();
-      return { ...delivered, _id, subject: `item/${_id}/1`, doc_id: `doc-${from + n}` };
+      return { ...delivered, _id, dedupe_key: `item/${_id}/1`, doc_id: `doc-${from + n}` };
     });
     await copies.insertMany(batch, { ordered: false });
   }
-  await mongo.client.db('admin').command({ fsync: 1 });
-  const { count, size, storageSize, totalIndexSize } = await mongo.db.command({ collStats: 'deliveries' });
+  await collections.mongoClient.db('admin').command({ fsync: 1 });
+  const { count, size, storageSize, totalIndexSize } = await collections.db.command({ collStats: 'deliveries' });
   const each = (bytes: number) => (bytes / count).toFixed(0);
   console.log(
     `delivery records kept: ${count}, each ${each(size)} bytes of BSON, on disk ${each(storageSize)} and ${each(totalIndexSize)} of indexes\n`,

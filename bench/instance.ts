@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInstance } from '../cli/instance.js';
 import { createApiKeys } from '../storage/api-keys.js';
-import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { type Collections, connectCollections } from '../storage/collections.js';
 
 export type BenchInstance = Awaited<ReturnType<typeof startBenchInstance>>;
 
@@ -21,13 +21,13 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   };
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
   const { stack, api, worker } = instance;
-  const mongo: Mongo = await connectMongo(stack.mongodbUri, 'postback-bench');
-  const { key } = await createApiKeys(mongo).create({ org: 'bench', kind: 'api', label: 'bench' });
+  const collections: Collections = await connectCollections(stack.mongodbUri, 'postback-bench');
+  const { key } = await createApiKeys(collections).create({ org: 'bench', kind: 'api', label: 'bench' });
   return {
     apiUrl: instance.apiUrl,
     key,
     env: instance.env,
-    mongo,
+    collections,
     temporalAddress: stack.temporalAddress,
     temporalMetricsUrl: stack.temporalMetricsUrl,
     dataDir,
@@ -45,7 +45,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     apiCpu: () => cpuMs(api.pid()),
     /** The same of each process, by its name. */
     async processorTimes(): Promise<Record<string, number>> {
-      const { pid: mongod } = await mongo.client.db('admin').command({ serverStatus: 1 });
+      const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
       const temporal = stack.startedPids.filter((pid) => pid !== Number(mongod));
       const pids = {
         api: api.pid(),
@@ -56,7 +56,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
       return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
     },
     async stop(): Promise<void> {
-      await mongo.client.close();
+      await collections.mongoClient.close();
       await instance.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },

@@ -60,7 +60,7 @@ async function measureOcr(instance: BenchInstance): Promise<number> {
   return OCR_PAGES / ((performance.now() - started) / 60_000);
 }
 
-const finishedJobs = (instance: BenchInstance) => instance.mongo.aiJobs.countDocuments({ status: 'success' });
+const finishedJobs = (instance: BenchInstance) => instance.collections.aiJobs.countDocuments({ status: 'success' });
 
 async function untilFinished(instance: BenchInstance, count: number): Promise<void> {
   while ((await finishedJobs(instance)) < count) await wait(50);

@@ -1,14 +1,13 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { indexedMetadata } from '../domain/content/indexed-metadata.js';
 import { chunkId } from '../domain/ids.js';
-import { indexedMetadata } from '../domain/indexed-metadata.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
-import { createChunks, indexRow, packVector } from '../storage/chunks.js';
-import type { ChunkRecord } from '../storage/records/chunks.js';
-import type { DatabaseRecord } from '../storage/records/databases.js';
-import type { ItemRecord } from '../storage/records/items.js';
-import { createLanceIndex } from '../storage/search-index.js';
+import { type ChunkRecord, createChunks, indexRow, packVector } from '../storage/content/chunks.js';
+import type { DatabaseRecord } from '../storage/content/databases.js';
+import type { ItemRecord } from '../storage/content/items.js';
+import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { call } from './api-client.js';
 import { type Corpus, createCorpus } from './corpus.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
@@ -73,12 +72,12 @@ export async function latency(): Promise<void> {
 async function provisioned(instance: BenchInstance): Promise<DatabaseRecord> {
   await call(instance, 'POST', '/databases', { database: 'large', database_metadata_schema: SCHEMA });
   while (!(await call(instance, 'GET', '/databases/status?database=large')).infra.ready_for_ingestion) await wait(100);
-  return (await instance.mongo.databases.findOne({ name: 'large' }))!;
+  return (await instance.collections.databases.findOne({ name: 'large' }))!;
 }
 
 /** What the activities of an item leave behind, without their work. */
 async function store(
-  { mongo }: BenchInstance,
+  { collections }: BenchInstance,
   index: ReturnType<typeof createLanceIndex>,
   database: DatabaseRecord,
   corpus: Corpus,
@@ -87,20 +86,20 @@ async function store(
 ): Promise<void> {
   const items = Array.from({ length: count / CHUNKS_AN_ITEM }, (_, n) => item(database, from / CHUNKS_AN_ITEM + n));
   const chunks = items.flatMap((one) => Array.from({ length: CHUNKS_AN_ITEM }, (_, n) => chunk(one, n, corpus)));
-  await mongo.items.insertMany(items, { ordered: false });
-  await createChunks(mongo).put(chunks.map(({ record }) => record));
+  await collections.items.insertMany(items, { ordered: false });
+  await createChunks(collections).put(chunks.map(({ record }) => record));
   await index.write(
     database._id,
     chunks.map(({ record, vector, metadata }) => indexRow(record, vector, metadata)),
   );
 }
 
-function item({ _id: tenant, org, name }: DatabaseRecord, n: number): ItemRecord {
+function item({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRecord {
   const at = new Date(Date.UTC(2020, 0, 1) + n * 3_600_000);
   return {
     _id: `itm_${String(n).padStart(26, '0')}`,
     org,
-    tenant,
+    database_id: databaseId,
     database: name,
     collection: `c${n % 20}`,
     id: `doc-${n}`,
@@ -127,7 +126,7 @@ function chunk(of: ItemRecord, ordinal: number, corpus: Corpus) {
     _id: chunkId(of._id, of.version, ordinal),
     item: of._id,
     version: of.version,
-    tenant: of.tenant,
+    database_id: of.database_id,
     source_id: of.id,
     collection: of.collection,
     type: of.type,

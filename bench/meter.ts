@@ -25,7 +25,7 @@ const GROUPS: Record<string, string> = {
 const OWN_REQUESTS = ['CountWorkflowExecutions', 'ListWorkflowExecutions'];
 
 /** Measures on an instance that has nothing else to do. */
-export function createMeter({ mongo, temporalMetricsUrl, processorTimes }: BenchInstance, temporal: Client) {
+export function createMeter({ collections, temporalMetricsUrl, processorTimes }: BenchInstance, temporal: Client) {
   if (temporalMetricsUrl === null) throw new Error('footprint needs a Temporal of its own: unset TEMPORAL_ADDRESS');
   const metricsUrl = temporalMetricsUrl;
 
@@ -85,7 +85,7 @@ export function createMeter({ mongo, temporalMetricsUrl, processorTimes }: Bench
   }
 
   async function mongoCommands(): Promise<Reading> {
-    const { metrics } = await mongo.client.db('admin').command({ serverStatus: 1 });
+    const { metrics } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
     const commands = ['insert', 'update', 'delete', 'findAndModify', 'commitTransaction', 'find', 'aggregate'];
     return Object.fromEntries(commands.map((name) => [`mongodb.${name}`, Number(metrics.commands[name].total)]));
   }
@@ -109,13 +109,13 @@ export function createMeter({ mongo, temporalMetricsUrl, processorTimes }: Bench
   /** Documents and their bytes (BSON, before compression) by collection; of the oplog, what replication has to carry. */
   async function stored(): Promise<Reading> {
     const reading: Reading = {};
-    const names = (await mongo.db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
+    const names = (await collections.db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
     for (const name of names) {
-      const { count, size } = await mongo.db.command({ collStats: name });
+      const { count, size } = await collections.db.command({ collStats: name });
       reading[`documents.${name}`] = count;
       reading[`bytes.${name}`] = size;
     }
-    reading['bytes.oplog'] = (await mongo.client.db('local').command({ collStats: 'oplog.rs' })).size;
+    reading['bytes.oplog'] = (await collections.mongoClient.db('local').command({ collStats: 'oplog.rs' })).size;
     return reading;
   }
 

@@ -3,14 +3,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createFinish } from '../activities/finish-item.js';
+import { createFinish } from '../activities/content/finish-item.js';
 import { createSealer } from '../domain/sealing.js';
-import { createDeliveries } from '../storage/deliveries.js';
-import { createItems } from '../storage/items.js';
-import type { ItemRecord } from '../storage/records/items.js';
-import { createRegistrations } from '../storage/registrations.js';
+import { createItems, type ItemRecord } from '../storage/content/items.js';
+import { createDeliveries } from '../storage/webhooks/deliveries.js';
+import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { connectTemporal } from '../temporal/connection.js';
-import { createLauncher } from '../temporal/launcher.js';
+import { createStarters } from '../temporal/starters.js';
 import { createWorkerMetrics } from '../worker/metrics.js';
 import { startBenchInstance } from './instance.js';
 import { percentile } from './side-by-side.js';
@@ -24,14 +23,14 @@ const SECONDS = 30;
 export async function receivers(): Promise<void> {
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
-  const { mongo } = instance;
-  const registrations = createRegistrations(mongo, createSealer(randomBytes(32).toString('base64')));
+  const { collections } = instance;
+  const registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
   const finish = createFinish({
-    mongo: mongo.client,
-    items: createItems(mongo),
-    deliveries: createDeliveries(mongo),
+    mongoClient: collections.mongoClient,
+    items: createItems(collections),
+    deliveries: createDeliveries(collections),
     registrations,
-    launcher: createLauncher(temporal),
+    starters: createStarters(temporal),
     metrics: createWorkerMetrics(),
   });
   try {
@@ -41,7 +40,9 @@ export async function receivers(): Promise<void> {
       const org = (n: number) => `bench-${count}-${n}`;
       for (const [n, { url }] of ends.entries()) await registrations.replace(org(n), url, ['indexing.status_changed']);
       const total = RATE * SECONDS;
-      await mongo.items.insertMany(Array.from({ length: total }, (_, n) => underWay(`${count}-${n}`, org(n % count))));
+      await collections.items.insertMany(
+        Array.from({ length: total }, (_, n) => underWay(`${count}-${n}`, org(n % count))),
+      );
       const ended: Promise<unknown>[] = [];
       for (let n = 0; n < total; n++) {
         ended.push(finish({ item: `itm_${count}-${n}`, version: 1 }, { status: 'completed' }));
@@ -101,7 +102,7 @@ function underWay(id: string, org: string): ItemRecord {
   return {
     _id: `itm_${id}`,
     org,
-    tenant: `tnt_${org}`,
+    database_id: `tnt_${org}`,
     database: 'bench',
     collection: 'default',
     id,

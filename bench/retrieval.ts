@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { QUERY_MODES } from '../domain/search.js';
+import { QUERY_MODES } from '../domain/content/search.js';
 import { call, provision } from './api-client.js';
 import { startBenchInstance } from './instance.js';
 import { mean, normalisedGain } from './retrieval-metrics.js';
@@ -42,7 +42,7 @@ export async function retrieval(folder: string): Promise<void> {
       );
       await call(instance, 'POST', '/context/ingest', form);
     }
-    await untilIndexed(instance.mongo, documents.length);
+    await untilIndexed(instance.collections, documents.length);
     const seconds = (performance.now() - started) / 1000;
     console.log(
       `\n${documents.length} documents indexed in ${seconds.toFixed(0)} s (${(documents.length / seconds).toFixed(1)} /s)`,
@@ -74,10 +74,10 @@ export async function retrieval(folder: string): Promise<void> {
 }
 
 async function untilIndexed(
-  mongo: { items: { countDocuments(filter: object): Promise<number> } },
+  collections: { items: { countDocuments(filter: object): Promise<number> } },
   count: number,
 ): Promise<void> {
-  while ((await mongo.items.countDocuments({ indexing_status: { $in: ['completed', 'errored'] } })) < count)
+  while ((await collections.items.countDocuments({ indexing_status: { $in: ['completed', 'errored'] } })) < count)
     await wait(500);
 }
 

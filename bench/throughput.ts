@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { newDeliveryId } from '../domain/ids.js';
 import { connectTemporal } from '../temporal/connection.js';
-import { createLauncher } from '../temporal/launcher.js';
+import { createStarters } from '../temporal/starters.js';
 import { call, ingestMemories, provision } from './api-client.js';
 import { pendingBenchDelivery } from './delivery-record.js';
 import { type BenchInstance, startBenchInstance } from './instance.js';
@@ -61,13 +61,13 @@ export async function measureBare(instance: BenchInstance, temporal: Client): Pr
 }
 
 async function measureDeliveries(instance: BenchInstance, temporal: Client, count: number): Promise<number> {
-  const launcher = createLauncher(temporal);
+  const starters = createStarters(temporal);
   const records = Array.from({ length: count }, (_, n) => pendingBenchDelivery(newDeliveryId(), n));
-  await instance.mongo.deliveries.insertMany(records);
+  await instance.collections.deliveries.insertMany(records);
   return timed(count, () =>
     sideBySide(count, CONCURRENCY, async (n) => {
       const record = records[n]!;
-      await launcher.startDelivery(record);
+      await starters.startDelivery(record);
       await temporal.workflow.getHandle(`delivery/${record._id}`).result();
     }),
   );

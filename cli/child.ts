@@ -6,7 +6,10 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('./main.js', import.meta.url));
+const MAIN = {
+  api: fileURLToPath(new URL('../api/main.js', import.meta.url)),
+  worker: fileURLToPath(new URL('../worker/main.js', import.meta.url)),
+};
 /** Between a crash and the next try; a process that cannot start at all must not spin. */
 const RESTART_MS = 1_000;
 /** For requests and activities under way; then the process is killed. */
@@ -53,7 +56,7 @@ export function startChild(
   });
 
   function launch(): ChildProcess {
-    const child = fork(MAIN, [name], {
+    const child = fork(MAIN[name], [], {
       env: name === 'api' ? { ...API_ALLOCATOR, ...env } : env,
       detached: true,
       execArgv: V8_FLAGS,

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../config.js';
+import type { Config } from '../runtime/config.js';
 import { createApiKeys } from '../storage/api-keys.js';
-import { connectMongo } from '../storage/mongo.js';
+import { connectCollections } from '../storage/collections.js';
 import { type DevelopmentFile, readDevelopmentFile } from './running-instance.js';
 
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url));
@@ -78,8 +78,8 @@ async function startOwn(): Promise<DemoInstance> {
 }
 
 async function withKey(file: DevelopmentFile, own: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
-  const mongo = await connectMongo(file.mongodb_uri, 'postback-demo');
-  const keys = createApiKeys(mongo);
+  const collections = await connectCollections(file.mongodb_uri, 'postback-demo');
+  const keys = createApiKeys(collections);
   const { key, record } = await keys.create({ org: 'demo', kind: 'api', label: 'npm run demo' });
   return {
     file,
@@ -87,7 +87,7 @@ async function withKey(file: DevelopmentFile, own: boolean, stop: () => Promise<
     own,
     async stop() {
       await keys.revoke(record._id);
-      await mongo.client.close();
+      await collections.mongoClient.close();
       await stop();
     },
   };

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../config.js';
+import { readConfig } from '../runtime/config.js';
 import { DemoApi } from './demo-api.js';
 import { demoInstance } from './demo-instance.js';
 import { startDemoReceiver } from './demo-receiver.js';

@@ -1,6 +1,6 @@
 import type { KeyKind } from '../domain/api-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
-import { connectMongo } from '../storage/mongo.js';
+import { connectCollections } from '../storage/collections.js';
 import { runningSettings } from './running-instance.js';
 
 /** Prints a new key, the only time that it is shown. */
@@ -38,10 +38,10 @@ export async function revokeKey(id: string): Promise<void> {
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
-  const mongo = await connectMongo(runningSettings(process.env).MONGODB_URI, 'postback-cli');
+  const collections = await connectCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
-    await work(createApiKeys(mongo));
+    await work(createApiKeys(collections));
   } finally {
-    await mongo.client.close();
+    await collections.mongoClient.close();
   }
 }

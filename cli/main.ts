@@ -1,15 +1,14 @@
+import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError } from 'commander';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { TASK_QUEUES } from '../domain/task-queues.js';
+import { runProcess } from '../runtime/process.js';
 
-// An empty variable counts as not set. AWS's clients read theirs themselves and take an empty one at its word.
-for (const [name, value] of Object.entries(process.env)) {
-  if (name.startsWith('AWS_') && value === '') delete process.env[name];
-}
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
 const program = new Command('postback')
   .description('Work that finishes later, announced by a signed HTTP callback.')
-  .version('0.1.0')
+  .version(version)
   .showHelpAfterError();
 
 program
@@ -20,13 +19,18 @@ program
 program
   .command('api')
   .description('run the HTTP API')
-  .action(async () => (await import('./api.js')).runApi());
+  .action(async () => {
+    await import('../api/main.js');
+  });
 
 program
   .command('worker')
   .description('run the workers of some or all task queues')
   .option('--queues <names>', `comma-separated: ${TASK_QUEUES.join(', ')} (default: all)`)
-  .action(async ({ queues }) => (await import('./worker.js')).runWorker(queues));
+  .action(async ({ queues }) => {
+    if (queues !== undefined) process.env.POSTBACK_QUEUES = queues;
+    await import('../worker/main.js');
+  });
 
 program
   .command('demo')
@@ -96,10 +100,4 @@ function asFutureDate(value: string): Date {
   return date;
 }
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  console.error(`postback: ${(error as Error).message}`);
-  // Whatever a failed start has opened must not keep the process: its supervisor waits for the exit.
-  process.exit(1);
-}
+await runProcess(() => program.parseAsync());

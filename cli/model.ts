@@ -1,6 +1,6 @@
 import { cp, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { defaultCacheDir, obtainEmbeddingModel } from '../stack/index.js';
+import { defaultCacheDir, obtainEmbeddingModel } from '../dev-stack/index.js';
 
 /** `postback model fetch`: for images and machines that shall have the model before the first start. */
 export async function fetchModel(to?: string): Promise<void> {

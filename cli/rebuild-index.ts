@@ -1,10 +1,9 @@
-import { indexedMetadata } from '../domain/indexed-metadata.js';
-import type { IndexRow } from '../domain/search.js';
-import { indexRow, unpackVector } from '../storage/chunks.js';
-import type { ChunkRecord } from '../storage/records/chunks.js';
-import type { DatabaseRecord } from '../storage/records/databases.js';
-import { type Composition, compose } from './compose.js';
-import { createLogger } from './logger.js';
+import { indexedMetadata } from '../domain/content/indexed-metadata.js';
+import type { IndexRow } from '../domain/content/search.js';
+import { type Composition, compose } from '../runtime/compose.js';
+import { createLogger } from '../runtime/logger.js';
+import { type ChunkRecord, indexRow, unpackVector } from '../storage/content/chunks.js';
+import type { DatabaseRecord } from '../storage/content/databases.js';
 import { runningSettings } from './running-instance.js';
 import { sealingKey } from './sealing-key.js';
 

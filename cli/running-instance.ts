@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, readConfig } from '../config.js';
 import type { KeyKind } from '../domain/api-keys.js';
+import { type Config, readConfig } from '../runtime/config.js';
 
 /** What `postback start` leaves in `.postback/dev.json` for development tools; rewritten at each start. */
 export interface DevelopmentFile {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../config.js';
+import type { Config } from '../runtime/config.js';
 
 /** The key that seals secrets: from the environment, else one generated once under the data folder, mode 0600. */
 export function sealingKey(config: Config): string {

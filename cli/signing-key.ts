@@ -1,6 +1,6 @@
 import { createSealer } from '../domain/sealing.js';
-import { connectMongo } from '../storage/mongo.js';
-import { createSigningKeys, type SigningKeys } from '../storage/signing-keys.js';
+import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
+import { connectCollections } from '../storage/collections.js';
 import { runningSettings } from './running-instance.js';
 import { sealingKey } from './sealing-key.js';
 
@@ -20,10 +20,10 @@ export async function rotateSigningKey(): Promise<void> {
 
 async function withSigningKeys(work: (keys: SigningKeys) => Promise<unknown>): Promise<void> {
   const config = runningSettings(process.env);
-  const mongo = await connectMongo(config.MONGODB_URI, 'postback-cli');
+  const collections = await connectCollections(config.MONGODB_URI, 'postback-cli');
   try {
-    await work(createSigningKeys(mongo, createSealer(sealingKey(config))));
+    await work(createSigningKeys(collections, createSealer(sealingKey(config))));
   } finally {
-    await mongo.client.close();
+    await collections.mongoClient.close();
   }
 }

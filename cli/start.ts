@@ -1,12 +1,12 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { readConfig } from '../config.js';
+import { AlreadyRunningError, acquireInstanceLock } from '../dev-stack/index.js';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
-import { AlreadyRunningError, acquireInstanceLock } from '../stack/index.js';
+import { readConfig } from '../runtime/config.js';
+import { stopRequested } from '../runtime/process.js';
 import { createApiKeys } from '../storage/api-keys.js';
-import { connectMongo } from '../storage/mongo.js';
+import { connectCollections } from '../storage/collections.js';
 import { type Instance, startInstance } from './instance.js';
 import { type DevelopmentFile, developmentFile } from './running-instance.js';
-import { untilStopped } from './until-stopped.js';
 import { welcome } from './welcome.js';
 
 /** The organisation and the label of the keys that `postback start` makes. */
@@ -18,7 +18,7 @@ const LABEL = 'npm start';
  * here ends with it, whichever way it ends.
  */
 export async function start(): Promise<void> {
-  const stopped = untilStopped();
+  const stopped = stopRequested();
   const config = readConfig(process.env);
   // Data, logs and the sealing key are this user's alone.
   mkdirSync(config.POSTBACK_DATA_DIR, { recursive: true, mode: 0o700 });
@@ -72,15 +72,15 @@ function lockOrExplain(dataDir: string) {
 
 /** Fresh keys of every kind; those of the last start are revoked, so that a forgotten terminal opens nothing. */
 async function developmentKeys(mongodbUri: string): Promise<Record<KeyKind, string>> {
-  const mongo = await connectMongo(mongodbUri, 'postback-start');
+  const collections = await connectCollections(mongodbUri, 'postback-start');
   try {
-    const keys = createApiKeys(mongo);
+    const keys = createApiKeys(collections);
     await keys.revokeLabelled(DEVELOPMENT_ORG, LABEL);
     const made = await Promise.all(
       KEY_KINDS.map(async (kind) => [kind, (await keys.create({ org: DEVELOPMENT_ORG, kind, label: LABEL })).key]),
     );
     return Object.fromEntries(made) as Record<KeyKind, string>;
   } finally {
-    await mongo.client.close();
+    await collections.mongoClient.close();
   }
 }

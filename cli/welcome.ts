@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import { styleText } from 'node:util';
-import type { Config } from '../config.js';
+import type { Config } from '../runtime/config.js';
 import { type DevelopmentFile, developmentFile } from './running-instance.js';
 
 /** What a person needs after `npm start`: where everything is, a key, and lines that can be pasted as they are. */

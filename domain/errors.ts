@@ -43,7 +43,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   /** The code to answer with where a route's clients know another one; the status stays. */
-  shownAs?: ErrorCode;
+  shownAs?: ErrorCode | undefined;
 
   /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
   constructor(
@@ -56,5 +56,31 @@ export class ServiceError extends Error {
 
   get status(): number {
     return ERROR_STATUS[this.code];
+  }
+}
+
+/** The embedding model could not be asked, or refused. */
+export class EmbeddingError extends Error {
+  override readonly name = 'EmbeddingError';
+
+  /** @param retryable false when asking again cannot help (a wrong key, an unknown model) */
+  constructor(
+    message: string,
+    readonly retryable: boolean,
+  ) {
+    super(message);
+  }
+}
+/** `message` is fit for the client: helpful, no internals, no document content, no keys, no addresses. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+
+  /** @param retryAfterMs how long the provider asked to be left alone */
+  constructor(
+    message: string,
+    readonly retryable: boolean,
+    readonly retryAfterMs?: number,
+  ) {
+    super(message);
   }
 }

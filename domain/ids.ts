@@ -6,7 +6,7 @@ const prefixed = (prefix: string) => (): string => `${prefix}_${ulid().toLowerCa
 
 export const newDeliveryId = prefixed('dlv');
 /** Internal id of a database: fixed for its life, given to receivers as the deprecated `tenant_id`. */
-export const newTenantId = prefixed('tnt');
+export const newDatabaseId = prefixed('tnt');
 export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
@@ -41,8 +41,8 @@ export const workflowIds = {
   indexRows: (org: string, database: string, id: string, version: number) =>
     `index-rows/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
-  database: (org: string, tenantId: string) => `database/${org}/${tenantId}`,
-  databaseRemoval: (org: string, tenantId: string) => `database-removal/${org}/${tenantId}`,
+  database: (org: string, databaseId: string) => `database/${org}/${databaseId}`,
+  databaseRemoval: (org: string, databaseId: string) => `database-removal/${org}/${databaseId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
   crew: (executionId: string) => `crew/${executionId}`,

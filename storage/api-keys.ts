@@ -1,12 +1,25 @@
+import type { Collection } from 'mongodb';
 import { type KeyKind, keyHint, newApiKey, type Principal } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
-import type { Mongo } from './mongo.js';
-import type { ApiKeyRecord } from './records/api-keys.js';
+
+export interface ApiKeyRecord {
+  _id: string;
+  org: string;
+  kind: KeyKind;
+  label: string;
+  /** SHA-256 of the key, hex. The key itself is never stored. */
+  hash: string;
+  /** First characters of the key, for people who compare lists. */
+  hint: string;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+}
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
 /** API keys: made and revoked on the command line, looked up by every request. */
-export function createApiKeys({ keys }: Mongo) {
+export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
   return {
     /** @returns the record and the key itself, which is in no other place and cannot be read again */
     async create(input: { org: string; kind: KeyKind; label: string; expires_at?: Date | null }) {

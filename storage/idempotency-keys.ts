@@ -1,9 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { Binary, type ClientSession } from 'mongodb';
+import { Binary, type ClientSession, type Collection, type MongoClient } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
 import type { Sealer } from '../domain/sealing.js';
-import { isDuplicateKey, type Mongo } from './mongo.js';
+import { inTransaction, isDuplicateKey } from './transactions.js';
+
+export interface IdempotencyRecord {
+  /** Organisation, route and SHA-256 of the key. */
+  _id: string;
+  /** SHA-256 of the request, hex. */
+  fingerprint: string;
+  /** Names the claim, so that one that was lost is known as such. */
+  token: string;
+  lease_until: Date;
+  /** Null while the request is carried out. */
+  response: { status: number; headers: Record<string, string>; sealed_body: Binary } | null;
+  /** When the record is removed. */
+  expires_at: Date;
+}
 
 export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
 
@@ -15,8 +29,8 @@ export interface IdempotencyScope {
   key: string;
 }
 
-/** An answer as it was sent. */
-export interface KeptAnswer {
+/** A response as it was sent. */
+export interface SavedResponse {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -30,8 +44,8 @@ export interface IdempotencyClaim {
 
 export type ClaimOutcome =
   | { state: 'claimed'; claim: IdempotencyClaim }
-  | { state: 'answered'; answer: KeptAnswer }
-  | { state: 'under way' }
+  | { state: 'saved'; response: SavedResponse }
+  | { state: 'in progress' }
   | { state: 'another request' };
 
 /** How long a claim holds if its process is never heard of again. */
@@ -39,7 +53,7 @@ const LEASE_MS = 60_000;
 
 /** Idempotency keys: who carries a request out, and what was answered to it. */
 export function createIdempotencyKeys(
-  { idempotencyKeys }: Mongo,
+  { idempotencyKeys, mongoClient }: { idempotencyKeys: Collection<IdempotencyRecord>; mongoClient: MongoClient },
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {
@@ -55,7 +69,7 @@ export function createIdempotencyKeys(
           fingerprint,
           token: randomUUID(),
           lease_until: new Date(now.getTime() + leaseMs),
-          answer: null,
+          response: null,
           expires_at: new Date(now.getTime() + ttlMs),
         };
         const claimed = { state: 'claimed', claim: { id, token: fresh.token } } as const;
@@ -69,7 +83,7 @@ export function createIdempotencyKeys(
         const taken = await idempotencyKeys.updateOne(
           {
             _id: id,
-            $or: [{ expires_at: { $lte: now } }, { fingerprint, answer: null, lease_until: { $lte: now } }],
+            $or: [{ expires_at: { $lte: now } }, { fingerprint, response: null, lease_until: { $lte: now } }],
           },
           { $set: fresh },
         );
@@ -77,39 +91,48 @@ export function createIdempotencyKeys(
         const record = await idempotencyKeys.findOne({ _id: id });
         if (!record) continue;
         if (record.fingerprint !== fingerprint) return { state: 'another request' };
-        if (record.answer === null) return { state: 'under way' };
-        const { status, headers, sealed_body } = record.answer;
-        return { state: 'answered', answer: { status, headers, body: sealer.open(sealed_body.value(), context(id)) } };
+        if (record.response === null) return { state: 'in progress' };
+        const { status, headers, sealed_body } = record.response;
+        return { state: 'saved', response: { status, headers, body: sealer.open(sealed_body.value(), context(id)) } };
       }
     },
 
     /**
-     * Keeps the answer, best in the transaction that does the work: then both happen or neither.
-     * @throws ServiceError IDEMPOTENCY_IN_PROGRESS when another request has taken the key over; a transaction ends with it
+     * Runs a write and saves the response in one transaction: both happen or neither.
+     * @param response read after the write
+     * @throws ServiceError IDEMPOTENCY_IN_PROGRESS when another request has taken the key over; nothing is written then
      */
-    async keep({ id, token }: IdempotencyClaim, answer: KeptAnswer, session?: ClientSession): Promise<void> {
-      const { status, headers, body } = answer;
-      // Sealed, because an answer may carry what its client alone may know.
-      const sealed_body = new Binary(sealer.seal(body, context(id)));
-      const kept = await idempotencyKeys.updateOne(
-        { _id: id, token, answer: null },
-        { $set: { answer: { status, headers, sealed_body } } },
-        { session },
-      );
-      if (kept.matchedCount === 0) throw requestUnderWay();
+    saveWith<Result>(
+      { id, token }: IdempotencyClaim,
+      response: () => SavedResponse,
+      write: (tx: ClientSession) => Promise<Result>,
+    ): Promise<Result> {
+      return inTransaction(mongoClient, async (tx) => {
+        const result = await write(tx);
+        const { status, headers, body } = response();
+        // Sealed, because a response may carry secrets of its client.
+        const sealed_body = new Binary(sealer.seal(body, context(id)));
+        const saved = await idempotencyKeys.updateOne(
+          { _id: id, token, response: null },
+          { $set: { response: { status, headers, sealed_body } } },
+          { session: tx },
+        );
+        if (saved.matchedCount === 0) throw requestInProgress();
+        return result;
+      });
     },
 
     /** Gives the key back when nothing was kept, so that the client may try again at once. */
     async release({ id, token }: IdempotencyClaim): Promise<void> {
-      await idempotencyKeys.deleteOne({ _id: id, token, answer: null });
+      await idempotencyKeys.deleteOne({ _id: id, token, response: null });
     },
   };
 }
 
-export function requestUnderWay(): ServiceError {
+export function requestInProgress(): ServiceError {
   return new ServiceError(
     'IDEMPOTENCY_IN_PROGRESS',
-    'A request with this Idempotency-Key is being carried out; repeat this one to get its answer.',
+    'A request with this Idempotency-Key is in progress; repeat this request to get its response.',
     1,
   );
 }

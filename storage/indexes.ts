@@ -1,8 +1,15 @@
 import type { Db, IndexDescription } from 'mongodb';
 
 /** Of items, also named by the queries that must be read from them. */
-export const LIST_INDEX = { tenant: 1, indexing_status: 1, type: 1, _id: -1 } as const;
-export const COLLECTION_INDEX = { tenant: 1, collection: 1, indexing_status: 1, type: 1, _id: -1, bytes: 1 } as const;
+export const LIST_INDEX = { database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
+export const COLLECTION_INDEX = {
+  database_id: 1,
+  collection: 1,
+  indexing_status: 1,
+  type: 1,
+  _id: -1,
+  bytes: 1,
+} as const;
 
 /** By collection. Every query that the product makes has its index here; a comment says which where that is not plain. */
 const INDEXES: Record<string, IndexDescription[]> = {
@@ -13,7 +20,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { status: 1, updated_at: 1 } },
   ],
   items: [
-    { key: { tenant: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1 }, unique: true },
     { key: { batch: 1, _id: 1 } },
     // Lists, whatever they are filtered by: a filter that is left out stands for all values of a short list.
     { key: LIST_INDEX },
@@ -28,27 +35,27 @@ const INDEXES: Record<string, IndexDescription[]> = {
     // The same for items whose index rows are behind.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
-  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { tenant: 1 } }],
+  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1 } }],
   feedback: [
-    { key: { tenant: 1, _id: -1, rating: 1 } },
-    { key: { tenant: 1, source_id: 1, _id: -1, rating: 1 } },
+    { key: { database_id: 1, _id: -1, rating: 1 } },
+    { key: { database_id: 1, source_id: 1, _id: -1, rating: 1 } },
     // One rating a voter and question counts.
     { key: { vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
   ],
   // Found by id; the index is for the end of a database.
-  feedback_tallies: [{ key: { tenant: 1 } }],
+  feedback_tallies: [{ key: { database_id: 1 } }],
   removed_items: [
-    { key: { tenant: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1 }, unique: true },
     { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
-  entities: [{ key: { item: 1, version: 1 } }, { key: { tenant: 1 } }],
-  relations: [{ key: { item: 1, version: 1, _id: 1 } }, { key: { tenant: 1, _id: 1 } }],
+  entities: [{ key: { item: 1, version: 1 } }, { key: { database_id: 1 } }],
+  relations: [{ key: { item: 1, version: 1, _id: 1 } }, { key: { database_id: 1, _id: 1 } }],
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
     // A repeated transaction finds the delivery it already wrote.
-    { key: { subject: 1 }, unique: true, partialFilterExpression: { subject: { $exists: true } } },
+    { key: { dedupe_key: 1 }, unique: true },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
     {
       key: { check_at: 1 },
@@ -96,7 +103,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   connectors: [
     { key: { org: 1, _id: -1 } },
     // The end of a database.
-    { key: { tenant: 1 } },
+    { key: { database_id: 1 } },
     // The sweep: what Temporal has yet to be told.
     { key: { updated_at: 1 }, name: 'pending', partialFilterExpression: { pending: true } },
   ],

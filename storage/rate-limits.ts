@@ -1,16 +1,20 @@
+import type { Db, MongoClient } from 'mongodb';
 import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Mongo } from './mongo.js';
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /**
  * So many requests in so many seconds for each key, counted in MongoDB: any number of API processes share the count.
- * @param collection has its indexes in `mongo.ts`
+ * @param collection has its indexes in `indexes.ts`
  */
-export function createRateLimit(mongo: Mongo, collection: string, limit: { requests: number; seconds: number }) {
+export function createRateLimit(
+  { mongoClient, db }: { mongoClient: MongoClient; db: Db },
+  collection: string,
+  limit: { requests: number; seconds: number },
+) {
   const limiter = new RateLimiterMongo({
-    storeClient: mongo.client,
-    dbName: mongo.db.databaseName,
+    storeClient: mongoClient,
+    dbName: db.databaseName,
     tableName: collection,
     keyPrefix: '',
     disableIndexesCreation: true,

@@ -1,12 +1,14 @@
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import proto from '@temporalio/proto';
-import { SEARCH_ATTRIBUTES } from '../domain/task-queues.js';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 
 /** How long an address may take to answer at all. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** gRPC's codes for a call that is not for this client, and for one that the server does not know. */
-const NOT_FOR_US = [7, 12];
+/** How long a probe waits. */
+const PING_MS = 2_000;
+/** gRPC's PERMISSION_DENIED and UNIMPLEMENTED. */
+const NOT_ALLOWED = [7, 12];
 
 export type TemporalAccess = ReturnType<typeof temporalAccess>;
 
@@ -38,16 +40,28 @@ export async function connectTemporal(
   return new Client({ connection, namespace });
 }
 
+/** Whether Temporal answers at all. */
+export async function temporalReachable(client: Client): Promise<boolean> {
+  try {
+    await client.connection.withDeadline(Date.now() + PING_MS, () =>
+      client.workflowService.describeNamespace({ namespace: client.options.namespace }),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Registers the search attributes that are missing. The embedded server is started with them; others learn them here.
- * @returns false when Temporal does not let a client do that: then an operator has to
+ * Registers the search attributes that are missing.
+ * @returns false when the server does not allow that: then an operator has to register them
  */
 export async function registerSearchAttributes(client: Client, namespace: string): Promise<boolean> {
   try {
     await registerMissing(client, namespace);
     return true;
   } catch (error) {
-    if (!isGrpcServiceError(error) || !NOT_FOR_US.includes(error.code)) throw error;
+    if (!isGrpcServiceError(error) || !NOT_ALLOWED.includes(error.code)) throw error;
     return false;
   }
 }
@@ -55,12 +69,12 @@ export async function registerSearchAttributes(client: Client, namespace: string
 async function registerMissing(client: Client, namespace: string): Promise<void> {
   const { operatorService } = client.connection as Connection;
   const known = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
-  const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in known));
+  const missing = Object.values(SEARCH_ATTRIBUTES).filter(({ name }) => !(name in known));
   if (missing.length === 0) return;
   const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } = proto.temporal.api.enums.v1.IndexedValueType;
-  const types = { Keyword: INDEXED_VALUE_TYPE_KEYWORD, Datetime: INDEXED_VALUE_TYPE_DATETIME };
+  const types = { KEYWORD: INDEXED_VALUE_TYPE_KEYWORD, DATETIME: INDEXED_VALUE_TYPE_DATETIME };
   await operatorService.addSearchAttributes({
     namespace,
-    searchAttributes: Object.fromEntries(missing.map(([name, type]) => [name, types[type]])),
+    searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, types[type]])),
   });
 }

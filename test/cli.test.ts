@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { acquireInstanceLock } from '../stack/index.js';
+import { acquireInstanceLock } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { databaseBeside, makeKey, sharedProduct, withDb } from './support/product.js';
@@ -136,12 +136,12 @@ describe('the postback command', () => {
       ]),
     });
     await api.ended('rebuilt', 'a');
-    const tenant = await withDb(
+    const databaseId = await withDb(
       mongodbUri,
       async (db) => (await db.collection('databases').findOne({ name: 'rebuilt' }))!._id,
     );
     const env = { POSTBACK_DATA_DIR: sharedProduct().dataDir };
-    const rebuilt = await postback(['index', 'rebuild', '--database', String(tenant)], env);
+    const rebuilt = await postback(['index', 'rebuild', '--database', String(databaseId)], env);
     expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/rebuilt\/rebuilt .*: 1 chunks/) });
     for (const query_by of ['text', 'vector']) {
       const { chunks } = (await api.post('/query', { database: 'rebuilt', query: 'heron', query_by })).body.data;

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
-import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../domain/task-queues.js';
+import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
+import { TASK_QUEUES } from '../domain/task-queues.js';
 
 interface Service {
   image: string;
@@ -95,9 +96,12 @@ describe('docker-compose.yml', () => {
   test('Temporal knows the search attributes by which work is found', () => {
     const script = compose.services['temporal-namespace']?.entrypoint?.at(-1) ?? '';
     const keywords = /for name in (.*); do/.exec(script)?.[1]?.split(' ') ?? [];
-    const others = [...script.matchAll(/create --name (\w+) --type (\w+)/g)].map(([, name, type]) => [name, type]);
-    const registered = [...keywords.map((name) => [name, 'Keyword']), ...others];
-    expect(Object.fromEntries(registered)).toEqual(SEARCH_ATTRIBUTES);
+    const others = [...script.matchAll(/create --name (\w+) --type (\w+)/g)].map(([, name, type]) => [
+      name,
+      type!.toUpperCase(),
+    ]);
+    const registered = [...keywords.map((name) => [name, 'KEYWORD']), ...others];
+    expect(Object.fromEntries(registered)).toEqual(SEARCH_ATTRIBUTE_TYPES);
   });
 });
 

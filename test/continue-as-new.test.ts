@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { obtainBinary } from '../stack/binaries.js';
-import { defaultCacheDir } from '../stack/index.js';
+import { obtainBinary } from '../dev-stack/binaries.js';
+import { defaultCacheDir } from '../dev-stack/index.js';
 import { type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
 import { eventually } from './support/eventually.js';

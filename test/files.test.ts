@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { FileStoreError } from '../domain/file-store-error.js';
+import { type FileStore, FileStoreError } from '../domain/file-store.js';
 import type { S3Location } from '../domain/s3-location.js';
-import { createFiles, type Files } from '../storage/files.js';
-import { connectMongo, type Mongo } from '../storage/mongo.js';
+import { type Collections, connectCollections } from '../storage/collections.js';
+import { createFiles } from '../storage/files.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
@@ -17,31 +17,31 @@ const MiB = 1024 * 1024;
 const owner = { org: 'org', batch: 'batch-1' };
 const soon = () => new Date(Date.now() + 1_000);
 
-let mongo: Mongo;
+let collections: Collections;
 let s3: Awaited<ReturnType<typeof startS3>>;
 let way: ServerProxy;
 let location: S3Location;
-let gridFs: Files;
-let bucket: Files;
+let gridFs: FileStore;
+let bucket: FileStore;
 
 beforeAll(async () => {
   Object.assign(process.env, S3_ENVIRONMENT);
-  mongo = await connectMongo(databaseBeside(sharedProduct().mongodbUri, 'files-test'), 'postback-test');
+  collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test'), 'postback-test');
   s3 = await startS3('store');
   way = await startProxy(new URL(s3.endpoint).host);
   location = { bucket: 'store', prefix: 'files/', endpoint: `http://${way.address}` };
-  gridFs = await createFiles(mongo);
-  bucket = await createFiles(mongo, location);
+  gridFs = await createFiles(collections);
+  bucket = await createFiles(collections, location);
 });
 afterAll(async () => {
-  await mongo?.db.dropDatabase();
-  await mongo?.client.close();
+  await collections?.db.dropDatabase();
+  await collections?.mongoClient.close();
   await way?.close();
   await s3?.close();
 });
 
 const inMongo = async () => {
-  const counts = ['files.files', 'files.chunks'].map((name) => mongo.db.collection(name).countDocuments());
+  const counts = ['files.files', 'files.chunks'].map((name) => collections.db.collection(name).countDocuments());
   return (await Promise.all(counts)).reduce((sum, count) => sum + count);
 };
 
@@ -122,7 +122,7 @@ describe('a bucket', () => {
       await expect(begun).rejects.toBeInstanceOf(FileStoreError);
       await expect(buffer(bucket.read('begun'))).rejects.toBeInstanceOf(FileStoreError);
       await expect(bucket.remove('begun')).rejects.toBeInstanceOf(FileStoreError);
-      await expect(createFiles(mongo, location)).rejects.toThrow(/bucket "store" cannot be reached/);
+      await expect(createFiles(collections, location)).rejects.toThrow(/bucket "store" cannot be reached/);
     } finally {
       way.mend();
     }
@@ -132,7 +132,7 @@ describe('a bucket', () => {
   });
 
   test('that does not exist is named', async () => {
-    const nowhere = createFiles(mongo, { ...location, bucket: 'nowhere' });
+    const nowhere = createFiles(collections, { ...location, bucket: 'nowhere' });
     await expect(nowhere).rejects.toThrow(/bucket "nowhere" cannot be reached/);
   });
 });

@@ -6,17 +6,17 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { pino } from 'pino';
 import { z } from 'zod';
-import type { RequestState } from '../api/context.js';
+import { plainEnvelope } from '../api/envelope.js';
 import { jsonBody } from '../api/json-body.js';
 import { operations } from '../api/operation.js';
-import { requestContext } from '../api/request-context.js';
+import { type RequestState, requestContext } from '../api/request-context.js';
 import { routesOf, type Service, serve } from '../api/service.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import { createSealer } from '../domain/sealing.js';
-import { createDatabases } from '../storage/databases.js';
+import { type Collections, connectCollections } from '../storage/collections.js';
+import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
-import { connectMongo, type Mongo } from '../storage/mongo.js';
-import type { DeliveryRecord } from '../storage/records/deliveries.js';
+import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { type Answer, type Client, createClient } from './support/client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
@@ -154,7 +154,7 @@ describe('a request with an Idempotency-Key', () => {
   test('leaves neither its key nor its answer in clear', async () => {
     await create('in-clear-key', 'in-clear-answer');
     const kept = await withDb(mongodbUri, (db) => db.collection('idempotency_keys').find({}).toArray());
-    const text = kept.map((record) => `${JSON.stringify(record)} ${record.answer?.sealed_body?.buffer}`).join('\n');
+    const text = kept.map((record) => `${JSON.stringify(record)} ${record.response?.sealed_body?.buffer}`).join('\n');
     expect(kept.length).toBeGreaterThan(0);
     expect(text).not.toContain('in-clear');
   });
@@ -163,16 +163,16 @@ describe('a request with an Idempotency-Key', () => {
 describe('a process that dies in the middle', () => {
   const { mongodbUri } = sharedProduct();
   const scope = { org: 'idempotency-lease', route: 'POST /databases', key: 'lease' };
-  const answer = { status: 202, headers: {}, body: '{"database":"lost"}' };
-  let mongo: Mongo;
+  const response = { status: 202, headers: {}, body: '{"database":"lost"}' };
+  let collections: Collections;
 
   beforeAll(async () => {
-    mongo = await connectMongo(mongodbUri, 'postback-test');
+    collections = await connectCollections(mongodbUri, 'postback-test');
   });
-  afterAll(() => mongo.client.close());
+  afterAll(() => collections.mongoClient.close());
 
   const keysWith = (options: { ttlMs: number; leaseMs: number }) =>
-    createIdempotencyKeys(mongo, createSealer(Buffer.alloc(32, 7).toString('base64')), options);
+    createIdempotencyKeys(collections, createSealer(Buffer.alloc(32, 7).toString('base64')), options);
   const claimed = (outcome: Awaited<ReturnType<ReturnType<typeof keysWith>['claim']>>) => {
     if (outcome.state !== 'claimed') throw new Error(`not claimed: ${outcome.state}`);
     return outcome.claim;
@@ -183,19 +183,27 @@ describe('a process that dies in the middle', () => {
     const lost = claimed(await keys.claim(scope, 'same request'));
     expect(await keys.claim(scope, 'another one')).toEqual({ state: 'another request' });
     const taken = claimed(await keys.claim(scope, 'same request'));
-    const databases = createDatabases(mongo);
-    const late = databases.create(scope.org, 'late', [], (session) => keys.keep(lost, answer, session));
+    const databases = createDatabases(collections);
+    const late = keys.saveWith(
+      lost,
+      () => response,
+      (tx) => databases.create(scope.org, 'late', [], tx),
+    );
     await expect(late).rejects.toMatchObject({ code: 'IDEMPOTENCY_IN_PROGRESS' });
     await expect(databases.get(scope.org, 'late')).rejects.toMatchObject({ code: 'DATABASE_NOT_FOUND' });
-    await keys.keep(taken, answer);
+    await keys.saveWith(
+      taken,
+      () => response,
+      async () => undefined,
+    );
     await keys.release(taken);
-    expect(await keys.claim(scope, 'same request')).toEqual({ state: 'answered', answer });
+    expect(await keys.claim(scope, 'same request')).toEqual({ state: 'saved', response });
   });
 
   test('holds the key while its lease lasts, and nothing holds it beyond its time', async () => {
     const key = { ...scope, key: 'held' };
     expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('claimed');
-    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('under way');
+    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('in progress');
     const brief = { ...scope, key: 'brief' };
     expect((await keysWith({ ttlMs: 0, leaseMs: 60_000 }).claim(brief, 'a')).state).toBe('claimed');
     expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(brief, 'b')).state).toBe('claimed');
@@ -204,7 +212,7 @@ describe('a process that dies in the middle', () => {
 
 describe('a route whose work is in no transaction', () => {
   const { mongodbUri } = sharedProduct();
-  let mongo: Mongo;
+  let collections: Collections;
   let server: Server;
   let url: string;
   /** What the work comes to, time after time. */
@@ -212,34 +220,34 @@ describe('a route whose work is in no transaction', () => {
   let carriedOut = 0;
 
   beforeAll(async () => {
-    mongo = await connectMongo(mongodbUri, 'postback-test');
+    collections = await connectCollections(mongodbUri, 'postback-test');
     const sealer = createSealer(Buffer.alloc(32, 7).toString('base64'));
     const router = new Router<RequestState>();
-    const operation = operations('Work', (ctx, status, data) => {
-      ctx.status = status;
-      ctx.body = data;
-    });
+    const operation = operations('Work', plainEnvelope);
     router.post(
       '/work',
       operation(
         {
           summary: 'Work',
           status: 201,
-          answers: z.object({ turn: z.int() }),
-          idempotencyKeys: createIdempotencyKeys(mongo, sealer, { ttlMs: 60_000 }),
+          response: z.object({ turn: z.int() }),
+          idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: 60_000 }),
         },
-        (_ctx, { answer }) => {
+        (_ctx, { respond }) => {
           const outcome = outcomes[carriedOut++];
-          answer({ turn: carriedOut });
+          respond({ turn: carriedOut });
           if (outcome !== undefined && outcome !== 'done') throw new ServiceError(outcome, 'as told');
         },
       ),
     );
     const service: Service = {
       paths: ['/'],
-      answerError: (ctx, error) => {
-        ctx.status = error.status;
-        ctx.body = { code: error.code };
+      errors: {
+        send(ctx, error) {
+          ctx.status = error.status;
+          ctx.body = { code: error.code };
+        },
+        schema: () => z.object({ code: z.string() }),
       },
       middleware: [
         (ctx, next) => {
@@ -259,7 +267,7 @@ describe('a route whose work is in no transaction', () => {
   afterAll(async () => {
     server.closeAllConnections();
     server.close();
-    await mongo.client.close();
+    await collections.mongoClient.close();
   });
 
   test('may be tried again after a failure, and is carried out no more once it has succeeded', async () => {

@@ -3,13 +3,14 @@ import Router from '@koa/router';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { z } from 'zod';
 import { type ApiDependencies, createServices } from '../api/app.js';
-import type { RequestState } from '../api/context.js';
-import { operations } from '../api/operation.js';
-import { createHttpMetrics } from '../api/public/metrics.js';
-import { openApiDocument } from '../api/public/openapi.js';
+import { plainEnvelope } from '../api/envelope.js';
+import { createHttpMetrics } from '../api/metrics.js';
+import { openApiDocument } from '../api/openapi.js';
+import { deeplyRenamed, operations } from '../api/operation.js';
+import type { RequestState } from '../api/request-context.js';
 import { listRoutes, routesOf, type Service } from '../api/service.js';
-import { CALLBACK_EVENTS } from '../domain/callbacks.js';
 import { ERROR_STATUS } from '../domain/errors.js';
+import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
 import { createClient } from './support/client.js';
 import { createChecker } from './support/conformance.js';
 import { makeKey, sharedProduct } from './support/product.js';
@@ -64,10 +65,7 @@ describe('/openapi.json', () => {
     });
     router.get(
       '/things/:thing',
-      operations('Things', () => undefined)(
-        { summary: 'A thing', status: 200, answers: z.object({}) },
-        () => undefined,
-      ),
+      operations('Things', plainEnvelope)({ summary: 'A thing', status: 200, response: z.object({}) }, () => undefined),
     );
     const service = { ...services()[0]!, middleware: [routesOf(router)] };
     expect(registeredRoutes([service]).map(({ path }) => path)).toEqual(['/silent', '/things/:thing']);
@@ -98,10 +96,12 @@ describe('/openapi.json', () => {
       .filter(({ operation }) => operation?.body)
       .map(({ method, path, operation }) => ({ route: `${method} ${path}`, ...operation! }));
     expect(found.length).toBeGreaterThan(15);
-    for (const { route, body, example } of found) {
+    for (const { route, body, example, deprecated } of found) {
       expect([route, body!.safeParse(example).error?.issues]).toEqual([route, undefined]);
       const [method, path] = route.replace(/:(\w+)/g, '{$1}').split(' ') as [string, string];
-      expect(document.paths[path][method].requestBody.content['application/json'].example).toEqual(example);
+      expect(document.paths[path][method].requestBody.content['application/json'].example).toEqual(
+        deprecated ? deeplyRenamed(example, deprecated.fields) : example,
+      );
     }
   });
 

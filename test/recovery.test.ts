@@ -30,10 +30,10 @@ describe('crashes lose nothing', () => {
     new Set(receiver.received.map(({ json }) => String(json.id)).filter((id) => id.startsWith(prefix)));
 
   /** An item as an ingest request writes it. */
-  const itemOf = (tenant: string, id: string, indexing_status: string, check_at: Date) => ({
+  const itemOf = (databaseId: string, id: string, indexing_status: string, check_at: Date) => ({
     _id: `itm_${id}`,
     org,
-    tenant,
+    database_id: databaseId,
     database: 'crash',
     collection: 'default',
     id,
@@ -99,7 +99,9 @@ describe('crashes lose nothing', () => {
       const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
       const child = fork(script, [product.mongodbUri, item._id, '1']);
       expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
-      expect(await db.collection<{ _id: string }>('deliveries').findOne({ subject: 'item/itm_torn/1' })).not.toBeNull();
+      expect(
+        await db.collection<{ _id: string }>('deliveries').findOne({ dedupe_key: 'item/itm_torn/1' }),
+      ).not.toBeNull();
     });
     expect(await api.status('crash', 'torn')).toMatchObject({ indexing_status: 'completed' });
     await receiver.waitFor('the webhook', ({ json }) => json.id === 'torn');

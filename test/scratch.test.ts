@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { identifySelf, isAlive } from '../stack/process-identity.js';
+import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { createScratch } from '../storage/scratch.js';
 
 describe('temporary folders', () => {
@@ -20,7 +20,7 @@ describe('temporary folders', () => {
   /** A process in the middle of its work on a file. */
   async function startWorking() {
     const code = `
-      const { identifySelf, isAlive } = await import(${moduleUrl('../stack/process-identity.js')});
+      const { identifySelf, isAlive } = await import(${moduleUrl('../runtime/process-identity.js')});
       const { createScratch } = await import(${moduleUrl('../storage/scratch.js')});
       const { writeFileSync } = await import('node:fs');
       setInterval(() => undefined, 1_000);

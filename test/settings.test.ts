@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { settingsSchema } from '../config.js';
+import { settingsSchema } from '../runtime/config.js';
 
 /** Where the default is a path of the installation, the page says it in words. */
 const IN_WORDS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { NativeConnection } from '@temporalio/worker';
-import { readConfig } from '../config.js';
+import { readConfig } from '../runtime/config.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { sharedProduct, startProduct } from './support/product.js';
 import { selfSigned } from './support/self-signed.js';

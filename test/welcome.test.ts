@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { welcome } from '../cli/welcome.js';
-import { readConfig } from '../config.js';
+import { readConfig } from '../runtime/config.js';
 
 test('the welcome names the keys and logs of the data folder that is used', () => {
   const file = {

@@ -38,9 +38,8 @@ function fingerprint(): string {
   const { version } = createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string };
   const hash = createHash('sha256').update(version);
   for (const folder of ['workflows', 'domain']) {
-    for (const name of readdirSync(`${ROOT}/${folder}`)
-      .filter((file) => file.endsWith('.js'))
-      .sort()) {
+    const names = readdirSync(`${ROOT}/${folder}`, { recursive: true, encoding: 'utf8' });
+    for (const name of names.filter((file) => file.endsWith('.js')).sort()) {
       hash.update(name).update(readFileSync(`${ROOT}/${folder}/${name}`));
     }
   }

@@ -1,12 +1,12 @@
-export { clearRemovedItems } from './clear-removed-items.js';
-export { deleteDatabase } from './delete-database.js';
-export { deliverWebhook } from './deliver-webhook.js';
-export { indexItem } from './index-item.js';
-export { provisionDatabase } from './provision-database.js';
-export { refreshIndexRows } from './refresh-index-rows.js';
-export { removeConnector } from './remove-connector.js';
-export { runAiJob } from './run-ai-job.js';
-export { runCrew } from './run-crew.js';
-export { startIngestedItems } from './start-ingested-items.js';
-export { sweep } from './sweep.js';
-export { syncConnector } from './sync-connector.js';
+export { runAiJob } from './ai-jobs/run-ai-job.js';
+export { removeConnector } from './connectors/remove-connector.js';
+export { syncConnector } from './connectors/sync-connector.js';
+export { clearRemovedItems } from './content/clear-removed-items.js';
+export { deleteDatabase, provisionDatabase } from './content/databases.js';
+export { indexItem } from './content/index-item.js';
+export { refreshIndexRows } from './content/refresh-index-rows.js';
+export { startIngestedItems } from './content/start-ingested-items.js';
+export { runCrew } from './crews/run-crew.js';
+// Registered under the name that running schedules know.
+export { reconcile as sweep } from './reconcile.js';
+export { deliverWebhook } from './webhooks/deliver-webhook.js';

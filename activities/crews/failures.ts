@@ -1,8 +1,8 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { ProviderError } from '../../domain/ai-provider.js';
-import { CREW_FAILED } from '../../domain/work.js';
+import { CREW_FAILED } from '../../domain/crews/workflow-contract.js';
+import { ProviderError } from '../../domain/errors.js';
 
 /** After this many tries a model's passing error is taken for a lasting one. */
 const MAX_PROVIDER_TRIES = 5;

@@ -1,11 +1,11 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { ProviderError } from '../../domain/ai-provider.js';
+import { ProviderError } from '../../domain/errors.js';
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
 import type { Scratch } from '../../storage/scratch.js';
-import type { JobInputDependencies } from '../job-input.js';
+import type { JobInputDependencies } from '../ai-jobs/job-input.js';
 import { headOf } from '../local-file.js';
 import { type CrewTool, ToolError } from './tool.js';
 

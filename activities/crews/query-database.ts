@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { ProviderError } from '../../domain/ai-provider.js';
-import { EmbeddingError } from '../../domain/embedding-error.js';
-import { ServiceError } from '../../domain/errors.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Retrieval } from '../../storage/retrieval.js';
+import { EmbeddingError, ProviderError, ServiceError } from '../../domain/errors.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { Retrieval } from '../../storage/content/retrieval.js';
 import { type CrewTool, ToolError } from './tool.js';
 
 export interface QueryDatabaseDependencies {

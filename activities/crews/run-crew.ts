@@ -1,19 +1,25 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
-import { ProviderError } from '../../domain/ai-provider.js';
-import type { AgentStep, LanguageModels } from '../../domain/language-model.js';
-import type { AttemptRef, CrewOutcome, CrewRef, ResumeRef, StepRef, ToolCallRef } from '../../domain/work.js';
-import { crewDelivery } from '../../storage/crew-callbacks.js';
-import type { CrewExecutions } from '../../storage/crew-executions.js';
-import { type CrewSteps, stepId } from '../../storage/crew-steps.js';
-import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
-import { createEnding, type EndingDependencies } from '../ending.js';
+import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
+import type {
+  AttemptRef,
+  CrewOutcome,
+  CrewRef,
+  ResumeRef,
+  StepRef,
+  ToolCallRef,
+} from '../../domain/crews/workflow-contract.js';
+import { ProviderError } from '../../domain/errors.js';
+import { crewDelivery } from '../../storage/crews/crew-callbacks.js';
+import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import { withHeartbeat } from '../heartbeat.js';
+import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { attemptNumber, crewFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { assignmentOf, gatherTurn } from './turn.js';
 
-export interface CrewDependencies extends EndingDependencies, CrewToolDependencies {
+export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
   crewSteps: CrewSteps;
   models: LanguageModels;
@@ -30,7 +36,7 @@ const MAX_TOOL_TRIES = 3;
 /** The steps of a crew's execution. Each may be repeated without harm: what it made before is found, not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
   const { crewExecutions, crewSteps, models } = deps;
-  const end = createEnding(deps);
+  const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
   const guarded = crewFailures(deps.log);
 
@@ -59,7 +65,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       if (Buffer.byteLength(answer.text) > MAX_OUTPUT_BYTES) {
         throw new ProviderError(`The output of a task may have ${MAX_OUTPUT_BYTES} bytes at the most.`, false);
       }
-      await end(`${attemptSubject(at)}/${human ? 'pending' : 'completed'}`, async (session, now) => {
+      await complete(`${attemptKey(at)}/${human ? 'pending' : 'completed'}`, async (session, now) => {
         const execution = await crewExecutions.endTask(at, answer.text, human, session);
         return execution && announceTask(execution, at, human ? 'task_pending_human_input' : 'task_completed', now);
       });
@@ -67,7 +73,7 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** pending_human_input -> running | retrying, as a person answered. */
     applyResume: guarded(async (ref: ResumeRef): Promise<void> => {
-      const done = await end(`${attemptSubject(ref)}/completed`, async (session, now) => {
+      const done = await complete(`${attemptKey(ref)}/completed`, async (session, now) => {
         const execution = await crewExecutions.resume(ref, now, session);
         if (!execution || !ref.is_approve) return execution && null;
         return announceTask(execution, ref, 'task_completed', now);
@@ -77,16 +83,16 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** -> completed | error, with the delivery that announces it. */
     finishExecution: guarded(async ({ execution: id }: CrewRef, outcome: CrewOutcome): Promise<void> => {
-      const subject = `crew/${id}/end`;
-      await end(subject, async (session, now) => {
+      const dedupeKey = `crew/${id}/end`;
+      await complete(dedupeKey, async (session, now) => {
         const execution = await crewExecutions.finish(id, outcome, now, session);
         if (!execution) return undefined;
         const { output } = execution.tasks.at(-1)!;
-        const told =
+        const event =
           outcome.status === 'completed'
             ? { event: 'crew_completed' as const, output }
             : { event: 'crew_failed' as const, error: execution.error_message! };
-        return crewDelivery(execution, subject, told, now);
+        return crewDelivery(execution, dedupeKey, event, now);
       });
       await crewExecutions.tidy(id, new Date());
     }),
@@ -117,13 +123,13 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   /** A step and its announcement are written together. */
   async function keep(at: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
-    const subject = `crew/${stepId(at)}`;
-    await end(subject, async (session, now) => {
+    const dedupeKey = `crew/${stepId(at)}`;
+    await complete(dedupeKey, async (session, now) => {
       await crewSteps.add(at, step, session);
       // Read here: a resume may have changed who is told.
       const execution = await load(at.execution);
       const { agent } = assignmentOf(execution, at.task);
-      return crewDelivery(execution, subject, { event: 'step', task_id: at.task, agent: agent.name, output }, now);
+      return crewDelivery(execution, dedupeKey, { event: 'step', task_id: at.task, agent: agent.name, output }, now);
     });
   }
 
@@ -141,8 +147,8 @@ function announceTask(
   now: Date,
 ) {
   const { agent, output } = execution.tasks.find(({ task_id }) => task_id === at.task)!;
-  const subject = `${attemptSubject(at)}/${event === 'task_completed' ? 'completed' : 'pending'}`;
-  return crewDelivery(execution, subject, { event, task_id: at.task, agent, output }, now);
+  const dedupeKey = `${attemptKey(at)}/${event === 'task_completed' ? 'completed' : 'pending'}`;
+  return crewDelivery(execution, dedupeKey, { event, task_id: at.task, agent, output }, now);
 }
 
-const attemptSubject = ({ execution, task, attempt }: AttemptRef) => `crew/${execution}/${task}/${attempt}`;
+const attemptKey = ({ execution, task, attempt }: AttemptRef) => `crew/${execution}/${task}/${attempt}`;

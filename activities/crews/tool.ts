@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ToolOffer } from '../../domain/language-model.js';
+import type { ToolOffer } from '../../domain/crews/language-model.js';
 
 /** What an agent can do beside thinking. */
 export interface CrewTool {

@@ -1,6 +1,6 @@
-import { ProviderError } from '../../domain/ai-provider.js';
-import type { CrewToolName } from '../../domain/crews.js';
-import type { ToolCall, ToolOffer } from '../../domain/language-model.js';
+import type { CrewToolName } from '../../domain/crews/crews.js';
+import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
+import { ProviderError } from '../../domain/errors.js';
 import { type FetchPageDependencies, fetchPage } from './fetch-page.js';
 import { type QueryDatabaseDependencies, queryDatabase } from './query-database.js';
 import { type CrewTool, ToolError } from './tool.js';

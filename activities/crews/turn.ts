@@ -1,9 +1,8 @@
-import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews.js';
-import type { AgentTurn } from '../../domain/language-model.js';
-import type { StepRef } from '../../domain/work.js';
-import type { CrewExecutions } from '../../storage/crew-executions.js';
-import type { CrewSteps } from '../../storage/crew-steps.js';
-import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
+import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
+import type { AgentTurn } from '../../domain/crews/language-model.js';
+import type { StepRef } from '../../domain/crews/workflow-contract.js';
+import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewSteps } from '../../storage/crews/steps.js';
 import type { CrewTools } from './tools.js';
 
 /** What people said is given to a model up to so many times, the latest. */

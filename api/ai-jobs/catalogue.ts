@@ -1,11 +1,11 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { AI_FEATURES } from '../../domain/ai-features.js';
-import type { AiProvider } from '../../domain/ai-provider.js';
-import type { SigningKeys } from '../../storage/signing-keys.js';
-import type { RequestState } from '../context.js';
-import { modelsSchema } from './answers.js';
+import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
+import type { AiProvider } from '../../domain/ai-jobs/provider.js';
+import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
+import { modelsSchema } from './responses.js';
 
 type Offer = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
 
@@ -26,8 +26,8 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
 
   router.get(
     '/models',
-    aiJobOperation({ summary: 'What can be asked for', status: 200, answers: modelsSchema }, (_ctx, { answer }) =>
-      answer({ models: catalogue.list().map(described) }),
+    aiJobOperation({ summary: 'What can be asked for', status: 200, response: modelsSchema }, (_ctx, { respond }) =>
+      respond({ models: catalogue.list().map(described) }),
     ),
   );
 
@@ -39,10 +39,10 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
         summary: 'The keys that callbacks are verified with',
         description: 'PEM, the current key first; an old one stays until the last job signed with it is done.',
         status: 200,
-        answers: z.string(),
+        response: z.string(),
         type: 'application/x-pem-file',
       },
-      async (_ctx, { answer }) => answer((await signingKeys.readable()).join('')),
+      async (_ctx, { respond }) => respond((await signingKeys.readable()).join('')),
     ),
   );
 

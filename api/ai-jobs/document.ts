@@ -1,20 +1,16 @@
 import { z } from 'zod';
+import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import { API_KEY, type ServiceDocument } from '../service.js';
-import { jobSchema } from './answers.js';
+import { jobSchema } from './responses.js';
 
-export const aiJobOperation = operations('AI jobs', (ctx, status, data) => {
-  ctx.status = status;
-  ctx.body = data;
-});
+export const aiJobOperation = operations('AI jobs', plainEnvelope);
 
 export const aiJobDocument: ServiceDocument = {
   tags: [
     { name: 'AI jobs', description: 'OCR, extraction and language tasks, announced by a callback signed with RSA.' },
   ],
   security: API_KEY,
-  success: (data) => data,
-  failure: (code) => z.object({ error: z.object({ code, message: z.string() }) }),
   webhooks: {
     async_job_completed: {
       post: {

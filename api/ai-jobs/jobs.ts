@@ -1,28 +1,28 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
-import { jobRequestSchema } from '../../domain/ai-jobs.js';
+import { jobRequestSchema } from '../../domain/ai-jobs/jobs.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
-import { describeJob } from '../../storage/ai-job-payload.js';
-import type { AiJobs } from '../../storage/ai-jobs.js';
+import { describeJob } from '../../storage/ai-jobs/job-payload.js';
+import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
-import type { Launcher } from '../../temporal/launcher.js';
-import type { RequestState } from '../context.js';
-import { cancelledSchema, jobSchema, submittedSchema } from './answers.js';
+import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
+import { cancelledSchema, jobSchema, submittedSchema } from './responses.js';
 import { readSubmission, type SubmissionDependencies } from './submission.js';
 
 export interface JobDependencies extends SubmissionDependencies {
   aiJobs: AiJobs;
   idempotencyKeys: IdempotencyKeys;
-  launcher: Launcher;
+  starters: JobStarters;
   log: Logger;
 }
 
 /** Jobs: submitted, polled, cancelled. */
 export function jobRoutes(deps: JobDependencies): Router<RequestState> {
-  const { aiJobs, launcher } = deps;
+  const { aiJobs, starters } = deps;
   const router = new Router<RequestState>({ prefix: '/v3/ai/async' });
 
   router.post(
@@ -39,19 +39,18 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           user_webhook_parameters: { invoice: 4711 },
         },
         status: 202,
-        answers: submittedSchema,
+        response: submittedSchema,
         errors: ['FILE_NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respondWith }) => {
         const job = await readSubmission(deps, ctx.state.principal.org, body, ctx.request.text!);
         const { _id: job_id, status, feature, subfeature, provider, model } = job;
-        answer({ job_id, status, created_at: job.created_at.toISOString(), feature, subfeature, provider, model });
-        await aiJobs.add(job, ctx.state.keepAnswer);
-        // The job is safe already: when Temporal is away the sweep starts it as soon as it is back.
-        await launcher.startJob(job).catch((error) => {
-          deps.log.warn({ err: error, job: job._id }, 'job workflow not started; the sweep will start it');
-        });
+        const created_at = job.created_at.toISOString();
+        await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
+          aiJobs.add(job, tx),
+        );
+        await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJob(job));
       },
     ),
   );
@@ -59,7 +58,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   router.get(
     '/:job_id',
     aiJobOperation(
-      { summary: 'A job, and its result', status: 200, answers: jobSchema, errors: ['JOB_NOT_FOUND'] },
+      { summary: 'A job, and its result', status: 200, response: jobSchema, errors: ['JOB_NOT_FOUND'] },
       async (ctx) => {
         const job = await find(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
@@ -75,19 +74,19 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
       {
         summary: 'Cancel a job',
         status: 202,
-        answers: cancelledSchema,
+        response: cancelledSchema,
         errors: ['JOB_NOT_FOUND', 'JOB_FINISHED'],
       },
-      async (ctx, { answer }) => {
+      async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const job = await aiJobs.requestCancel(org, ctx.params.job_id!);
         if (!job) {
           const { status } = await find(org, ctx.params.job_id!);
           throw new ServiceError('JOB_FINISHED', `The job has finished already, with status ${status}.`);
         }
-        await launcher.cancelJob(job._id);
+        await starters.cancelJob(job._id);
         const message = 'The job is being cancelled: it ends as fail, unless it succeeds first.';
-        answer({ job_id: job._id, status: job.status, message });
+        respond({ job_id: job._id, status: job.status, message });
       },
     ),
   );

@@ -1,12 +1,12 @@
 import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
-import type { RequestState } from '../context.js';
+import { codedErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
+import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
 import { aiJobDocument } from './document.js';
-import { answerError } from './envelope.js';
 import { type JobDependencies, jobRoutes } from './jobs.js';
 import { type UploadDependencies, uploadRoutes } from './uploads.js';
 
@@ -22,7 +22,7 @@ const MAX_JSON_BYTES = 4 * 1024 * 1024;
 export function aiJobService(deps: AiJobServiceDependencies): Service {
   return {
     paths: ['/v3'],
-    answerError,
+    errors: codedErrors,
     document: aiJobDocument,
     middleware: [
       authenticate(deps.keys, ['api']),

@@ -1,15 +1,13 @@
 import type { z } from 'zod';
-import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-features.js';
-import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs.js';
+import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-jobs/features.js';
+import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { queuedJob } from '../../storage/ai-jobs.js';
-import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
-import type { SigningKeys } from '../../storage/signing-keys.js';
-import type { Uploads } from '../../storage/uploads.js';
+import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import { readExact, writeExact } from '../exact-json.js';
-import { refuseBlocked } from '../refuse-blocked.js';
-import { read } from '../validation.js';
+import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue } from './catalogue.js';
 
 export interface SubmissionDependencies {
@@ -36,7 +34,7 @@ export async function readSubmission(
   const name = findOffer(deps.catalogue, request.model);
   const input = readInput(name, request.input);
   const { webhook_receiver } = request;
-  if (webhook_receiver !== undefined) await refuseBlocked(deps.outbound, 'webhook_receiver', webhook_receiver);
+  if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file_id = input.file === undefined ? null : await checkFile(deps, org, input.file);
   return queuedJob(
     {
@@ -88,7 +86,7 @@ function readInput(name: SubfeatureName, input: unknown): { file?: string } {
 async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<string | null> {
   const named = readFileReference(file);
   if ('url' in named) {
-    await refuseBlocked(deps.outbound, 'input.file', named.url);
+    await rejectBlockedUrl(deps.outbound, 'input.file', named.url);
     return null;
   }
   if (await deps.uploads.find(org, named.file_id)) return named.file_id;

@@ -1,18 +1,17 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
+import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
-import type { Files } from '../../storage/files.js';
-import type { UploadRecord } from '../../storage/records/uploads.js';
-import type { Uploads } from '../../storage/uploads.js';
-import type { RequestState } from '../context.js';
+import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
 import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
-import { uploadedSchema } from './answers.js';
+import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
+import { uploadedSchema } from './responses.js';
 
 export interface UploadDependencies {
-  files: Files;
+  files: FileStore;
   uploads: Uploads;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
@@ -30,9 +29,9 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         summary: 'Upload a file for jobs to name',
         form: z.object({ file: z.file() }),
         status: 201,
-        answers: uploadedSchema,
+        response: uploadedSchema,
       },
-      async (ctx, { answer }) => {
+      async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const batch = newFileId();
         const receipts: FileReceipt<string>[] = [];
@@ -49,7 +48,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
           kept = upload._id;
           await deps.files.claim(batch);
           const { filename, size, mime_type, expires_at } = upload;
-          answer({ file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() });
+          respond({ file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() });
         } finally {
           const left = receipts.filter(({ file_id }) => file_id !== kept);
           await Promise.all(left.map(({ file_id }) => deps.files.remove(file_id)));

@@ -1,15 +1,17 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { addMetadataFieldsSchema, createDatabaseSchema, nameSchema } from '../../domain/databases.js';
-import type { SearchIndex } from '../../domain/search.js';
-import type { DatabaseContents } from '../../storage/database-contents.js';
-import type { Databases } from '../../storage/databases.js';
+import { addMetadataFieldsSchema, createDatabaseSchema, nameSchema } from '../../domain/content/databases.js';
+import type { SearchIndex } from '../../domain/content/search.js';
+import type { DatabaseContents } from '../../storage/content/database-contents.js';
+import type { Databases } from '../../storage/content/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Launcher } from '../../temporal/launcher.js';
-import type { RequestContext, RequestState } from '../context.js';
-import { operations } from '../operation.js';
-import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations, plainOperations } from '../content-operations.js';
+import type { Deprecation } from '../operation.js';
+import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import type { RequestContext, RequestState } from '../request-context.js';
 import {
   collectionsSchema,
   databaseCreatedSchema,
@@ -19,53 +21,69 @@ import {
   databaseStatusSchema,
   describeDatabase,
   metadataSchemaSchema,
-} from './database-answers.js';
-import { contentOperations } from './document.js';
-import { answerBare } from './envelope.js';
-import { METADATA_SCHEMA_CODES, tenantsOperation } from './old-names.js';
+} from './database-responses.js';
 
 export interface DatabaseDependencies {
   databases: Databases;
   contents: DatabaseContents;
   idempotencyKeys: IdempotencyKeys;
   index: SearchIndex;
-  launcher: Launcher;
+  starters: ContentStarters;
+  temporalReachable: () => Promise<boolean>;
   log: Logger;
 }
 
 const CURSOR = /^tnt_[0-9a-z]{26}$/;
 const NOT_FOUND = ['DATABASE_NOT_FOUND'] as const;
 
-/** The routes as they are called today. */
+/** Clients of this one route branch on the status (specification, "Errors"). */
+const METADATA_SCHEMA_CODES = {
+  INVALID_PARAMETERS: 'INTERNAL_ERROR',
+  METADATA_FIELD_CONFLICT: 'INTERNAL_ERROR',
+} as const;
+
+/** What sets `/tenants` apart from `/databases` (specification, "Versioning" and "Errors"). */
+const TENANTS = {
+  deprecated: {
+    since: '@1767225600', // 2026-01-01
+    successor: (path: string) => path.replace('/tenants', '/databases'),
+    fields: { database: 'tenant_id', collection: 'sub_tenant_id', collections: 'sub_tenants', databases: 'tenants' },
+  },
+  shownAs: { DATABASE_NOT_FOUND: 'NOT_FOUND', DATABASE_ALREADY_EXISTS: 'INVALID_INPUT' },
+} as const satisfies { deprecated: Deprecation; shownAs: object };
+
 export const databaseRoutes = (deps: DatabaseDependencies) =>
   routes(deps, {
     path: '/databases',
-    name: 'database',
+    parameter: 'database',
     operation: contentOperations('Databases'),
-    bareOperation: operations('Databases', answerBare),
+    plainOperation: plainOperations('Databases'),
   });
 
-/** The same under their deprecated names and with their old codes. */
+/** The same routes under their deprecated names and with their old codes. */
 export const tenantRoutes = (deps: DatabaseDependencies) =>
   routes(deps, {
     path: '/tenants',
-    name: 'tenant_id',
-    operation: tenantsOperation(),
-    bareOperation: tenantsOperation(operations('Tenants', answerBare)),
+    parameter: 'tenant_id',
+    operation: contentOperations('Tenants', TENANTS),
+    plainOperation: plainOperations('Tenants', TENANTS),
   });
 
 interface Naming {
   path: string;
-  /** Of the parameter in the path. */
-  name: string;
+  /** Name of the database in the path. */
+  parameter: string;
   operation: ReturnType<typeof contentOperations>;
-  bareOperation: ReturnType<typeof contentOperations>;
+  plainOperation: ReturnType<typeof contentOperations>;
 }
 
-function routes(deps: DatabaseDependencies, { path, name, operation, bareOperation }: Naming): Router<RequestState> {
+function routes(
+  deps: DatabaseDependencies,
+  { path, parameter, operation, plainOperation }: Naming,
+): Router<RequestState> {
   const { databases, contents } = deps;
   const router = new Router<RequestState>({ prefix: path });
-  const named = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[name]!;
+  const named = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[parameter]!;
 
   router.post(
     '/',
@@ -76,23 +94,19 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
         body: createDatabaseSchema,
         example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
-        answers: databaseCreatedSchema,
+        response: databaseCreatedSchema,
         errors: ['DATABASE_ALREADY_EXISTS'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
-        answer({ database: body.database, status: 'provisioning' });
-        const database = await databases.create(
-          org,
-          body.database,
-          body.database_metadata_schema,
-          ctx.state.keepAnswer,
+        const { database: name, database_metadata_schema: schema } = body;
+        const { _id: database_id } = await respondWith({ database: name, status: 'provisioning' }, (tx) =>
+          databases.create(org, name, schema, tx),
         );
-        // The database is recorded: when Temporal is away at this moment, the sweep starts the workflow.
-        await deps.launcher.startProvisioning({ org, tenant: database._id }, database.name).catch((error) => {
-          deps.log.warn({ err: error, database: database._id }, 'provisioning not started; the sweep will start it');
-        });
+        await startOrDefer(deps.log, 'provisioning', { database_id }, () =>
+          deps.starters.startProvisioning({ org, database_id }, name),
+        );
       },
     ),
   );
@@ -100,12 +114,12 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
   router.get(
     '/',
     operation(
-      { summary: 'List databases', query: pageQuerySchema, status: 200, answers: databaseListSchema },
-      async (ctx, { query: { limit, cursor }, answer }) => {
+      { summary: 'List databases', query: pageQuerySchema, status: 200, response: databaseListSchema },
+      async (ctx, { query: { limit, cursor }, respond }) => {
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await databases.list(ctx.state.principal.org, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        answer({ databases: shown.map(describeDatabase), count: shown.length, next_cursor });
+        respond({ databases: shown.map(describeDatabase), count: shown.length, next_cursor });
       },
     ),
   );
@@ -117,16 +131,13 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
         summary: 'How far a database is',
         query: z.object({ database: nameSchema }),
         status: 200,
-        answers: databaseStatusSchema,
+        response: databaseStatusSchema,
         errors: NOT_FOUND,
       },
-      async (ctx, { query, answer }) => {
+      async (ctx, { query, respond }) => {
         const database = await databases.find(ctx.state.principal.org, query.database);
-        const [scheduler, vectorstore] = await Promise.all([
-          deps.launcher.reachable(),
-          deps.index.exists(database._id),
-        ]);
-        answer({
+        const [scheduler, vectorstore] = await Promise.all([deps.temporalReachable(), deps.index.exists(database._id)]);
+        respond({
           database: database.name,
           status: database.status,
           infra: {
@@ -142,7 +153,7 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
   );
 
   router.delete(
-    `/:${name}`,
+    `/:${parameter}`,
     operation(
       {
         summary: 'Delete a database with everything in it',
@@ -150,46 +161,46 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
           'Its items cannot be reached any more from this answer on; its name is free once `GET …/status` gives 404. ' +
           'Deliveries that are recorded stay, and are still sent.',
         status: 202,
-        answers: databaseDeletingSchema,
+        response: databaseDeletingSchema,
         errors: NOT_FOUND,
       },
-      async (ctx, { answer }) => {
-        const { _id: tenant, org, name: database } = await databases.find(ctx.state.principal.org, named(ctx));
-        await databases.markDeleting(tenant);
-        await deps.launcher.startDatabaseDeletion({ org, tenant }, database).catch((error) => {
-          deps.log.warn({ err: error, database: tenant }, 'deletion not started; the sweep will start it');
-        });
-        answer({ database, status: 'deleting' });
+      async (ctx, { respond }) => {
+        const { _id: database_id, org, name: database } = await databases.find(ctx.state.principal.org, named(ctx));
+        await databases.markDeleting(database_id);
+        await startOrDefer(deps.log, 'deletion', { database_id }, () =>
+          deps.starters.startDatabaseDeletion({ org, database_id }, database),
+        );
+        respond({ database, status: 'deleting' });
       },
     ),
   );
 
   router.get(
-    `/:${name}/collections`,
+    `/:${parameter}/collections`,
     operation(
-      { summary: 'The collections of a database', status: 200, answers: collectionsSchema, errors: NOT_FOUND },
-      async (ctx, { answer }) => {
+      { summary: 'The collections of a database', status: 200, response: collectionsSchema, errors: NOT_FOUND },
+      async (ctx, { respond }) => {
         const database = await databases.get(ctx.state.principal.org, named(ctx));
         const collections = await contents.collections(database._id);
-        answer({ database: database.name, collections, count: collections.length });
+        respond({ database: database.name, collections, count: collections.length });
       },
     ),
   );
 
   router.get(
-    `/:${name}/stats`,
+    `/:${parameter}/stats`,
     operation(
-      { summary: 'What a database holds', status: 200, answers: databaseStatsSchema, errors: NOT_FOUND },
-      async (ctx, { answer }) => {
+      { summary: 'What a database holds', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
+      async (ctx, { respond }) => {
         const database = await databases.get(ctx.state.principal.org, named(ctx));
-        answer({ database: database.name, ...(await contents.stats(database._id)) });
+        respond({ database: database.name, ...(await contents.stats(database._id)) });
       },
     ),
   );
 
   router.patch(
-    `/:${name}/metadata-schema`,
-    bareOperation(
+    `/:${parameter}/metadata-schema`,
+    plainOperation(
       {
         summary: 'Add fields to the schema of metadata',
         description:
@@ -198,18 +209,18 @@ function routes(deps: DatabaseDependencies, { path, name, operation, bareOperati
         body: addMetadataFieldsSchema,
         example: { database_metadata_schema: [{ name: 'author', data_type: 'VARCHAR', max_length: 200 }] },
         status: 200,
-        answers: metadataSchemaSchema,
+        response: metadataSchemaSchema,
         type: 'application/json',
         errors: ['DATABASE_NOT_FOUND', 'METADATA_FIELD_CONFLICT'],
         shownAs: METADATA_SCHEMA_CODES,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respond }) => {
         const database = await databases.addMetadataFields(
           ctx.state.principal.org,
           named(ctx),
           body.database_metadata_schema,
         );
-        answer({ database: database.name, database_metadata_schema: database.metadata_schema });
+        respond({ database: database.name, database_metadata_schema: database.metadata_schema });
       },
     ),
   );

@@ -1,23 +1,6 @@
 import { z } from 'zod';
-import { indexingEventSchema } from '../../domain/webhooks.js';
-import { operations } from '../operation.js';
+import { indexingEventSchema } from '../../domain/webhooks/events.js';
 import { API_KEY, type ServiceDocument } from '../service.js';
-import { answer, answerBare } from './envelope.js';
-
-/** Routes whose successes stand without the envelope (specification, "Errors"). */
-export const bareOperations = (tag: 'Connectors') => operations(tag, answerBare, true);
-
-/** Routes of the content service, under one of the headings below. */
-export const contentOperations = (
-  tag: 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries' | 'Tenants',
-) => operations(tag, answer);
-
-const metaSchema = z
-  .object({
-    request_id: z.string(),
-    latency_ms: z.number().meta({ description: 'Milliseconds.' }),
-  })
-  .meta({ id: 'Meta' });
 
 export const contentDocument: ServiceDocument = {
   tags: [
@@ -35,14 +18,6 @@ export const contentDocument: ServiceDocument = {
   ],
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
-  success: (data) => z.object({ success: z.literal(true), data, error: z.null(), meta: metaSchema }),
-  failure: (code) =>
-    z.object({
-      success: z.literal(false),
-      data: z.null(),
-      error: z.object({ code, message: z.string() }),
-      meta: metaSchema,
-    }),
   errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
   webhooks: {
     'indexing.status_changed': {

@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream';
 import parseRange from 'range-parser';
 import { ServiceError } from '../../domain/errors.js';
-import type { Files } from '../../storage/files.js';
-import type { ItemRecord } from '../../storage/records/items.js';
-import type { RequestContext } from '../context.js';
+import type { FileStore } from '../../domain/file-store.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import type { RequestContext } from '../request-context.js';
 
 /**
  * Answers with what was ingested, byte for byte: the file, or the text as UTF-8; a part of it where one range is asked
  * for. It is always a download: a page that somebody has ingested must not run on this address.
  * @throws ServiceError RANGE_NOT_SATISFIABLE
  */
-export function sendOriginal(ctx: RequestContext, files: Files, item: ItemRecord): void {
+export function sendOriginal(ctx: RequestContext, files: FileStore, item: ItemRecord): void {
   const original = originalOf(item, files);
   const etag = `"${item._id}-${item.version}"`;
   ctx.attachment(original.filename);
@@ -41,7 +41,7 @@ function wantedRange(ctx: RequestContext, size: number, etag: string): { start: 
   return { start, end: end + 1 };
 }
 
-function originalOf({ id, source }: ItemRecord, files: Files) {
+function originalOf({ id, source }: ItemRecord, files: FileStore) {
   if (source.kind === 'file') {
     return {
       filename: source.filename || id,

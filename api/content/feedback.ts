@@ -1,17 +1,17 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { nameSchema } from '../../domain/databases.js';
+import { nameSchema } from '../../domain/content/databases.js';
+import { itemIdSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
-import { itemIdSchema } from '../../domain/ingest.js';
-import type { Chunks } from '../../storage/chunks.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Feedback } from '../../storage/feedback.js';
+import type { Chunks } from '../../storage/content/chunks.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { Feedback } from '../../storage/content/feedback.js';
+import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Items } from '../../storage/items.js';
-import type { RequestState } from '../context.js';
-import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
-import { contentOperations } from './document.js';
-import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-answers.js';
+import { contentOperations } from '../content-operations.js';
+import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
+import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-responses.js';
 
 const operation = contentOperations('Feedback');
 
@@ -59,17 +59,17 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
       {
         summary: 'Rate an answer',
         description:
-          'Ratings of a source move it in later answers: by the mean of its ratings, five neutral ones added, and by a tenth ' +
+          'Ratings of a source move it in later response: by the mean of its ratings, five neutral ones added, and by a tenth ' +
           'of its weight at the most, so a badly rated source in the first place lets no more than six others pass. ' +
           'Of ratings with the same key, source and query the last one counts.',
         body: feedbackSchema,
         example: { database: 'library', query: 'When does the library open?', source_id: 'handbook', rating: 1 },
         status: 201,
-        answers: feedbackCreatedSchema,
+        response: feedbackCreatedSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respondWith }) => {
         const { org, key_id } = ctx.state.principal;
         const database = await deps.databases.get(org, body.database);
         const record = deps.feedback.draft(database, key_id, {
@@ -79,8 +79,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
           rating: body.rating,
           comment: body.comment ?? null,
         });
-        answer({ id: record._id });
-        await deps.feedback.add(record, ctx.state.keepAnswer);
+        await respondWith({ id: record._id }, (tx) => deps.feedback.add(record, tx));
       },
     ),
   );
@@ -92,15 +91,15 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         summary: 'List feedback',
         query: listQuerySchema,
         status: 200,
-        answers: feedbackListSchema,
+        response: feedbackListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, cursor, limit, ...filters }, answer }) => {
+      async (ctx, { query: { database: name, cursor, limit, ...filters }, respond }) => {
         const database = await deps.databases.get(ctx.state.principal.org, name);
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        answer({ feedback: shown.map(describeFeedback), count: shown.length, next_cursor });
+        respond({ feedback: shown.map(describeFeedback), count: shown.length, next_cursor });
       },
     ),
   );
@@ -108,16 +107,17 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
   return router;
 
   /** @returns the id of the item that is meant, null when it is the answer as a whole */
-  async function ratedSource(tenant: string, { source_id, chunk_id }: z.output<typeof feedbackSchema>) {
+  async function ratedSource(databaseId: string, { source_id, chunk_id }: z.output<typeof feedbackSchema>) {
     if (chunk_id !== undefined) {
       const chunk = (await deps.chunks.byIds([chunk_id])).get(chunk_id);
-      if (chunk?.tenant !== tenant) throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
+      if (chunk?.database_id !== databaseId)
+        throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
       if (source_id !== undefined && source_id !== chunk.source_id) {
         throw new ServiceError('VALIDATION_ERROR', 'chunk_id: is of another source');
       }
       return chunk.source_id;
     }
-    if (source_id !== undefined && (await deps.items.statuses(tenant, [source_id])).length === 0) {
+    if (source_id !== undefined && (await deps.items.statuses(databaseId, [source_id])).length === 0) {
       throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
     }
     return source_id ?? null;

@@ -1,78 +1,90 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.js';
-import type { Deliveries } from '../../storage/deliveries.js';
-import { itemDelivery, itemSubject } from '../../storage/item-callbacks.js';
-import type { Items } from '../../storage/items.js';
-import type { Registrations } from '../../storage/registrations.js';
-import type { Launcher } from '../../temporal/launcher.js';
+import { itemDedupeKey, itemDelivery } from '../../storage/content/item-callbacks.js';
+import type { Items } from '../../storage/content/items.js';
+import { inTransaction } from '../../storage/transactions.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Draft } from './ingest-drafts.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
 
 export interface AcceptDependencies {
+  mongoClient: MongoClient;
   items: Items;
   deliveries: Deliveries;
   registrations: Registrations;
-  launcher: Launcher;
+  starters: DeliveryStarters;
   log: Logger;
 }
 
-/** Requests for the same items at the same time come one after the other; so often one may be overtaken. */
+/** Runs the writes of an ingest with the response that reports the plan; see `respondWith`. */
+export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Promise<void>) => Promise<void>;
+
+/** Requests for the same items at the same time run one after the other; how often one may have to start again. */
 const MAX_ATTEMPTS = 20;
-/** Milliseconds. */
 const PAUSE_MS = 20;
 
 /**
- * Queues what is new and announces what has ended before with this very content, in one transaction.
- * @param alongside part of the transaction
+ * In one transaction: queues new items, and notifies of unchanged items that have completed already.
+ * @returns the plan that was committed
+ * @throws ServiceError SOURCE_ALREADY_EXISTS
  */
-export async function accept(
+export async function acceptIngest(
   deps: AcceptDependencies,
   drafts: readonly Draft[],
   target: IngestTarget,
-  alongside: (plan: IngestPlan, session: ClientSession) => Promise<void>,
+  commit: CommitIngest,
 ): Promise<IngestPlan> {
   for (let attempt = 1; ; attempt += 1) {
     const plan = await planIngest(deps.items, drafts, target);
-    const announced = await announcementsOf(deps, plan, target);
+    const deliveries = await unchangedDeliveries(deps, plan, target);
     try {
-      await deps.items.queue(plan.records, async (session) => {
-        await deps.items.confirmUnchanged(plan.unchanged, new Date(), session);
-        for (const delivery of announced) await deps.deliveries.add(delivery, session);
-        await alongside(plan, session);
-      });
+      await commit(plan, (outer) =>
+        inTransaction(
+          deps.mongoClient,
+          async (tx) => {
+            await deps.items.queue(plan.records, tx);
+            await deps.items.confirmUnchanged(plan.unchanged, new Date(), tx);
+            for (const delivery of deliveries) await deps.deliveries.add(delivery, tx);
+          },
+          outer,
+        ),
+      );
     } catch (error) {
       const overtaken = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
       if (!overtaken || attempt === MAX_ATTEMPTS) throw error;
-      // Another request was quicker with one of these items; this one comes after it.
+      // Another request was faster with one of these items; this request plans again on top of it.
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
-    for (const delivery of announced) {
-      await deps.launcher.startDelivery(delivery).catch((error) => {
-        deps.log.warn({ err: error, delivery: delivery._id }, 'delivery not started; the sweep will start it');
-      });
+    for (const delivery of deliveries) {
+      await startOrDefer(deps.log, 'delivery', { delivery_id: delivery._id }, () =>
+        deps.starters.startDelivery(delivery),
+      );
     }
     return plan;
   }
 }
 
-/** An unchanged item that has ended will not end again: its client is told how it is, as it would be otherwise. */
-async function announcementsOf(
+/** An unchanged item that has completed will not complete again; its client is notified all the same. */
+async function unchangedDeliveries(
   deps: AcceptDependencies,
   { unchanged }: IngestPlan,
   { database, collection, batch }: IngestTarget,
 ) {
-  const ended = unchanged.filter(({ indexing_status }) => indexing_status === 'completed');
-  if (ended.length === 0) return [];
+  const completed = unchanged.filter(({ indexing_status }) => indexing_status === 'completed');
+  if (completed.length === 0) return [];
   const registration = await deps.registrations.get(database.org);
   if (!registration?.event_types.includes('indexing.status_changed')) return [];
-  return ended.map(({ _id, id, version }) =>
+  return completed.map(({ _id, id, version }) =>
     itemDelivery(
-      { org: database.org, id, database: database.name, collection, tenant: database._id },
+      { org: database.org, id, database: database.name, collection, database_id: database._id },
       { status: 'completed' },
-      `${itemSubject(_id, version)}/${batch}`,
+      `${itemDedupeKey(_id, version)}/${batch}`,
       new Date(),
     ),
   );

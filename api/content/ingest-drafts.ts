@@ -1,14 +1,14 @@
-import { ServiceError } from '../../domain/errors.js';
-import type { ExtractionError } from '../../domain/extraction.js';
-import { newItemId } from '../../domain/ids.js';
 import {
   appKnowledgeSchema,
   type DocumentMetadata,
   documentMetadataSchema,
   memoriesSchema,
   wholeText,
-} from '../../domain/ingest.js';
-import type { ItemRecord } from '../../storage/records/items.js';
+} from '../../domain/content/ingest.js';
+import { ServiceError } from '../../domain/errors.js';
+import type { ExtractionError } from '../../domain/extraction.js';
+import { newItemId } from '../../domain/ids.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
 import { read } from '../validation.js';

@@ -1,11 +1,10 @@
-import { contentHash } from '../../domain/content-hash.js';
+import { contentHash } from '../../domain/content/items.js';
+import { metadataFault } from '../../domain/content/metadata.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
-import { metadataFault } from '../../domain/metadata.js';
 import type { IndexingStatus } from '../../domain/states.js';
-import type { ExistingItem, Items } from '../../storage/items.js';
-import type { DatabaseRecord } from '../../storage/records/databases.js';
-import type { ItemRecord } from '../../storage/records/items.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
+import type { ExistingItem, ItemRecord, Items } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
 /** What an ingest request comes to, given what is in the database. */
@@ -56,7 +55,7 @@ export async function planIngest(items: Items, drafts: readonly Draft[], target:
     plan.records.push({
       _id: before?._id ?? newItemId(),
       org: database.org,
-      tenant: database._id,
+      database_id: database._id,
       database: database.name,
       collection,
       batch,

@@ -1,29 +1,31 @@
 import Router from '@koa/router';
+import { ingestFieldsSchema, ingestFormSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { FileStore } from '../../domain/file-store.js';
 import { newBatchId } from '../../domain/ids.js';
-import { ingestFieldsSchema, ingestFormSchema } from '../../domain/ingest.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Files } from '../../storage/files.js';
+import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
+import type { ExistingItem } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { ExistingItem } from '../../storage/items.js';
-import type { DatabaseRecord } from '../../storage/records/databases.js';
-import type { RequestState } from '../context.js';
-import { answerOnce } from '../idempotency.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations, DEPRECATED_NAMES } from '../content-operations.js';
+import { respondOnce } from '../idempotency.js';
 import { readMultipart, type UploadLimits } from '../multipart.js';
+import { renamed } from '../operation.js';
 import { contentOf, type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
+import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
-import { contentOperations } from './document.js';
-import { type AcceptDependencies, accept } from './ingest-accept.js';
+import { type AcceptDependencies, acceptIngest, type CommitIngest } from './ingest-accept.js';
 import { type Draft, draftItems, refuseRepeatedIds } from './ingest-drafts.js';
 import { checkMetadata, type IngestPlan } from './ingest-plan.js';
-import { ingestResultSchema } from './item-answers.js';
-import { inTodaysNames } from './old-names.js';
+import { ingestResultSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
 export interface IngestDependencies extends AcceptDependencies {
+  starters: AcceptDependencies['starters'] & ContentStarters;
   databases: Databases;
-  files: Files;
+  files: FileStore;
   idempotencyKeys: IdempotencyKeys;
   detectKind: DetectKind;
   limits: UploadLimits & { maxItems: number };
@@ -42,11 +44,11 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
           'What becomes of the items is told by `GET /context/status` and by the webhook.',
         form: ingestFormSchema,
         status: 202,
-        answers: ingestResultSchema,
+        response: ingestResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { answer }) => {
+      async (ctx, { respondWith }) => {
         const batch = newBatchId();
         const { org } = ctx.state.principal;
         const receipts: FileReceipt[] = [];
@@ -58,25 +60,31 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
             receipts.push(receipt);
             return receipt;
           });
-          await answerOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
-            const request = read(ingestFieldsSchema, inTodaysNames(Object.fromEntries(fields)));
+          await respondOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
+            const request = read(ingestFieldsSchema, renamed(Object.fromEntries(fields), DEPRECATED_NAMES));
             const database = await openDatabase(org, request.database);
             const drafts = draftItems(request.type, fields, files);
             refuseCount(drafts);
             refuseRepeatedIds(drafts);
             checkMetadata(database, drafts);
-            const plan = await accept(deps, drafts, { ...request, database, batch }, async (found, session) => {
-              answer(answerTo(drafts, found));
-              orphans = () => [];
-              await ctx.state.keepAnswer?.(session);
-            }).catch((error) => {
+            const commit: CommitIngest = (found, write) =>
+              respondWith(responseFor(drafts, found), async (tx) => {
+                // While the commit is under way nobody knows whose the files are.
+                orphans = () => [];
+                await write(tx);
+              });
+            const plan = await acceptIngest(deps, drafts, { ...request, database, batch }, commit).catch((error) => {
               if (error instanceof ServiceError) orphans = () => receipts;
               throw error;
             });
             const kept = new Set(plan.records.map(({ source }) => (source.kind === 'file' ? source.file_id : '')));
             orphans = () => receipts.filter(({ file_id }) => !kept.has(file_id));
             await tidy(batch, plan.replacedFiles);
-            await launch(org, batch, plan.records.length, database.name);
+            const count = plan.records.length;
+            if (count === 0) return;
+            await startOrDefer(deps.log, 'ingest', { batch }, () =>
+              deps.starters.startIngest({ org, batch }, count, database.name),
+            );
           });
         } finally {
           await Promise.all(orphans().map((receipt) => deps.files.remove(receipt.file_id)));
@@ -96,16 +104,6 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     }
   }
 
-  /** The items are safe already: when Temporal is away the sweep starts them as soon as it is back. */
-  async function launch(org: string, batch: string, count: number, database: string): Promise<void> {
-    if (count === 0) return;
-    try {
-      await deps.launcher.startIngest({ org, batch }, count, database);
-    } catch (error) {
-      deps.log.warn({ err: error, batch }, 'ingest workflow not started; the sweep will start the items');
-    }
-  }
-
   async function openDatabase(org: string, name: string): Promise<DatabaseRecord> {
     const database = await deps.databases.get(org, name);
     if (database.status === 'ready') return database;
@@ -122,7 +120,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   }
 }
 
-function answerTo(drafts: readonly Draft[], { unchanged }: IngestPlan) {
+function responseFor(drafts: readonly Draft[], { unchanged }: IngestPlan) {
   const same = new Map(unchanged.map((item) => [item.id, item]));
   const refused = drafts.filter(({ content }) => !content).length;
   return {

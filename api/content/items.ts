@@ -1,26 +1,24 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { nameSchema } from '../../domain/databases.js';
+import { nameSchema } from '../../domain/content/databases.js';
+import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/content/items.js';
+import { metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
+import type { SearchIndex } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
-import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/items.js';
-import { metadataFault, unfitMetadata } from '../../domain/metadata.js';
-import type { SearchIndex } from '../../domain/search.js';
-import type { Chunks } from '../../storage/chunks.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Files } from '../../storage/files.js';
-import { refreshIndexRows } from '../../storage/index-rows.js';
-import type { ItemCatalogue } from '../../storage/item-catalogue.js';
-import type { Items } from '../../storage/items.js';
-import type { ItemRecord } from '../../storage/records/items.js';
-import type { RemovedItems } from '../../storage/removed-items.js';
-import type { Launcher } from '../../temporal/launcher.js';
-import type { RequestState } from '../context.js';
-import { operations } from '../operation.js';
+import type { FileStore } from '../../domain/file-store.js';
+import type { Chunks } from '../../storage/content/chunks.js';
+import type { Databases } from '../../storage/content/databases.js';
+import { refreshIndexRows } from '../../storage/content/index-rows.js';
+import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { RemovedItems } from '../../storage/content/removed-items.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations, plainOperations } from '../content-operations.js';
+import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
-import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
-import { contentOperations } from './document.js';
 import { sendOriginal } from './download.js';
-import { answerBare } from './envelope.js';
 import {
   describeChunk,
   describeItem,
@@ -28,20 +26,20 @@ import {
   itemListSchema,
   itemSchema,
   itemsDeletedSchema,
-} from './item-answers.js';
+} from './item-responses.js';
 
 const operation = contentOperations('Context');
-const download = operations('Context', answerBare);
+const download = plainOperations('Context');
 
 export interface ItemDependencies {
   databases: Databases;
   itemCatalogue: ItemCatalogue;
   items: Items;
   chunks: Chunks;
-  files: Files;
+  files: FileStore;
   index: SearchIndex;
   removedItems: RemovedItems;
-  launcher: Launcher;
+  starters: ContentStarters;
   log: { warn(details: object, message: string): void };
 }
 
@@ -62,15 +60,15 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         summary: 'List items',
         query: pageQuerySchema.extend(place).extend(itemFilterSchema.shape),
         status: 200,
-        answers: itemListSchema,
+        response: itemListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, limit, cursor, ...filter }, answer }) => {
+      async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await databases.get(ctx.state.principal.org, name);
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await itemCatalogue.list(database._id, filter, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        answer({ items: shown.map(describeItem), count: shown.length, next_cursor });
+        respond({ items: shown.map(describeItem), count: shown.length, next_cursor });
       },
     ),
   );
@@ -84,16 +82,16 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
           'The text comes in the chunks that are searched, a page at a time; neighbours repeat a few sentences.',
         query: pageQuerySchema.extend(place),
         status: 200,
-        answers: itemDetailSchema,
+        response: itemDetailSchema,
         errors: NOT_FOUND,
       },
-      async (ctx, { query: { database: name, collection, limit, cursor }, answer }) => {
+      async (ctx, { query: { database: name, collection, limit, cursor }, respond }) => {
         const database = await databases.get(ctx.state.principal.org, name);
         const item = await itemCatalogue.find(database._id, ctx.params.id!, collection);
         const from = cursor === undefined ? 0 : Number(openCursor(cursor, ORDINAL)) + 1;
         const found = await chunks.page({ item: item._id, version: item.version }, from, limit + 1);
         const { shown, next_cursor } = pageOf(found, limit, ({ ordinal }) => String(ordinal));
-        answer({ ...describeItem(item), chunks: shown.map(describeChunk), next_cursor });
+        respond({ ...describeItem(item), chunks: shown.map(describeChunk), next_cursor });
       },
     ),
   );
@@ -108,7 +106,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         status: 200,
         alsoStatus: 206,
         type: 'application/octet-stream',
-        answers: z.string().meta({ format: 'binary' }),
+        response: z.string().meta({ format: 'binary' }),
         errors: [...NOT_FOUND, 'RANGE_NOT_SATISFIABLE'],
       },
       async (ctx, { query: { database: name, collection } }) => {
@@ -129,12 +127,12 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         body: changeItemSchema,
         example: { database: 'library', metadata: { year: 2026 }, additional_metadata: { draft: null } },
         status: 200,
-        answers: itemSchema,
+        response: itemSchema,
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
       },
-      async (ctx, { body: { database: name, collection, ...change }, answer }) => {
+      async (ctx, { body: { database: name, collection, ...change }, respond }) => {
         const database = await databases.get(ctx.state.principal.org, name);
-        const of = { tenant: database._id, id: ctx.params.id!, collection };
+        const of = { database_id: database._id, id: ctx.params.id!, collection };
         const { item, change: id } = await itemCatalogue.change(of, change, (changed) => {
           for (const [name, value] of Object.entries(changed)) {
             const fault = name === 'metadata' ? metadataFault(database.metadata_schema, value) : null;
@@ -144,7 +142,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
             if (unfit) throw new ServiceError('VALIDATION_ERROR', `${name}: ${unfit}`);
           }
         });
-        answer(describeItem(item));
+        respond(describeItem(item));
         await followInSearch(item, id);
       },
     ),
@@ -162,20 +160,19 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         body: deleteItemsSchema.partial(),
         example: { database: 'library', ids: ['handbook', 'opening-hours'] },
         status: 200,
-        answers: itemsDeletedSchema,
+        response: itemsDeletedSchema,
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
       },
-      async (ctx, { query, body, answer }) => {
+      async (ctx, { query, body, respond }) => {
         const { database: name, collection, id, ids = [] } = read(deleteItemsSchema, { ...query, ...body });
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
         if (wanted.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
         const database = await databases.get(ctx.state.principal.org, name);
         const removal = await deps.removedItems.remove(database, { ids: wanted, collection, underWay: 'refuse' });
         if (!removal.ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
-        await deps.launcher.startRemoval(removal.ref).catch((error) => {
-          deps.log.warn({ err: error, ...removal.ref }, 'removal not started; the sweep will start it');
-        });
-        answer({ deleted: removal.removed, not_found: removal.not_found, deleted_count: removal.removed.length });
+        const { ref } = removal;
+        await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));
+        respond({ deleted: removal.removed, not_found: removal.not_found, deleted_count: removal.removed.length });
       },
     ),
   );
@@ -188,9 +185,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       await refreshIndexRows(deps, { item: item._id, version: item.version }, change);
     } catch (error) {
       deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
-      await deps.launcher.startIndexRows(item).catch((cause) => {
-        deps.log.warn({ err: cause, item: item._id }, 'rewriting of index rows not started; the sweep will start it');
-      });
+      await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>
+        deps.starters.startIndexRows(item),
+      );
     }
   }
 }

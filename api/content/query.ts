@@ -1,15 +1,15 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { nameSchema } from '../../domain/databases.js';
+import { nameSchema } from '../../domain/content/databases.js';
+import { itemIdSchema } from '../../domain/content/ingest.js';
+import { FILTER_GUIDE, readMetadataFilters } from '../../domain/content/metadata-filters.js';
+import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
-import { itemIdSchema } from '../../domain/ingest.js';
-import { FILTER_GUIDE, readMetadataFilters } from '../../domain/metadata-filters.js';
-import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/search.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Retrieval } from '../../storage/retrieval.js';
-import type { RequestState } from '../context.js';
-import { contentOperations } from './document.js';
-import { queryResultSchema } from './query-answers.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { Retrieval } from '../../storage/content/retrieval.js';
+import { contentOperations } from '../content-operations.js';
+import type { RequestState } from '../request-context.js';
+import { queryResultSchema } from './query-responses.js';
 
 const operation = contentOperations('Query');
 
@@ -92,10 +92,10 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           metadata_filters: { year: { $gte: 2000 } },
         },
         status: 200,
-        answers: queryResultSchema,
+        response: queryResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],
       },
-      async (ctx, { body: question, answer }) => {
+      async (ctx, { body: question, respond }) => {
         const database = await deps.databases.get(ctx.state.principal.org, question.database);
         if (database.status !== 'ready') {
           throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
@@ -115,7 +115,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           max_results: question.max_results,
           graph_context: question.graph_context,
         });
-        answer({ chunks, graph });
+        respond({ chunks, graph });
       },
     ),
   );

@@ -1,15 +1,15 @@
 import Router from '@koa/router';
-import { nameSchema } from '../../domain/databases.js';
+import { nameSchema } from '../../domain/content/databases.js';
+import { itemIdSchema } from '../../domain/content/ingest.js';
+import { idListSchema } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
-import { itemIdSchema } from '../../domain/ingest.js';
-import { idListSchema } from '../../domain/items.js';
-import type { Databases } from '../../storage/databases.js';
-import type { GraphStore } from '../../storage/graph.js';
-import type { Items } from '../../storage/items.js';
-import type { RequestState } from '../context.js';
-import { openCursor, pageOf, pageQuerySchema } from './cursor.js';
-import { contentOperations } from './document.js';
-import { relationListSchema } from './query-answers.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { GraphStore } from '../../storage/content/graph.js';
+import type { Items } from '../../storage/content/items.js';
+import { contentOperations } from '../content-operations.js';
+import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
+import { relationListSchema } from './query-responses.js';
 
 const operation = contentOperations('Context');
 
@@ -37,10 +37,10 @@ export function relationRoutes(deps: { databases: Databases; items: Items; graph
           'Of all items of the database or of one collection, or of those named by `id` or `ids`; with the sentences they stand in.',
         query: relationsQuerySchema,
         status: 200,
-        answers: relationListSchema,
+        response: relationListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, collection, id, ids = [], limit, cursor }, answer }) => {
+      async (ctx, { query: { database: name, collection, id, ids = [], limit, cursor }, respond }) => {
         const database = await deps.databases.get(ctx.state.principal.org, name);
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
         const named = wanted.length === 0 ? null : await deps.items.statuses(database._id, wanted, collection);
@@ -67,7 +67,7 @@ export function relationRoutes(deps: { databases: Databases; items: Items; graph
             source_id,
             evidence,
           }));
-        answer({ relations, count: relations.length, next_cursor });
+        respond({ relations, count: relations.length, next_cursor });
       },
     ),
   );

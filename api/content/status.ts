@@ -1,15 +1,14 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { nameSchema } from '../../domain/databases.js';
+import { nameSchema } from '../../domain/content/databases.js';
+import { itemIdSchema } from '../../domain/content/ingest.js';
+import { idListSchema } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
-import { itemIdSchema } from '../../domain/ingest.js';
-import { idListSchema } from '../../domain/items.js';
-import type { Databases } from '../../storage/databases.js';
-import type { Items } from '../../storage/items.js';
-import type { ItemRecord } from '../../storage/records/items.js';
-import type { RequestState } from '../context.js';
-import { contentOperations } from './document.js';
-import { statusesSchema } from './item-answers.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
+import { contentOperations } from '../content-operations.js';
+import type { RequestState } from '../request-context.js';
+import { statusesSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
@@ -39,10 +38,10 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
         summary: 'How far items are',
         query: statusQuerySchema,
         status: 200,
-        answers: statusesSchema,
+        response: statusesSchema,
         errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, collection, ids }, answer }) => {
+      async (ctx, { query: { database: name, collection, ids }, respond }) => {
         if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
         const database = await deps.databases.get(ctx.state.principal.org, name);
         const found = await deps.items.statuses(database._id, ids, collection);
@@ -53,7 +52,7 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
           );
         }
         const byId = new Map(found.map((item) => [item.id, item]));
-        answer({ statuses: ids.map((id) => status(id, byId.get(id))) });
+        respond({ statuses: ids.map((id) => status(id, byId.get(id))) });
       },
     ),
   );

@@ -1,14 +1,12 @@
 import { z } from 'zod';
-import { CREW_EVENTS, type CrewEvent } from '../../domain/callbacks.js';
+import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
+import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
 
 const TAG = 'Crews';
 
-export const crewOperation = operations(TAG, (ctx, status, data) => {
-  ctx.status = status;
-  ctx.body = data;
-});
+export const crewOperation = operations(TAG, plainEnvelope);
 
 const SUMMARIES: Record<CrewEvent, string> = {
   task_completed: 'A task has completed',
@@ -44,13 +42,7 @@ export const crewDocument: ServiceDocument = {
       description: 'A key of kind `crew_org`; one of kind `crew_user` reads inputs and statuses, and resumes.',
     },
   },
-  oneBadRequest: true,
-  success: (data) => data,
-  failure: () =>
-    z.object({
-      error: z.string().meta({ description: 'The title of the status.', example: 'Bad Request' }),
-      message: z.string(),
-    }),
+  invalidInputIs400: true,
   webhooks: Object.fromEntries(CREW_EVENTS.map((event) => [event, webhook(event)])),
   errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
 };

@@ -2,27 +2,25 @@ import Router from '@koa/router';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Json } from '../../domain/canonical-json.js';
-import { type CrewDefinition, type CrewInputs, kickoffRequestSchema, webhookUrlsOf } from '../../domain/crews.js';
+import { type CrewDefinition, type CrewInputs, kickoffRequestSchema, webhookUrlsOf } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import type { CrewExecutions } from '../../storage/crew-executions.js';
+import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { CrewExecutionRecord } from '../../storage/records/crew-executions.js';
-import type { Launcher } from '../../temporal/launcher.js';
-import type { RequestState } from '../context.js';
+import type { CrewStarters } from '../../temporal/crews/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { readExact, writeExact } from '../exact-json.js';
-import { organisationOnly } from './access.js';
-import { inputsSchema, kickedOffSchema, statusSchema } from './answers.js';
+import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
-import { describeExecution } from './status.js';
-import { notFound, refuseBlockedUrls } from './validation.js';
+import { describeExecution, inputsSchema, kickedOffSchema, statusSchema } from './responses.js';
+import { notFound, organisationOnly, rejectBlockedUrls } from './validation.js';
 
 export interface ExecutionDependencies {
   crews: ReadonlyMap<string, CrewDefinition>;
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
-  launcher: Launcher;
+  starters: CrewStarters;
   outbound: OutboundClient;
   log: Logger;
 }
@@ -34,8 +32,8 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
   router.get(
     '/inputs',
     crewOperation(
-      { summary: 'The inputs a kickoff needs', status: 200, answers: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { answer }) => answer({ inputs: deployed(ctx.params.crew!).inputs }),
+      { summary: 'The inputs a kickoff needs', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
+      (ctx, { respond }) => respond({ inputs: deployed(ctx.params.crew!).inputs }),
     ),
   );
 
@@ -53,23 +51,20 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
           crewWebhookUrl: 'https://example.com/hooks/crews',
         },
         status: 200,
-        answers: kickedOffSchema,
+        response: kickedOffSchema,
         errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respondWith }) => {
         const crew = deployed(ctx.params.crew!);
         requireInputs(crew, body.inputs);
         const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
-        await refuseBlockedUrls(deps.outbound, urls);
+        await rejectBlockedUrls(deps.outbound, urls);
         const execution = newExecution(ctx.state.principal.org, crew, given, urls);
-        answer({ kickoff_id: execution._id });
-        await deps.crewExecutions.add(execution, ctx.state.keepAnswer);
-        // The execution is safe already: when Temporal is away the sweep starts it as soon as it is back.
-        await deps.launcher.startCrew(execution).catch((error) => {
-          deps.log.warn({ err: error, execution: execution._id }, 'crew workflow not started; the sweep will start it');
-        });
+        const kickoff_id = execution._id;
+        await respondWith({ kickoff_id }, (tx) => deps.crewExecutions.add(execution, tx));
+        await startOrDefer(deps.log, 'execution', { kickoff_id }, () => deps.starters.startCrew(execution));
       },
     ),
   );
@@ -77,13 +72,13 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
   router.get(
     '/:kickoff_id/status',
     crewOperation(
-      { summary: 'How far an execution is', status: 200, answers: statusSchema, errors: ['NOT_FOUND'] },
-      async (ctx, { answer }) => {
+      { summary: 'How far an execution is', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
+      async (ctx, { respond }) => {
         const { crew, kickoff_id } = ctx.params;
         // An execution can outlive its crew's deployment, and its status with it.
         const execution = await deps.crewExecutions.find(ctx.state.principal.org, crew!, kickoff_id!);
         if (!execution) throw notFound(`execution "${kickoff_id}"`);
-        answer(describeExecution(execution, new Date()));
+        respond(describeExecution(execution, new Date()));
       },
     ),
   );

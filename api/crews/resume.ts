@@ -1,14 +1,14 @@
 import Router from '@koa/router';
-import { resumeRequestSchema, webhookUrlsOf } from '../../domain/crews.js';
+import { resumeRequestSchema, webhookUrlsOf } from '../../domain/crews/crews.js';
+import type { ResumeRef, ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
-import type { ResumeRef, ResumeStatus } from '../../domain/work.js';
-import type { CrewFeedbackRecord } from '../../storage/records/crew-executions.js';
-import type { RequestState } from '../context.js';
-import { resumedSchema } from './answers.js';
+import type { CrewFeedbackRecord } from '../../storage/crews/executions.js';
+import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
 import type { ExecutionDependencies } from './executions.js';
-import { notFound, refuseBlockedUrls } from './validation.js';
+import { resumedSchema } from './responses.js';
+import { notFound, rejectBlockedUrls } from './validation.js';
 
 const MESSAGES: Record<ResumeStatus, string> = {
   resumed: 'The task is approved; the execution goes on.',
@@ -18,7 +18,7 @@ const MESSAGES: Record<ResumeStatus, string> = {
 
 /** A person's answer to a task that waits (specification, "Part A: resume request"). */
 export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router<RequestState> {
-  const { crewExecutions, launcher } = deps;
+  const { crewExecutions, starters } = deps;
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
 
   router.post(
@@ -36,11 +36,11 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
           taskWebhookUrl: 'https://example.com/hooks/crews',
         },
         status: 200,
-        answers: resumedSchema,
+        response: resumedSchema,
         errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respond }) => {
         const { execution_id, task_id, is_approve } = body;
         const execution = await crewExecutions.find(ctx.state.principal.org, ctx.params.crew!, execution_id);
         if (!execution) throw notFound(`execution "${execution_id}"`);
@@ -50,7 +50,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
           throw new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
         }
         const urls = webhookUrlsOf(body);
-        await refuseBlockedUrls(deps.outbound, urls);
+        await rejectBlockedUrls(deps.outbound, urls);
         const feedback: CrewFeedbackRecord = {
           _id: newFeedbackId(),
           execution: execution._id,
@@ -73,7 +73,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
           feedback: feedback._id,
           is_approve,
         });
-        answer({ status, message: MESSAGES[status] });
+        respond({ status, message: MESSAGES[status] });
       },
     ),
   );
@@ -83,7 +83,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
   /** The text is stored before; when the answer is refused it goes again, when that is not known it stays. */
   async function take(ref: ResumeRef): Promise<ResumeStatus> {
     try {
-      return await launcher.resumeCrew(ref);
+      return await starters.resumeCrew(ref);
     } catch (error) {
       if (error instanceof ServiceError && error.status < 500) await crewExecutions.dropFeedback(ref.feedback);
       throw error;

@@ -1,17 +1,17 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { CrewDefinition } from '../../domain/crews.js';
+import type { CrewDefinition } from '../../domain/crews/crews.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
-import type { RequestState } from '../context.js';
+import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
+import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import { organisationOnly } from './access.js';
-import { crewsSchema } from './answers.js';
 import { crewDocument, crewOperation } from './document.js';
-import { answerError } from './envelope.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
+import { crewsSchema } from './responses.js';
 import { resumeRoutes } from './resume.js';
+import { organisationOnly } from './validation.js';
 
 export interface CrewServiceDependencies extends ExecutionDependencies {
   keys: ApiKeys;
@@ -26,7 +26,7 @@ export interface CrewServiceDependencies extends ExecutionDependencies {
 export function crewService(deps: CrewServiceDependencies): Service {
   return {
     paths: ['/crews'],
-    answerError,
+    errors: crewErrors,
     document: crewDocument,
     middleware: [
       authenticate(deps.keys, ['crew_org', 'crew_user']),
@@ -45,8 +45,8 @@ function crewRoutes({ crews, modelLabel }: CrewServiceDependencies): Router<Requ
   router.get(
     '/',
     organisationOnly(),
-    crewOperation({ summary: 'The deployed crews', status: 200, answers: crewsSchema }, (_ctx, { answer }) =>
-      answer({
+    crewOperation({ summary: 'The deployed crews', status: 200, response: crewsSchema }, (_ctx, { respond }) =>
+      respond({
         crews: [...crews.values()].map(({ name, inputs, tasks, agents }) => ({
           name,
           base_path: `/crews/${name}`,

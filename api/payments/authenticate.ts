@@ -1,8 +1,10 @@
+import type { RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
-import type { RequestContext, RequestState } from '../context.js';
+import type { RateLimit } from '../../storage/rate-limits.js';
+import type { RequestContext, RequestState } from '../request-context.js';
 
 /** `api-key: <key>` of the kind `payment_secret`, else 401 (or 403 for a good key of another kind). */
 export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
@@ -37,4 +39,19 @@ export function notProven(): ServiceError {
 async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Principal | null> {
   const key = ctx.get('api-key');
   return /^[\w-]{20,200}$/.test(key) ? keys.find(key) : null;
+}
+
+/**
+ * Limits requests about one authentication, whether it exists or not. Counted by organisation and kind of key, so that
+ * neither a stranger nor the customer's browser can use up what the merchant's server may ask.
+ */
+export function limitByAuthentication(limit: RateLimit): RouterMiddleware<RequestState> {
+  return async (ctx, next) => {
+    const { org, kind } = ctx.state.principal;
+    const seconds = await limit.take(`${kind}/${org}/${ctx.params.id}`);
+    if (seconds !== null) {
+      throw new ServiceError('RATE_LIMITED', 'Too many requests about this authentication.', seconds);
+    }
+    await next();
+  };
 }

@@ -1,14 +1,13 @@
 import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
-import { createAuthenticationSchema, statusAt } from '../../domain/payments.js';
-import type { Authentications } from '../../storage/authentications.js';
+import { createAuthenticationSchema, statusAt } from '../../domain/payments/authentications.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
-import type { AuthenticationRecord } from '../../storage/records/authentications.js';
-import type { RequestState } from '../context.js';
-import { authenticationSchema, createdSchema } from './answers.js';
+import type { RequestState } from '../request-context.js';
+import { limitByAuthentication } from './authenticate.js';
 import { paymentOperation } from './document.js';
-import { limitByAuthentication } from './rate-limit.js';
+import { authenticationSchema, createdSchema } from './responses.js';
 
 /** What the merchant's server does with an authentication: create, read, close. */
 export function authenticationRoutes(deps: {
@@ -28,13 +27,13 @@ export function authenticationRoutes(deps: {
         body: createAuthenticationSchema,
         example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
-        answers: createdSchema,
+        response: createdSchema,
         errors: ['FORBIDDEN'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, answer }) => {
+      async (ctx, { body, respond }) => {
         const { record, clientSecret } = await authentications.create(ctx.state.principal.org, body, new Date());
-        answer({
+        respond({
           authentication_id: record._id,
           // The only time that it is shown.
           client_secret: clientSecret,
@@ -54,12 +53,12 @@ export function authenticationRoutes(deps: {
     '/:id',
     limited,
     paymentOperation(
-      { summary: 'Read an authentication', status: 200, answers: authenticationSchema, errors: refusals },
-      async (ctx, { answer }) => {
+      { summary: 'Read an authentication', status: 200, response: authenticationSchema, errors: refusals },
+      async (ctx, { respond }) => {
         const now = new Date();
         const record = await authentications.get(ctx.state.principal.org, ctx.params.id!, now);
         if (!record) throw notFound();
-        answer(await described(authentications, record, now));
+        respond(await described(authentications, record, now));
       },
     ),
   );
@@ -68,12 +67,12 @@ export function authenticationRoutes(deps: {
     '/:id/close',
     limited,
     paymentOperation(
-      { summary: 'Close an authentication', status: 200, answers: authenticationSchema, errors: refusals },
-      async (ctx, { answer }) => {
+      { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors: refusals },
+      async (ctx, { respond }) => {
         const now = new Date();
         const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
         if (!record) throw notFound();
-        answer(await described(authentications, record, now));
+        respond(await described(authentications, record, now));
       },
     ),
   );

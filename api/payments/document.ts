@@ -1,11 +1,8 @@
-import { z } from 'zod';
+import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
 
-export const paymentOperation = operations('Payment authentication', (ctx, status, data) => {
-  ctx.status = status;
-  ctx.body = data;
-});
+export const paymentOperation = operations('Payment authentication', plainEnvelope);
 
 export const paymentDocument: ServiceDocument = {
   tags: [
@@ -23,7 +20,5 @@ export const paymentDocument: ServiceDocument = {
       description: 'A key of kind `payment_secret`; in browsers, for the eligibility check, `payment_publishable`.',
     },
   },
-  success: (data) => data,
-  failure: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string() }) }),
   errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
 };

@@ -2,19 +2,18 @@ import cors from '@koa/cors';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { z } from 'zod';
-import { checkFingerprint } from '../../domain/client-secrets.js';
 import { ServiceError } from '../../domain/errors.js';
-import { eligibilityCheckSchema, nextAction, statusAt } from '../../domain/payments.js';
+import { eligibilityCheckSchema, nextAction, statusAt } from '../../domain/payments/authentications.js';
+import { checkFingerprint } from '../../domain/payments/client-secrets.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
-import type { Authentications } from '../../storage/authentications.js';
+import type { Authentications } from '../../storage/payments/authentications.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
-import type { RequestState } from '../context.js';
 import { jsonBody } from '../json-body.js';
-import { eligibilitySchema } from './answers.js';
-import { notProven, requirePaymentKey } from './authenticate.js';
+import type { RequestState } from '../request-context.js';
+import { limitByAuthentication, notProven, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
 import { paymentOperation } from './document.js';
-import { limitByAuthentication } from './rate-limit.js';
+import { eligibilitySchema } from './responses.js';
 
 /** A check as browsers send it has about one KiB. */
 const MAX_CHECK_BYTES = 64 * 1024;
@@ -64,10 +63,10 @@ export function eligibilityCheckRoutes(deps: {
           },
         },
         status: 200,
-        answers: eligibilitySchema,
+        response: eligibilitySchema,
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
-      async (ctx, { body: { client_secret, eligibility_check_data: data }, answer }) => {
+      async (ctx, { body: { client_secret, eligibility_check_data: data }, respond }) => {
         const { org } = ctx.state.principal;
         const now = new Date();
         const proven = await authentications.prove(org, ctx.params.id!, client_secret, now);
@@ -82,7 +81,7 @@ export function eligibilityCheckRoutes(deps: {
             'This authentication has been checked with other data, and its answer stands. Another answer needs a new authentication.',
           );
         }
-        answer({ authentication_id: record._id, sdk_next_action: action });
+        respond({ authentication_id: record._id, sdk_next_action: action });
       },
     ),
   );
@@ -98,10 +97,10 @@ export function eligibilityCheckRoutes(deps: {
           'client-secret': z.string().optional().meta({ description: 'Needed with a publishable key.' }),
         }),
         status: 200,
-        answers: eligibilitySchema,
+        response: eligibilitySchema,
         errors: ['AUTHENTICATION_NOT_FOUND', 'ELIGIBILITY_CHECK_NOT_FOUND'],
       },
-      async (ctx, { answer }) => {
+      async (ctx, { respond }) => {
         const { org, kind } = ctx.state.principal;
         const now = new Date();
         const id = ctx.params.id!;
@@ -114,7 +113,7 @@ export function eligibilityCheckRoutes(deps: {
         if (action === null) {
           throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
         }
-        answer({ authentication_id: record._id, sdk_next_action: action });
+        respond({ authentication_id: record._id, sdk_next_action: action });
       },
     ),
   );

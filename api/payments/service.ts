@@ -1,16 +1,16 @@
 import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
-import type { Authentications } from '../../storage/authentications.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Authentications } from '../../storage/payments/authentications.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
-import type { RequestState } from '../context.js';
+import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
+import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { requireSecretKey } from './authenticate.js';
 import { authenticationRoutes } from './authentications.js';
 import { paymentDocument } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
-import { answerError } from './envelope.js';
 
 export interface PaymentDependencies {
   keys: ApiKeys;
@@ -28,7 +28,7 @@ const MAX_CREATE_BYTES = 256 * 1024;
 export function paymentService(deps: PaymentDependencies): Service {
   return {
     paths: ['/authentication'],
-    answerError,
+    errors: paymentErrors,
     document: paymentDocument,
     middleware: [
       neverCached,

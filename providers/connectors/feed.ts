@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseFeed } from 'feedsmith';
 import iconv from 'iconv-lite';
-import { type FeedSettings, SourceError } from '../../domain/connectors.js';
+import { type FeedSettings, SourceError } from '../../domain/connectors/connectors.js';
 import { conditions, isUnchanged, type Requests, refuseStatus, validatorsOf } from './request.js';
 import { onSite } from './sitemap.js';
 import type { ListingPage, Source, Validators } from './source.js';

@@ -5,7 +5,7 @@ import type {
   S3Credentials,
   S3Settings,
   WebSettings,
-} from '../../domain/connectors.js';
+} from '../../domain/connectors/connectors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { createFeedSource } from './feed.js';
 import { createRequests, type RequestLimits } from './request.js';

@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { gunzip } from 'node:zlib';
-import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors.js';
+import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors/connectors.js';
 import { BlockedAddressError, type OutboundAnswer, type OutboundClient, OutboundError } from '../../domain/outbound.js';
 import type { Validators } from './source.js';
 

@@ -1,5 +1,5 @@
 import robotsParser from 'robots-parser';
-import { SourceError } from '../../domain/connectors.js';
+import { SourceError } from '../../domain/connectors/connectors.js';
 import type { Requests } from './request.js';
 
 /** The name that robots.txt files know Postback by. */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { AwsV4Signer } from 'aws4fetch';
 import { load } from 'cheerio/slim';
-import { type S3Credentials, type S3Settings, SourceError } from '../../domain/connectors.js';
+import { type S3Credentials, type S3Settings, SourceError } from '../../domain/connectors/connectors.js';
 import { conditions, isUnchanged, type Requests, validatorsOf } from './request.js';
 import type { Source } from './source.js';
 

@@ -1,5 +1,5 @@
 import { load } from 'cheerio/slim';
-import { SourceError } from '../../domain/connectors.js';
+import { SourceError } from '../../domain/connectors/connectors.js';
 
 /** Sitemaps that one index may name (the protocol allows 50,000; their list travels as the listing's cursor). */
 const MAX_CHILDREN = 5_000;

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { load } from 'cheerio/slim';
 import iconv from 'iconv-lite';
-import { SourceError, type WebSettings } from '../../domain/connectors.js';
+import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
 import { conditions, isUnchanged, type Requests, refuseStatus, validatorsOf } from './request.js';
 import { createRobots } from './robots.js';
 import { onSite, readSitemap } from './sitemap.js';

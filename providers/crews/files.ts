@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CREW_TOOLS } from '../../domain/crews.js';
+import { CREW_TOOLS } from '../../domain/crews/crews.js';
 
 /** A letter first: JavaScript would sort names that are numbers before the others. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/;

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { z } from 'zod';
-import { type CrewDefinition, placeholdersOf } from '../../domain/crews.js';
+import { type CrewDefinition, placeholdersOf } from '../../domain/crews/crews.js';
 import { agentsFile, tasksFile } from './files.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 

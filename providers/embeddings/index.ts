@@ -1,4 +1,4 @@
-import type { Embedder } from '../../domain/search.js';
+import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from './local.js';
 import { createOpenAiCompatibleEmbedder, type OpenAiCompatibleOptions } from './openai-compatible.js';
 

@@ -4,8 +4,15 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { batchByLength } from './batching.js';
-import type { EmbedRequest, StopRequest, WorkerMessage, WorkerSettings } from './protocol.js';
-import { LOCAL_DIMENSIONS, RUNNING, STOPPING } from './protocol.js';
+import {
+  type EmbedRequest,
+  LOCAL_DIMENSIONS,
+  RUNNING,
+  STOPPING,
+  type StopRequest,
+  type WorkerMessage,
+  type WorkerSettings,
+} from './protocol.js';
 
 /** The thread that holds the model: tokenises, batches, runs; a question goes before the next batch of documents. */
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { EmbeddingError } from '../../domain/embedding-error.js';
-import type { Embedder } from '../../domain/search.js';
+import type { Embedder } from '../../domain/content/search.js';
+import { EmbeddingError } from '../../domain/errors.js';
 import {
   type EmbedRequest,
   LOCAL_DIMENSIONS,

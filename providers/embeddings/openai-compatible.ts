@@ -1,5 +1,5 @@
-import { EmbeddingError } from '../../domain/embedding-error.js';
-import type { Embedder } from '../../domain/search.js';
+import type { Embedder } from '../../domain/content/search.js';
+import { EmbeddingError } from '../../domain/errors.js';
 
 export interface OpenAiCompatibleOptions {
   /** Up to and without `/embeddings`, e.g. `https://api.openai.com/v1`. */

@@ -1,4 +1,4 @@
-import { countWords } from '../../domain/chunking.js';
+import { countWords } from '../../domain/content/chunking.js';
 import type { ExtractedSection } from '../../domain/extraction.js';
 import { tableSections } from './rows.js';
 import type { Grid } from './table-layout.js';

@@ -1,5 +1,5 @@
+import { noCheckpoints, type Parts } from '../../domain/checkpoints.js';
 import { type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
-import { NOTHING_KEPT, type Parts } from '../../domain/parts.js';
 import { DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
 import { createPageReader, type PageReader } from './page-reader.js';
 import { readPicture, readScans } from './scans.js';
@@ -61,7 +61,7 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
   }
 
   return {
-    async extract({ path, kind }, signal = new AbortController().signal, parts = NOTHING_KEPT) {
+    async extract({ path, kind }, signal = new AbortController().signal, parts = noCheckpoints) {
       const reading = { pages, limits, parts, signal };
       if (kind === 'image') return readPicture(path, reading);
       const { extraction, scans } = await parse(path, kind, signal);

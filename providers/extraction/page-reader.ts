@@ -1,6 +1,6 @@
-import { type OcrPage, ocrPage } from '../../domain/ai-features.js';
+import { type OcrPage, ocrPage } from '../../domain/ai-jobs/features.js';
+import { noCheckpoints, type Parts } from '../../domain/checkpoints.js';
 import { ExtractionError } from '../../domain/extraction.js';
-import { NOTHING_KEPT, type Parts } from '../../domain/parts.js';
 import { inLanes } from './lanes.js';
 import type { ExtractionLimits } from './limits.js';
 import type { PageOutcome, PageTask } from './page-worker.js';
@@ -78,7 +78,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
   }
 
   return {
-    async read({ path, kind }, { limits, pages, parts = NOTHING_KEPT, onPage }, signal) {
+    async read({ path, kind }, { limits, pages, parts = noCheckpoints, onPage }, signal) {
       const file = { path, kind };
       const wanted = pages ?? (await allPages(file, limits, signal));
       return inLanes(wanted, options.threads, signal, async (page, ending) => {

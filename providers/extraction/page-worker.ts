@@ -1,4 +1,4 @@
-import type { OcrPage } from '../../domain/ai-features.js';
+import type { OcrPage } from '../../domain/ai-jobs/features.js';
 import { ExtractionError, type ItemErrorCode } from '../../domain/extraction.js';
 import type { ExtractionLimits } from './limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './ocr.js';

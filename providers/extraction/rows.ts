@@ -1,4 +1,4 @@
-import { countWords } from '../../domain/chunking.js';
+import { countWords } from '../../domain/content/chunking.js';
 import type { ExtractedSection } from '../../domain/extraction.js';
 import { continues, findHeader, type Header } from './table-header.js';
 import { type Block, findBlocks, type Grid, isEmpty } from './table-layout.js';

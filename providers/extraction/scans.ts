@@ -1,5 +1,5 @@
+import type { Parts } from '../../domain/checkpoints.js';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../domain/extraction.js';
-import type { Parts } from '../../domain/parts.js';
 import { countLetters } from './letters.js';
 import type { ExtractionLimits } from './limits.js';
 import type { PageReader } from './page-reader.js';

@@ -1,4 +1,4 @@
-import type { Entity, EntityType, Evidence, Graph, Relation } from '../../domain/graph.js';
+import type { Entity, EntityType, Evidence, Graph, Relation } from '../../domain/content/graph.js';
 import { LEGAL_FORM } from './classify-name.js';
 import { findMentions, type Mention } from './find-mentions.js';
 import { findRelations } from './find-relations.js';

@@ -1,5 +1,5 @@
 import nlp from 'compromise';
-import type { EntityType } from '../../domain/graph.js';
+import type { EntityType } from '../../domain/content/graph.js';
 
 export const HONORIFIC =
   /^(mr|mrs|ms|miss|dr|prof|professor|sir|dame|lord|lady|captain|capt|president|judge|rev|st)\.?$/i;

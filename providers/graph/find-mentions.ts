@@ -1,4 +1,4 @@
-import type { EntityType } from '../../domain/graph.js';
+import type { EntityType } from '../../domain/content/graph.js';
 import { classifyName, HONORIFIC, LEGAL_FORM } from './classify-name.js';
 import type { Sentence, Token } from './read-sentences.js';
 

@@ -1,4 +1,4 @@
-import { CO_OCCURS } from '../../domain/graph.js';
+import { CO_OCCURS } from '../../domain/content/graph.js';
 import type { Mention } from './find-mentions.js';
 import type { Token } from './read-sentences.js';
 

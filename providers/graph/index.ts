@@ -1,4 +1,4 @@
-import type { Graph } from '../../domain/graph.js';
+import type { Graph } from '../../domain/content/graph.js';
 import { createThreadPool, TaskLimitError } from '../extraction/thread-pool.js';
 
 export interface GraphExtractorOptions {

@@ -1,4 +1,4 @@
-import type { Graph } from '../../domain/graph.js';
+import type { Graph } from '../../domain/content/graph.js';
 import { buildGraph } from './build-graph.js';
 
 /** Entry point of a graph thread. */

@@ -1,4 +1,4 @@
-import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/language-model.js';
+import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/crews/language-model.js';
 import { rank, sentencesOf } from './sentences.js';
 
 /** Sentences of an answer, where the task names no number. */

@@ -1,4 +1,4 @@
-import type { AgentStep, AgentTurn } from '../../domain/language-model.js';
+import type { AgentStep, AgentTurn } from '../../domain/crews/language-model.js';
 
 /** A message of OpenAI's protocol. */
 export type Message =

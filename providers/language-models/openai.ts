@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ProviderError } from '../../domain/ai-provider.js';
-import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/language-model.js';
-import type { OpenAiClient } from '../ai/openai/client.js';
+import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/crews/language-model.js';
+import { ProviderError } from '../../domain/errors.js';
+import type { OpenAiClient } from '../ai-jobs/openai/client.js';
 import { type Message, messagesOf } from './messages.js';
 
 /** A server may ask for many at once; each is an activity. */

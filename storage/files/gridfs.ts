@@ -1,14 +1,13 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { GridFSBucket, type GridFSBucketWriteStream, type GridFSFile } from 'mongodb';
-import type { FileOwner, Files } from '../files.js';
-import type { Mongo } from '../mongo.js';
+import { type Db, GridFSBucket, type GridFSBucketWriteStream, type GridFSFile } from 'mongodb';
+import type { FileOwner, FileStore } from '../../domain/file-store.js';
 
 /** For pieces that are on their way to the database when an upload breaks off. */
 const OUTSTANDING_PIECES_MS = 5_000;
 
-export function createGridFsFiles({ db }: Mongo): Files {
+export function createGridFsFiles({ db }: { db: Db }): FileStore {
   // 1 MiB pieces: a quarter of the round trips of the default, still far below a document's limit.
   const bucket = new GridFSBucket(db, { bucketName: 'files', chunkSizeBytes: 1024 * 1024 });
   const records = db.collection<{ filename: string; uploadDate: Date; metadata: FileOwner & { claimed?: boolean } }>(

@@ -3,11 +3,20 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { FileStoreError } from '../../domain/file-store-error.js';
+import type { Collection } from 'mongodb';
+import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
-import type { Files } from '../files.js';
-import type { Mongo } from '../mongo.js';
 import { connectBucket } from '../s3-bucket.js';
+
+/** An object of the file store's bucket that belongs to no item yet. */
+export interface UnclaimedFileRecord {
+  /** The file's id, and the last part of the object's key. */
+  _id: string;
+  org: string;
+  batch: string;
+  /** Before the upload began. */
+  created_at: Date;
+}
 
 /** Parts of one upload under way at a time, 5 MiB each: what it may hold in memory. */
 const PARTS_AT_ONCE = 2;
@@ -18,7 +27,11 @@ const PARTS_AT_ONCE = 2;
  * @param earlier holds the files that were stored before there was a bucket
  * @throws Error when the bucket cannot be reached
  */
-export async function createS3Files({ unclaimedFiles }: Mongo, location: S3Location, earlier: Files): Promise<Files> {
+export async function createS3Files(
+  { unclaimedFiles }: { unclaimedFiles: Collection<UnclaimedFileRecord> },
+  location: S3Location,
+  earlier: FileStore,
+): Promise<FileStore> {
   const client = await connectBucket(location);
   const Bucket = location.bucket;
   const keyOf = (fileId: string) => `${location.prefix}${fileId}`;
@@ -44,7 +57,7 @@ export async function createS3Files({ unclaimedFiles }: Mongo, location: S3Locat
     await earlier.remove(fileId);
   }
 
-  const read: Files['read'] = (fileId, range) => Readable.from(contentOf(fileId, range), { objectMode: false });
+  const read: FileStore['read'] = (fileId, range) => Readable.from(contentOf(fileId, range), { objectMode: false });
 
   return {
     async write(fileId, { org, batch }, content) {

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { createAiJobCallback } from '../../activities/callbacks/ai-job.js';
-import { createCrewCallbacks } from '../../activities/callbacks/crew.js';
-import { createIndexingCallback } from '../../activities/callbacks/indexing.js';
-import { createDeliveryActivities, type DeliveryActivities } from '../../activities/deliver-webhook.js';
+import { createAiJobCallback } from '../../activities/ai-jobs/job-callback.js';
+import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
+import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
+import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
-import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/delivery-policy.js';
 import { createSealer } from '../../domain/sealing.js';
+import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
-import { createAiJobs } from '../../storage/ai-jobs.js';
-import { createDeliveries } from '../../storage/deliveries.js';
-import type { Mongo } from '../../storage/mongo.js';
-import { createRegistrations } from '../../storage/registrations.js';
-import { createSigningKeys } from '../../storage/signing-keys.js';
+import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
+import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { Collections } from '../../storage/collections.js';
+import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 
 interface Circumstances {
@@ -23,13 +23,13 @@ interface Circumstances {
 }
 
 /** The real activities of deliveries with their stores, under circumstances that no running product has. */
-export function createDeliveryWorld(mongo: Mongo) {
+export function createDeliveryWorld(collections: Collections) {
   const sealer = createSealer(randomBytes(32).toString('base64'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
-  const registrations = createRegistrations(mongo, sealer);
-  const deliveries = createDeliveries(mongo);
-  const aiJobs = createAiJobs(mongo, 30 * DAY_MS);
-  const signingKeys = createSigningKeys(mongo, sealer);
+  const registrations = createRegistrations(collections, sealer);
+  const deliveries = createDeliveries(collections);
+  const aiJobs = createAiJobs(collections, 30 * DAY_MS);
+  const signingKeys = createSigningKeys(collections, sealer);
   const log = pino({ level: 'silent' });
   const { timeoutMs: usual } = INDEXING_DELIVERY_POLICY;
   return {

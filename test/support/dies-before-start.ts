@@ -3,25 +3,25 @@
  * `node dies-before-start.js <mongodb uri> <item key> <version>`.
  */
 import { randomBytes } from 'node:crypto';
-import { createFinish } from '../../activities/finish-item.js';
+import { createFinish } from '../../activities/content/finish-item.js';
 import { createSealer } from '../../domain/sealing.js';
-import { createDeliveries } from '../../storage/deliveries.js';
-import { createItems } from '../../storage/items.js';
-import { connectMongo } from '../../storage/mongo.js';
-import { createRegistrations } from '../../storage/registrations.js';
-import type { Launcher } from '../../temporal/launcher.js';
+import { connectCollections } from '../../storage/collections.js';
+import { createItems } from '../../storage/content/items.js';
+import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createRegistrations } from '../../storage/webhooks/registrations.js';
+import type { Starters } from '../../temporal/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 
 const [uri, item, version] = process.argv.slice(2);
-const mongo = await connectMongo(uri!, 'postback-test');
+const collections = await connectCollections(uri!, 'postback-test');
 const finish = createFinish({
-  mongo: mongo.client,
-  items: createItems(mongo),
-  deliveries: createDeliveries(mongo),
-  registrations: createRegistrations(mongo, createSealer(randomBytes(32).toString('base64'))),
-  launcher: {
+  mongoClient: collections.mongoClient,
+  items: createItems(collections),
+  deliveries: createDeliveries(collections),
+  registrations: createRegistrations(collections, createSealer(randomBytes(32).toString('base64'))),
+  starters: {
     startDelivery: async () => process.kill(process.pid, 'SIGKILL'),
-  } as unknown as Launcher,
+  } as unknown as Starters,
   metrics: createWorkerMetrics(),
 });
 await finish({ item: item!, version: Number(version) }, { status: 'completed' });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
+import { defaultCacheDir } from '../../dev-stack/index.js';
+import { choosePorts } from '../../dev-stack/ports.js';
 import type { KeyKind } from '../../domain/api-keys.js';
-import { defaultCacheDir } from '../../stack/index.js';
-import { choosePorts } from '../../stack/ports.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { connectMongo } from '../../storage/mongo.js';
+import { connectCollections } from '../../storage/collections.js';
 
 /** How to reach a running product, in a form that can be handed to test processes. */
 export interface ProductAddress {
@@ -38,8 +38,8 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
     // Tests ask often; what limits them is tested on an API process of its own.
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
     POSTBACK_RATE_LIMIT_BURST: '0',
-    POSTBACK_SWEEP_SECONDS: '2',
-    POSTBACK_SWEEP_QUIET_SECONDS: '4',
+    POSTBACK_RECONCILE_SECONDS: '2',
+    POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     ...extra,
   };
   const say = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
@@ -113,11 +113,11 @@ export function databaseBeside(mongodbUri: string, name: string): string {
 
 /** A key made as the command line makes it. */
 export async function makeKey(mongodbUri: string, org: string, kind: KeyKind = 'api', expires_at: Date | null = null) {
-  const mongo = await connectMongo(mongodbUri, 'postback-test');
+  const collections = await connectCollections(mongodbUri, 'postback-test');
   try {
-    return await createApiKeys(mongo).create({ org, kind, label: 'test', expires_at });
+    return await createApiKeys(collections).create({ org, kind, label: 'test', expires_at });
   } finally {
-    await mongo.client.close();
+    await collections.mongoClient.close();
   }
 }
 

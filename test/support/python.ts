@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { defaultCacheDir } from '../../stack/index.js';
+import { defaultCacheDir } from '../../dev-stack/index.js';
 
 /** A download that stalls must not hold the suite, which waits for it without turning its event loop. */
 const STALLED_MS = 100_000;

@@ -1,7 +1,6 @@
-import { queuedJob } from '../../storage/ai-jobs.js';
-import { indexingDelivery } from '../../storage/item-callbacks.js';
-import type { AiJobRecord } from '../../storage/records/ai-jobs.js';
-import type { DeliveryRecord } from '../../storage/records/deliveries.js';
+import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import { indexingDelivery } from '../../storage/content/item-callbacks.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 
 /** A pending delivery as the end of an item writes it. */
 export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
@@ -9,7 +8,7 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
     {
       _id,
       org,
-      subject: `item/${_id}/1`,
+      dedupe_key: `item/${_id}/1`,
       now,
     },
     {

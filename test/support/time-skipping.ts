@@ -1,7 +1,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { pino } from 'pino';
-import { SEARCH_ATTRIBUTES } from '../../domain/task-queues.js';
-import { defaultCacheDir, obtainTestServer } from '../../stack/index.js';
+import { defaultCacheDir, obtainTestServer } from '../../dev-stack/index.js';
+import { SEARCH_ATTRIBUTE_TYPES } from '../../domain/search-attributes.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 
 /** Temporal's time-skipping server, on which months pass in moments. It knows the product's search attributes. */
@@ -12,8 +12,8 @@ export async function startTimeSkipping(): Promise<TestWorkflowEnvironment> {
   const server = { executable: { type: 'existing-path', path } } as const;
   const skipping = await TestWorkflowEnvironment.createTimeSkipping({ server });
   // This server cannot list what it knows, so the product's own way to register is of no use here.
-  const types = { Keyword: 2, Datetime: 6 };
-  const searchAttributes = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, types[type]]);
+  const types = { KEYWORD: 2, DATETIME: 6 };
+  const searchAttributes = Object.entries(SEARCH_ATTRIBUTE_TYPES).map(([name, type]) => [name, types[type]]);
   await skipping.connection.operatorService.addSearchAttributes({
     namespace: 'default',
     searchAttributes: Object.fromEntries(searchAttributes),

@@ -1,0 +1,26 @@
+import { jobCallbackBody, jobCallbackHeaders, jobCallbackSignature } from '../../domain/ai-jobs/job-callback.js';
+import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import { describeJob } from '../../storage/ai-jobs/job-payload.js';
+import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
+import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { Callback } from '../webhooks/callback.js';
+
+const gone = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is not stored any more.' };
+
+/** Callbacks of AI jobs: they go to the address the job named, signed with the key that was current when it was made. */
+export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; signingKeys: SigningKeys }): Callback {
+  return {
+    policy: CALLBACK_DELIVERY_POLICY,
+    async prepare(delivery) {
+      const job = await aiJobs.get(delivery.doc_id);
+      if (!job?.webhook_receiver || !job.signing_key) {
+        return gone;
+      }
+      const result = await aiJobs.result(job._id);
+      if (job.status === 'success' && !result) return gone;
+      const body = jobCallbackBody(describeJob(job, result));
+      const signature = jobCallbackSignature(body, await signingKeys.privateKey(job.signing_key));
+      return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import { MongoError } from 'mongodb';
+import type { Logger } from 'pino';
+import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
+import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import { canonicalJson, JsonError, tidyJson } from '../../domain/canonical-json.js';
+import { ProviderError } from '../../domain/errors.js';
+import { newDeliveryId } from '../../domain/ids.js';
+import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
+import type { PartsStore } from '../../storage/checkpoints.js';
+import type { Scratch } from '../../storage/scratch.js';
+import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { withHeartbeat } from '../heartbeat.js';
+import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
+import { type JobInputDependencies, prepareInput } from './job-input.js';
+
+export interface AiJobDependencies extends CompletionDependencies, JobInputDependencies {
+  aiJobs: AiJobs;
+  parts: PartsStore;
+  providers: AiProviders;
+  scratch: Scratch;
+  log: Logger;
+}
+
+export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
+
+/** After so many of them a provider's passing error is taken for a lasting one. */
+const MAX_PROVIDER_FAILURES = 5;
+/** Runs of a job that ended with their worker; it is likely the job that ends them. */
+const MAX_LOST_RUNS = 5;
+/** After so many attempts a defect of our own is taken for a lasting one. */
+const MAX_ATTEMPTS_AT_A_DEFECT = 5;
+/** Of a result as it is sent, each of output and original response. */
+const MAX_RESULT_BYTES = 16 * 1024 * 1024;
+
+/** The steps of an AI job. Each may be repeated without harm. */
+export function createAiJobActivities(deps: AiJobDependencies) {
+  const { aiJobs, providers } = deps;
+  const finish = createFinishJob(deps);
+
+  return {
+    /** queued -> processing -> success: fetches the input, runs the provider, stores what it gives and announces it. */
+    runProvider: (ref: JobRef): Promise<void> =>
+      withHeartbeat(async (cancelled) => {
+        const job = await aiJobs.start(ref.job);
+        try {
+          // Stored by an attempt that could not finish: no provider is paid twice for it.
+          if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
+          // Also when an earlier attempt has ended the job: its delivery may not have been started.
+          await finish(ref, { status: 'success' });
+        } catch (error) {
+          throw job ? await asJobFailure(error, job) : error;
+        }
+      }),
+
+    /** -> fail, with the delivery that announces it. */
+    failJob: (ref: JobRef, error_message: string): Promise<void> => finish(ref, { status: 'fail', error_message }),
+  };
+
+  async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {
+    if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
+    if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed for an internal reason.', false);
+    const left = timeLeftMs(job);
+    if (left <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
+    const timeUp = AbortSignal.timeout(left);
+    const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
+      throw timeUp.aborted ? new ProviderError(TOOK_TOO_LONG, false) : error;
+    });
+    await save(job, result);
+  }
+
+  async function run(job: AiJobRecord, signal: AbortSignal): Promise<ProviderResult> {
+    const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);
+    if (!provider) throw new ProviderError('This provider is not configured any more.', false);
+    return deps.scratch.use(async (folder) => {
+      const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
+      const options = { model: job.model, parts: deps.parts.of(job._id, fingerprint) };
+      return provider.run(input, options, signal, () => Context.current().heartbeat());
+    });
+  }
+
+  async function save(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
+    try {
+      await aiJobs.saveResult(job._id, {
+        output: canonicalJson(tidyJson(output), MAX_RESULT_BYTES),
+        original: job.show_original_response ? canonicalJson(tidyJson(original), MAX_RESULT_BYTES) : null,
+      });
+    } catch (error) {
+      if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
+      throw new ProviderError('The result is too large to be sent.', false);
+    }
+  }
+
+  /** Turns any error into the failure that the workflow understands; whether Temporal retries follows from it. */
+  async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
+    // Best effort: when MongoDB is away there is nothing to count in either.
+    await aiJobs.endRun(job._id).catch(() => undefined);
+    const { attempt, activityType } = Context.current().info;
+    if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
+    deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
+    if (error instanceof ProviderError) {
+      const { message, retryable, retryAfterMs } = error;
+      const passing = retryable && (retryAfterMs ?? 0) < timeLeftMs(job);
+      const failures = passing ? await aiJobs.countProviderFailure(job._id) : 0;
+      return failed(message, {
+        nonRetryable: !passing || failures >= MAX_PROVIDER_FAILURES,
+        nextRetryDelay: retryAfterMs,
+      });
+    }
+    return ApplicationFailure.create({
+      type: 'InternalError',
+      message: `An internal error: ${(error as Error).name}`,
+      // Storage errors clear by themselves; the time limit bounds them.
+      nonRetryable: !(error instanceof MongoError) && attempt >= MAX_ATTEMPTS_AT_A_DEFECT,
+    });
+  }
+}
+
+const TOOK_TOO_LONG = 'The job took longer than is allowed.';
+
+function timeLeftMs({ started_at, time_limit_ms }: AiJobRecord): number {
+  return started_at!.getTime() + time_limit_ms - Date.now();
+}
+
+function failed(message: string, options: { nonRetryable: boolean; nextRetryDelay?: number | undefined }) {
+  return ApplicationFailure.create({
+    type: JOB_FAILED,
+    message,
+    // The client's input or the provider is at fault; that is not this worker's failure to count.
+    category: ApplicationFailureCategory.BENIGN,
+    ...options,
+  });
+}
+
+/** Ends an AI job, and announces it where the job named a receiver. */
+export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs; parts: PartsStore }) {
+  const complete = createCompletion(deps);
+  return async (ref: JobRef, outcome: JobOutcome): Promise<void> => {
+    const dedupe_key = `ai-job/${ref.job}`;
+    await complete(dedupe_key, async (session, now) => {
+      const job = await deps.aiJobs.finish(ref.job, outcome, now, session);
+      if (!job) return undefined;
+      if (job.webhook_receiver === null) return null;
+      const announcement = { _id: newDeliveryId(), org: job.org, dedupe_key, doc_id: job._id, now };
+      return pendingDelivery({ ...announcement, event_type: 'async_job_completed', url: job.webhook_receiver });
+    });
+    await deps.parts.drop(ref.job);
+  };
+}

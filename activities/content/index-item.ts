@@ -1,0 +1,236 @@
+import { join } from 'node:path';
+import { Context } from '@temporalio/activity';
+import type { MongoClient } from 'mongodb';
+import type { Logger } from 'pino';
+import type { Parts } from '../../domain/checkpoints.js';
+import { chunkSections, searchableText } from '../../domain/content/chunking.js';
+import type { Graph } from '../../domain/content/graph.js';
+import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
+import type { Embedder, SearchIndex } from '../../domain/content/search.js';
+import type { IngestRef, ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
+import { type Extraction, ExtractionError } from '../../domain/extraction.js';
+import type { FileStore } from '../../domain/file-store.js';
+import { chunkId } from '../../domain/ids.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
+import type { Extractor } from '../../providers/extraction/index.js';
+import { type PartsStore, partsOwner } from '../../storage/checkpoints.js';
+import { type ChunkRecord, type Chunks, indexRow, placeFields, unpackVector } from '../../storage/content/chunks.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { GraphStore } from '../../storage/content/graph.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { Scratch } from '../../storage/scratch.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
+import { withHeartbeat } from '../heartbeat.js';
+import type { CompletionDependencies } from '../webhooks/completion.js';
+import { clearItems } from './clear-items.js';
+import { createFinish } from './finish-item.js';
+import { asItemFailure, isForGood, isSuperseded, superseded } from './item-failures.js';
+
+export interface ContentDependencies {
+  mongoClient: MongoClient;
+  databases: Databases;
+  items: Items;
+  files: FileStore;
+  scratch: Scratch;
+  chunks: Chunks;
+  parts: PartsStore;
+  graph: GraphStore;
+  registrations: Registrations;
+  deliveries: Deliveries;
+  index: SearchIndex;
+  embedder: Embedder | null;
+  extractor: Extractor;
+  graphExtractor: { extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph> };
+  starters: CompletionDependencies['starters'] & Pick<ContentStarters, 'startItem'>;
+  metrics: WorkMetrics;
+  log: Logger;
+}
+
+export type ContentActivities = ReturnType<typeof createContentActivities>;
+
+/** Texts embedded and stored in one go: what a killed worker has to do again at the most. */
+const EMBEDDING_BATCH = 64;
+/** Starts under way at once while a large request is being started. */
+const CONCURRENT_STARTS = 16;
+
+/** The steps of indexing one item, in the order of its statuses. Each may be repeated without harm. */
+export function createContentActivities(deps: ContentDependencies) {
+  const { items, chunks, files, parts, index, embedder } = deps;
+  const finish = createFinish(deps);
+
+  return {
+    /** queued -> processing: reads the item's text and cuts it into chunks. */
+    extractItem: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        if (!(await items.setStatus(ref, 'processing'))) throw superseded();
+        const item = await current(ref);
+        if (!(await deps.databases.isOpen(item.database_id))) await discard(item);
+        const extraction = await extract(item, signal, pagesOf(ref));
+        if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
+        const title = item.title ?? extraction.title;
+        const drafts = chunkSections({ ...extraction, title });
+        if (drafts.length === 0) throw new ExtractionError('E2004');
+        await chunks.put(
+          drafts.map((draft) => ({
+            _id: chunkId(item._id, item.version, draft.ordinal),
+            item: item._id,
+            version: item.version,
+            database_id: item.database_id,
+            source_id: item.id,
+            collection: item.collection,
+            type: item.type,
+            title,
+            ordinal: draft.ordinal,
+            text: draft.text,
+            headings: draft.headings,
+            ...placeFields(draft),
+            vector: null,
+          })),
+        );
+        await parts.drop(partsOwner(ref));
+        await current(ref);
+      }),
+
+    /** Vectors for the chunks that have none yet, then all of them into the search index. */
+    embedAndIndexItem: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        const item = await current(ref);
+        const found = await chunks.of(ref);
+        const vectors = new Map(
+          found.flatMap((chunk) => (chunk.vector ? [[chunk._id, unpackVector(chunk.vector)]] : [])),
+        );
+        if (embedder)
+          await embed(
+            embedder,
+            found.filter((chunk) => !vectors.has(chunk._id)),
+            vectors,
+            signal,
+          );
+        await current(ref); // Embedding takes long; a newer version may have come meanwhile.
+        const own = found.map((chunk) => chunk._id);
+        const older = item.version > 1 ? await chunks.idsBefore(ref) : [];
+        // Rows are named one by one, so that no version can take away what a newer one has written.
+        const written = Context.current().info.attempt > 1 ? own : [];
+        const schema = await deps.databases.metadataSchema(item.database_id);
+        const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
+        const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null, metadata));
+        await index.write(item.database_id, rows, [...older, ...written]);
+        if (older.length > 0) await chunks.remove(older);
+        if ((await items.get(ref)) === null) {
+          // The rows are named here, because their chunks may be gone already. A deleted database has no table.
+          if (await index.exists(item.database_id)) await index.write(item.database_id, [], own);
+          throw superseded();
+        }
+      }),
+
+    /** processing -> graph_creation: entities and relations with their evidence. */
+    linkItemGraph: (ref: ItemRef): Promise<void> =>
+      forItem(ref, async (signal) => {
+        if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
+        const item = await current(ref);
+        const texts = (await chunks.of(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
+        await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
+        await current(ref);
+      }),
+
+    /** -> completed | errored, with the delivery that announces it. */
+    finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
+      forItem(ref, async () => {
+        if (!(await finish(ref, outcome))) throw superseded();
+        return outcome;
+      }),
+
+    /** Starts the workflow of each queued item of a request; goes on where a killed worker stopped. */
+    startItems: ({ org, batch }: IngestRef): Promise<number> =>
+      withHeartbeat(async () => {
+        let last = '';
+        let started = 0;
+        for (;;) {
+          const page = await items.queuedOf(org, batch, last, 200);
+          if (page.length === 0) return started;
+          for (let n = 0; n < page.length; n += CONCURRENT_STARTS) {
+            await Promise.all(page.slice(n, n + CONCURRENT_STARTS).map((item) => deps.starters.startItem(item)));
+          }
+          started += page.length;
+          last = page.at(-1)!._id;
+        }
+      }),
+  };
+
+  async function forItem<T>(ref: ItemRef, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      return await withHeartbeat(work);
+    } catch (error) {
+      // Whatever this version has written meanwhile is in nobody's way, but it would stay for good.
+      if (isSuperseded(error)) await clearLeftovers(ref);
+      // Whatever was read of it, nobody will take it up again.
+      if (isForGood(error)) await parts.drop(partsOwner(ref)).catch(() => undefined);
+      deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
+      throw await asItemFailure(error, (code, message) =>
+        // Best effort: when MongoDB itself is away there is no status to read either.
+        items.setTransientError(ref, code, message).catch(() => undefined),
+      );
+    }
+  }
+
+  /** An ingest that was under way when its database was deleted has left it behind. */
+  async function discard(item: ItemRecord): Promise<never> {
+    if (item.source.kind === 'file') await files.remove(item.source.file_id);
+    await items.discard({ item: item._id, version: item.version });
+    throw superseded();
+  }
+
+  async function clearLeftovers(ref: ItemRef): Promise<void> {
+    const databaseId = await chunks.databaseOf(ref);
+    if (databaseId !== null) await clearItems(deps, databaseId, [ref]);
+    else await deps.graph.removeUpTo(ref);
+  }
+
+  async function current(ref: ItemRef): Promise<ItemRecord> {
+    const item = await items.get(ref);
+    if (!item) throw superseded();
+    return item;
+  }
+
+  /** Scanned pages take long: with each it is seen whether the version is still wanted. */
+  function pagesOf(ref: ItemRef): Parts {
+    const kept = parts.of(partsOwner(ref));
+    return {
+      async load(part) {
+        await current(ref);
+        return kept.load(part);
+      },
+      save: kept.save,
+    };
+  }
+
+  async function extract(item: ItemRecord, signal: AbortSignal, pages: Parts): Promise<Extraction> {
+    const { source } = item;
+    if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
+    return deps.scratch.use(async (folder) => {
+      const path = join(folder, 'file');
+      await files.copyTo(source.file_id, path);
+      return deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal, pages);
+    });
+  }
+
+  async function embed(
+    model: Embedder,
+    missing: readonly ChunkRecord[],
+    vectors: Map<string, Float32Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let n = 0; n < missing.length; n += EMBEDDING_BATCH) {
+      const batch = missing.slice(n, n + EMBEDDING_BATCH);
+      const made = await model.embedDocuments(
+        batch.map((chunk) => searchableText(chunk.title, chunk)),
+        signal,
+      );
+      const fresh = new Map(batch.map((chunk, at) => [chunk._id, made[at]!]));
+      await chunks.setVectors(fresh);
+      for (const [id, vector] of fresh) vectors.set(id, vector);
+    }
+  }
+}

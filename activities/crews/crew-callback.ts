@@ -1,0 +1,20 @@
+import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
+import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { Callback } from '../webhooks/callback.js';
+
+/** Callbacks of crews: they go where the execution was told to send them, signed with the organisation's webhook secret. */
+export function createCrewCallbacks({ registrations }: { registrations: Registrations }): Record<CrewEvent, Callback> {
+  const callback: Callback = {
+    policy: CALLBACK_DELIVERY_POLICY,
+    async prepare({ _id, org, event_type, message }) {
+      if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is not stored any more.' };
+      const registration = await registrations.get(org);
+      const secret = registration && registrations.secretOf(registration);
+      const body = Buffer.from(message.body);
+      return { url: message.url, headers: webhookHeaders({ delivery_id: _id, event: event_type }, body, secret), body };
+    },
+  };
+  return Object.fromEntries(CREW_EVENTS.map((event) => [event, callback])) as Record<CrewEvent, Callback>;
+}

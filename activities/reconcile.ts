@@ -1,0 +1,113 @@
+import type { Logger } from 'pino';
+import type { SearchIndex } from '../domain/content/search.js';
+import type { FileStore } from '../domain/file-store.js';
+import type { ReconcileReport } from '../domain/workflow-contract.js';
+import type { AiJobs } from '../storage/ai-jobs/jobs.js';
+import type { Uploads } from '../storage/ai-jobs/uploads.js';
+import type { Databases } from '../storage/content/databases.js';
+import type { Items } from '../storage/content/items.js';
+import { withHeartbeat } from './heartbeat.js';
+
+/** One kind of work whose workflow can be missing: how stale records are found, and how each is started. */
+export interface StaleWork<Name extends string = string, Entry = unknown> {
+  name: Name;
+  /**
+   * Takes records that are due for a check, oldest first.
+   * @param before records that have been checked or changed since then are left alone
+   * @param next the taken records are not due again before this time
+   */
+  takeStale(before: Date, next: Date, limit: number): Promise<Entry[]>;
+  idOf(entry: Entry): string;
+  /** Starts the missing workflow; does nothing for a workflow that runs. */
+  start(entry: Entry): Promise<void>;
+}
+
+/** Declares stale work with its entry type checked, for a table of several entry types. */
+export function staleWork<Name extends string, Entry>(work: StaleWork<Name, Entry>): StaleWork<Name> {
+  return work as unknown as StaleWork<Name>;
+}
+
+export interface ReconcileDependencies {
+  staleWork: readonly StaleWork<keyof ReconcileReport>[];
+  aiJobs: Pick<AiJobs, 'needFile'>;
+  uploads: Uploads;
+  items: Pick<Items, 'anyOfBatch'>;
+  databases: Pick<Databases, 'all'>;
+  files: FileStore;
+  index: Pick<SearchIndex, 'compact'>;
+  log: Logger;
+  /** Milliseconds without a change after which a record's workflow is checked. */
+  quietMs: number;
+}
+
+export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
+
+const BATCH = 1_000;
+/** Most quiet work only waits its turn; checking it again and again with Temporal would slow it down. */
+const CHECK_AGAIN_MS = 10 * 60 * 1000;
+/** How long an expired upload stays when a job still needs it. */
+const KEEP_LONGER_MS = 60 * 60 * 1000;
+/** An upload that takes longer than this has been abandoned. */
+const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
+
+/** Starts missing workflows. Starting a workflow that runs does nothing, so the reconciler need not know which run. */
+export function createReconcileActivities({
+  staleWork,
+  aiJobs,
+  uploads,
+  items,
+  databases,
+  files,
+  index,
+  log,
+  quietMs,
+}: ReconcileDependencies) {
+  return {
+    restartLostWork: () => withHeartbeat(startStaleWork),
+    dropAbandonedFiles: () => withHeartbeat(dropAbandonedFiles),
+    compactSearchIndex: () => withHeartbeat(compactSearchIndex),
+  };
+
+  async function startStaleWork(): Promise<ReconcileReport> {
+    const before = new Date(Date.now() - quietMs);
+    const next = new Date(Date.now() + CHECK_AGAIN_MS);
+    const taken = await Promise.all(staleWork.map(({ takeStale }) => takeStale(before, next, BATCH)));
+    for (const [at, { idOf, start }] of staleWork.entries()) {
+      for (const entry of taken[at]!) await attempt(idOf(entry), () => start(entry));
+    }
+    const counts = staleWork.map(({ name }, at) => [name, taken[at]!.length] as const);
+    const report = Object.fromEntries(counts) as unknown as ReconcileReport;
+    if (counts.some(([, count]) => count > 0)) log.info(report, 'reconciler started quiet work');
+    return report;
+  }
+
+  /** A record that fails must not keep the others waiting. */
+  async function attempt(id: string, work: () => Promise<void>): Promise<void> {
+    await work().catch((error) => log.error({ err: error, id }, 'the reconciler failed on this record'));
+  }
+
+  async function dropAbandonedFiles(): Promise<void> {
+    for (const { _id } of await uploads.expired(BATCH)) await attempt(_id, () => dropUpload(_id));
+    for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
+      await attempt(file.file_id, () => dropUnclaimed(file));
+    }
+  }
+
+  /** A waiting or running job keeps its file, however long that takes. */
+  async function dropUpload(fileId: string): Promise<void> {
+    if (await aiJobs.needFile(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
+    await files.remove(fileId);
+    await uploads.remove(fileId);
+  }
+
+  async function dropUnclaimed(file: { file_id: string; batch: string }): Promise<void> {
+    if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
+    else await files.remove(file.file_id);
+  }
+
+  async function compactSearchIndex(): Promise<void> {
+    for (const database of await databases.all()) {
+      if (database.status === 'ready') await index.compact(database._id);
+    }
+  }
+}

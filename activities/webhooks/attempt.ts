@@ -1,0 +1,108 @@
+import { MongoError } from 'mongodb';
+import type { Logger } from 'pino';
+import type { OutboundAnswer, OutboundClient } from '../../domain/outbound.js';
+import { type AttemptResult, judgeAttempt } from '../../domain/webhooks/delivery-policy.js';
+import type { AttemptEntry, DeliveryRecord, RecordedAttempt } from '../../storage/webhooks/deliveries.js';
+import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
+
+export interface AttemptDependencies {
+  outbound: OutboundClient;
+  log: Logger;
+  /** 0 to 1; spreads retries. */
+  random: () => number;
+  /** The time by which due dates are kept and judged; Temporal's own in tests that skip time. */
+  now: () => Date | Promise<Date>;
+}
+
+/** What is kept of a receiver's answer. */
+const MAX_ANSWER_BYTES = 1024;
+
+interface Attempt {
+  recorded: RecordedAttempt;
+  /** What was sent, if anything. */
+  request?: CallbackRequest;
+}
+
+/** What came of a request: the receiver's answer, or why there is none. */
+type Outcome = OutboundAnswer | { error: string; code: string };
+
+/** One attempt at a claimed delivery: a request to the receiver, or none where there is nobody to send to any more. */
+export function createAttempt({ outbound, log, random, now }: AttemptDependencies) {
+  return async (claimed: DeliveryRecord, callback: Callback): Promise<Attempt> => {
+    const at = await now();
+    const request = await callback.prepare(claimed).catch(notPrepared);
+    if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
+    const started = performance.now();
+    const outcome = await send(request, callback.policy.timeoutMs);
+    const duration_ms = Math.round(performance.now() - started);
+    const { verdict, next_attempt_at } = judge(claimed, callback, resultOf(outcome), await now());
+    return {
+      request,
+      recorded: {
+        status: verdict.state,
+        sent: true,
+        url: request.url,
+        entry: { at, duration_ms, ...entryOf(outcome) },
+        next_attempt_at,
+        error_code: verdict.state === 'delivered' ? null : errorCode(outcome),
+        error_message: verdict.state === 'delivered' ? null : verdict.reason,
+      },
+    };
+  };
+
+  function unsent(
+    claimed: DeliveryRecord,
+    callback: Callback,
+    { error_code, error_message, mendable }: Undeliverable,
+    at: Date,
+  ): RecordedAttempt {
+    const entry = { at, status_code: null, duration_ms: 0, error: error_message, answer: null };
+    const recorded = { sent: false, url: claimed.url, entry, error_code, error_message };
+    // A defect of ours may be mended before the next attempt; a receiver that is gone stays gone.
+    if (!mendable) return { ...recorded, status: 'permanently_failed', next_attempt_at: null };
+    const { verdict, next_attempt_at } = judge(claimed, callback, { error: error_message }, at);
+    return { ...recorded, status: verdict.state, next_attempt_at };
+  }
+
+  function judge(claimed: DeliveryRecord, { policy }: Callback, result: AttemptResult, at: Date) {
+    const verdict = judgeAttempt(policy, result, claimed.failures, at, random());
+    const next_attempt_at = verdict.state === 'failed' ? new Date(at.getTime() + verdict.delayMs) : null;
+    return { verdict, next_attempt_at };
+  }
+
+  /** What is wrong with the record or with a key of ours must not hold the delivery in the middle of an attempt for ever. */
+  function notPrepared(error: Error): Undeliverable {
+    if (error instanceof MongoError) throw error;
+    log.error({ err: error }, 'a delivery could not be prepared');
+    const error_message = 'The request could not be made, for an internal reason.';
+    return { error_code: 'INTERNAL_ERROR', error_message, mendable: true };
+  }
+
+  async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Outcome> {
+    try {
+      const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, excerpt: true };
+      return await outbound.send({ method: 'POST', url, headers, body, ...limits });
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: string };
+      // This process ends: not the receiver's failure, and whoever takes the claim over tries again.
+      if (code === 'ECANCELED') throw error;
+      return { error: message, code: code ?? name };
+    }
+  }
+}
+
+function resultOf(outcome: Outcome): AttemptResult {
+  if ('error' in outcome) return { error: outcome.error };
+  return { status: outcome.status, retryAfter: outcome.headers['retry-after'] };
+}
+
+/** Of the attempt log. */
+function entryOf(outcome: Outcome): Pick<AttemptEntry, 'status_code' | 'error' | 'answer'> {
+  if ('error' in outcome) return { status_code: null, error: outcome.error, answer: null };
+  return { status_code: outcome.status, error: null, answer: outcome.body.toString('utf8') };
+}
+
+/** `HTTP_503` or the connection error's own name, for people and filters. */
+function errorCode(outcome: Outcome): string {
+  return 'status' in outcome ? `HTTP_${outcome.status}` : outcome.code;
+}

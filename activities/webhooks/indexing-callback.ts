@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
+import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
+import type { Callback } from './callback.js';
+
+export interface IndexingCallbackDependencies {
+  registrations: Registrations;
+  policy: DeliveryPolicy;
+  /** A registration is disabled after so many milliseconds of nothing but failures; null: never. */
+  disableAfterMs: number | null;
+  log: Logger;
+}
+
+/** Webhooks of the content service: they go to the organisation's registration and are signed with its secret. */
+export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
+  const { registrations, disableAfterMs } = deps;
+  return {
+    policy: deps.policy,
+    async prepare(delivery: DeliveryRecord) {
+      const registration = await registrations.get(delivery.org);
+      if (!registration) {
+        return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
+      }
+      if (registration.disabled_at) {
+        return { error_code: 'WEBHOOK_DISABLED', error_message: 'The webhook was disabled; register it again.' };
+      }
+      const payload = delivery.payload!;
+      const body = Buffer.from(JSON.stringify(payload));
+      return {
+        url: registration.url,
+        headers: webhookHeaders(payload, body, registrations.secretOf(registration)),
+        body,
+        attempted: (delivered, now) => remember(registration, delivered, now),
+      };
+    },
+  };
+
+  /** Costs a write only when the receiver's fortune turns. */
+  async function remember(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
+    const failingSince = registration.failing_since ?? null;
+    if (delivered) {
+      if (failingSince !== null) await registrations.markFailing(registration, null);
+    } else if (failingSince === null) {
+      await registrations.markFailing(registration, now);
+    } else if (disableAfterMs !== null && now.getTime() - failingSince.getTime() >= disableAfterMs) {
+      const reason = `Every attempt since ${failingSince.toISOString()} has failed.`;
+      await registrations.disable(registration, reason, now);
+      deps.log.warn({ org: registration._id, reason }, 'webhook disabled');
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/** What the AI job service answers, as its routes declare it and `/openapi.json` shows it. */
+import { z } from 'zod';
+import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
+
+const time = z.iso.datetime();
+
+export const uploadedSchema = z.object({
+  file_id: z.string(),
+  filename: z.string(),
+  size: z.int().meta({ description: 'Bytes.' }),
+  mime_type: z.string(),
+  expires_at: time,
+});
+
+const named = {
+  job_id: z.string(),
+  status: z.enum(JOB_STATUSES),
+  feature: z.string(),
+  subfeature: z.string(),
+  provider: z.string(),
+  model: z.string().nullable().meta({ description: "The provider's model; null for its default." }),
+  created_at: time,
+};
+
+export const submittedSchema = z.object(named);
+
+export const jobSchema = z.object({
+  ...named,
+  finished_at: time.optional(),
+  output: z.unknown().optional().meta({ description: 'With `success`; its shape is that of the subfeature.' }),
+  error: z.object({ message: z.string() }).optional().meta({ description: 'With `fail`.' }),
+  original_response: z.unknown().optional(),
+  user_parameters: z.unknown().optional(),
+});
+
+export const cancelledSchema = z.object({ job_id: z.string(), status: z.enum(JOB_STATUSES), message: z.string() });
+
+export const modelsSchema = z.object({
+  models: z.array(
+    z.object({
+      model: z.string().meta({ example: 'ocr/ocr_async/tesseract' }),
+      feature: z.string(),
+      subfeature: z.string(),
+      provider: z.string(),
+      summary: z.string(),
+      takes: z.string().meta({ description: 'What the `input` of a job is about.' }),
+      provider_models: z.unknown().optional(),
+    }),
+  ),
+});

@@ -1,0 +1,124 @@
+/** What the routes about connectors answer: without the envelope, as the specification has it. */
+import { z } from 'zod';
+import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors/connectors.js';
+import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
+import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
+
+const time = z.iso.datetime();
+
+export const connectorSchema = z.object({
+  id: z.string(),
+  kind: z.enum(CONNECTOR_KINDS),
+  database: z.string(),
+  collection: z.string(),
+  settings: z.record(z.string(), z.unknown()).meta({ description: 'As the kind has them, defaults filled in.' }),
+  credentials_configured: z.boolean(),
+  schedule: z.object({
+    every: scheduleSchema.shape.every.unwrap(),
+    unit: scheduleSchema.shape.unit.unwrap(),
+    paused: z.boolean(),
+  }),
+  created_at: time,
+  updated_at: time,
+});
+
+export const connectorListSchema = z.object({
+  connectors: z.array(connectorSchema).meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: z.string().nullable(),
+});
+
+const countsSchema = z.object({
+  new: z.int(),
+  changed: z.int(),
+  unchanged: z.int(),
+  removed: z.int(),
+  failed: z.int(),
+});
+
+export const connectorStatusSchema = z.object({
+  id: z.string(),
+  syncing: z.boolean().meta({ description: 'Whether a sync runs at this moment.' }),
+  last_sync: z
+    .object({
+      number: z.int().meta({ description: 'Counts the syncs of this connector.' }),
+      status: z.enum(SYNC_STATUSES),
+      started_at: time,
+      finished_at: time.nullable(),
+      counts: countsSchema,
+      truncated: z
+        .boolean()
+        .meta({ description: 'More was listed than a sync takes in; then nothing counts as vanished.' }),
+      error_code: z.string().nullable().meta({ description: 'Why the whole sync failed; nothing is removed then.' }),
+      error_message: z.string().nullable(),
+    })
+    .nullable(),
+  next_sync_at: time.nullable().meta({ description: 'null while the schedule is paused.' }),
+  errors: z
+    .array(
+      z.object({
+        resource: z.string().meta({ description: 'Address of a page, id of an entry, key of an object.' }),
+        item_id: z.string().nullable().meta({ description: 'The item of the version before, which stays.' }),
+        error_code: z.string(),
+        error_message: z.string(),
+        at: time,
+      }),
+    )
+    .meta({ description: 'Resources whose last fetch has failed.' }),
+  next_cursor: z.string().nullable().meta({ description: 'For the next page of the errors.' }),
+});
+
+export const syncStartedSchema = z.object({
+  id: z.string(),
+  syncing: z.literal(true),
+  message: z.string(),
+});
+
+export const connectorDeletedSchema = z.object({
+  id: z.string(),
+  deleted: z.literal(true),
+  items: z.enum(['kept', 'removing']).meta({ description: 'Items are removed in the background.' }),
+});
+
+/** A connector as its owner sees it: never its credentials. */
+export function describeConnector(record: ConnectorRecord): z.input<typeof connectorSchema> {
+  return {
+    id: record._id,
+    kind: record.kind,
+    database: record.database,
+    collection: record.collection,
+    settings: { ...record.settings },
+    credentials_configured: record.sealed_credentials !== null,
+    schedule: record.schedule,
+    created_at: record.created_at.toISOString(),
+    updated_at: record.updated_at.toISOString(),
+  };
+}
+
+/** The latest sync. @param counts of its resources so far */
+export function describeSync(
+  sync: SyncRecord,
+  counts: z.input<typeof countsSchema>,
+): z.input<typeof connectorStatusSchema>['last_sync'] {
+  return {
+    number: sync.number,
+    status: sync.status,
+    started_at: sync.started_at.toISOString(),
+    finished_at: sync.finished_at?.toISOString() ?? null,
+    counts,
+    truncated: sync.truncated,
+    error_code: sync.error_code,
+    error_message: sync.error_message,
+  };
+}
+
+/** A resource whose last fetch has failed. */
+export function describeFailedResource({ key, item_id, error }: ConnectorResourceRecord) {
+  return {
+    resource: key,
+    item_id,
+    error_code: error!.code,
+    error_message: error!.message,
+    at: error!.at.toISOString(),
+  };
+}

@@ -1,0 +1,72 @@
+/** What the routes about databases answer. */
+import { z } from 'zod';
+import { metadataFieldSchema } from '../../domain/content/metadata.js';
+import { ITEM_TYPES } from '../../domain/content/search.js';
+import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/states.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
+import { nextCursorSchema } from '../pagination.js';
+
+const time = z.iso.datetime();
+
+const metadataFields = z.array(metadataFieldSchema);
+
+export const databaseCreatedSchema = z.object({ database: z.string(), status: z.enum(DATABASE_STATUSES) });
+
+export const databaseListSchema = z.object({
+  databases: z
+    .array(
+      z.object({
+        database: z.string(),
+        status: z.enum(DATABASE_STATUSES),
+        database_metadata_schema: metadataFields,
+        created_at: time,
+        updated_at: time,
+      }),
+    )
+    .meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: nextCursorSchema,
+});
+
+export const databaseDeletingSchema = z.object({ database: z.string(), status: z.literal('deleting') });
+
+export const collectionsSchema = z.object({
+  database: z.string(),
+  collections: z
+    .array(z.object({ collection: z.string(), items: z.int() }))
+    .meta({ description: 'By name. A collection is there as long as it has an item.' }),
+  count: z.int(),
+});
+
+export const databaseStatsSchema = z.object({
+  database: z.string(),
+  items: z.int(),
+  by_status: z.partialRecord(z.enum(INDEXING_STATUSES), z.int()),
+  by_type: z.partialRecord(z.enum(ITEM_TYPES), z.int()),
+  chunks: z.int(),
+  bytes: z.int().meta({ description: 'Of the files and texts that were ingested.' }),
+});
+
+export const metadataSchemaSchema = z.object({ database: z.string(), database_metadata_schema: metadataFields });
+
+export const databaseStatusSchema = z.object({
+  database: z.string(),
+  status: z.enum(DATABASE_STATUSES),
+  infra: z.object({
+    scheduler_status: z.boolean(),
+    graph_status: z.boolean(),
+    vectorstore_status: z.object({ knowledge: z.boolean(), memories: z.boolean() }),
+    ready_for_ingestion: z.boolean().meta({ description: 'All of them together.' }),
+  }),
+});
+
+/** A database as lists show it. */
+export function describeDatabase({ name, status, metadata_schema, created_at, updated_at }: DatabaseRecord) {
+  return {
+    database: name,
+    status,
+    database_metadata_schema: metadata_schema,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,130 @@
+/** What the routes about items answer. */
+import { z } from 'zod';
+import { ITEM_TYPES } from '../../domain/content/search.js';
+import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
+import { INDEXING_STATUSES } from '../../domain/states.js';
+import type { ChunkRecord } from '../../storage/content/chunks.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import { nextCursorSchema } from '../pagination.js';
+
+const time = z.iso.datetime();
+
+export const ingestResultSchema = z.object({
+  results: z
+    .array(
+      z.object({
+        id: z.string(),
+        filename: z.string().optional(),
+        status: z.enum(INDEXING_STATUSES).meta({
+          description:
+            '`queued`; `errored` for a file that is refused; another one where the same content is there already.',
+        }),
+        unchanged: z.literal(true).optional().meta({
+          description: 'With `upsert`: the item has this content already, so nothing is indexed again.',
+        }),
+        error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
+        error_message: z.string().optional(),
+      }),
+    )
+    .meta({ description: 'In the order sent: files, app knowledge, memories.' }),
+  success_count: z.int(),
+  failed_count: z.int(),
+});
+
+export const statusesSchema = z.object({
+  statuses: z.array(
+    z.object({
+      id: z.string(),
+      indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+      error_code: z
+        .string()
+        .nullable()
+        .meta({ description: 'An item code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
+      error_message: z.string().nullable(),
+      created_at: time.nullable(),
+      updated_at: time.nullable(),
+    }),
+  ),
+});
+
+const metadata = z.record(z.string(), z.unknown());
+
+export const itemSchema = z.object({
+  id: z.string(),
+  database: z.string(),
+  collection: z.string(),
+  type: z.enum(ITEM_TYPES),
+  title: z.string().nullable(),
+  indexing_status: z.enum(INDEXING_STATUSES),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  metadata,
+  additional_metadata: metadata,
+  source: z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.literal('file'), filename: z.string(), mime_type: z.string(), size: z.int() }),
+      z.object({ kind: z.literal('text'), size: z.int().nullable() }),
+    ])
+    .meta({ description: 'What was ingested; `size` in bytes.' }),
+  created_at: time,
+  updated_at: time,
+});
+
+export const itemListSchema = z.object({
+  items: z.array(itemSchema).meta({ description: 'By their first ingest, newest first.' }),
+  count: z.int(),
+  next_cursor: nextCursorSchema,
+});
+
+export const itemDetailSchema = itemSchema.extend({
+  chunks: z
+    .array(
+      z.object({
+        chunk_id: z.string(),
+        text: z.string(),
+        headings: z.array(z.string()),
+        page: z.int().nullable(),
+        page_label: z.string().optional(),
+        slide: z.int().optional(),
+        slide_title: z.string().optional(),
+        sheet: z.string().nullable(),
+        rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row of the sheet.' }),
+      }),
+    )
+    .meta({ description: 'In their order; empty until the text has been read.' }),
+  next_cursor: nextCursorSchema,
+});
+
+export const itemsDeletedSchema = z.object({
+  deleted: z.array(z.string()),
+  not_found: z.array(z.string()),
+  deleted_count: z.int(),
+});
+
+/** An item as clients see it. */
+export function describeItem(item: ItemRecord) {
+  const { source } = item;
+  return {
+    id: item.id,
+    database: item.database,
+    collection: item.collection,
+    type: item.type,
+    title: item.title,
+    indexing_status: item.indexing_status,
+    error_code: item.error_code,
+    error_message: item.error_message,
+    metadata: item.metadata,
+    additional_metadata: item.additional_metadata,
+    source:
+      source.kind === 'file'
+        ? { kind: 'file' as const, filename: source.filename, mime_type: source.mime_type, size: source.size }
+        : { kind: 'text' as const, size: item.bytes ?? null },
+    created_at: item.created_at.toISOString(),
+    updated_at: item.updated_at.toISOString(),
+  };
+}
+
+/** A chunk as the item's page shows it; what its kind of document does not have is left out. */
+export function describeChunk({ _id, text, headings, page, page_label, slide, slide_title, sheet, rows }: ChunkRecord) {
+  return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, rows };
+}

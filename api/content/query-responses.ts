@@ -1,0 +1,53 @@
+/** What questions and relations are answered with. */
+import { z } from 'zod';
+import { ENTITY_TYPES } from '../../domain/content/graph.js';
+import { ITEM_TYPES } from '../../domain/content/search.js';
+import { nextCursorSchema } from '../pagination.js';
+
+const relationSchema = z.object({
+  source: z.string(),
+  target: z.string(),
+  relation: z.string(),
+  source_id: z.string(),
+  evidence: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
+});
+
+export const relationListSchema = z.object({
+  relations: z
+    .array(relationSchema)
+    .meta({ description: 'A page may have fewer than `limit` and still not be the last.' }),
+  count: z.int(),
+  next_cursor: nextCursorSchema,
+});
+
+export const queryResultSchema = z.object({
+  chunks: z
+    .array(
+      z.object({
+        chunk_id: z.string(),
+        source_id: z.string(),
+        title: z.string().nullable(),
+        text: z.string(),
+        score: z.number().meta({
+          description:
+            'How well it fits: BM25, cosine similarity or fused ranks, comparable within one answer only. Weights, recency ' +
+            'and ratings move the order and not the score.',
+        }),
+        metadata: z.record(z.string(), z.unknown()),
+        collection: z.string(),
+        type: z.enum(ITEM_TYPES),
+      }),
+    )
+    .meta({ description: 'Best first.' }),
+  graph: z.object({
+    entities: z.array(
+      z.object({
+        name: z.string(),
+        type: z.string().meta({ examples: [...ENTITY_TYPES] }),
+        source_ids: z.array(z.string()),
+        chunk_ids: z.array(z.string()),
+      }),
+    ),
+    relations: z.array(relationSchema),
+  }),
+});

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { CREW_TASK_STATUSES, CREW_TOOLS, EXECUTION_STATUSES } from '../../domain/crews/crews.js';
+import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
+
+/** What the crew service answers and sends, as its routes declare it and `/openapi.json` shows it. */
+
+const model = z.string().meta({
+  description: 'Says so where it is none but the built-in stand-in.',
+  example: 'built-in (extractive stand-in)',
+});
+
+export const crewsSchema = z.object({
+  crews: z.array(
+    z.object({
+      name: z.string(),
+      base_path: z.string().meta({ description: 'What the paths of its own routes begin with.' }),
+      inputs: z.array(z.string()),
+      tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
+      agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
+    }),
+  ),
+});
+
+export const inputsSchema = z.object({ inputs: z.array(z.string()) });
+
+export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
+
+export const statusSchema = z.object({
+  kickoff_id: z.uuid(),
+  execution_id: z.uuid(),
+  status: z.enum(EXECUTION_STATUSES),
+  current_task: z.string().nullable(),
+  progress: z.object({ completed_tasks: z.int(), total_tasks: z.int() }),
+  tasks: z.array(
+    z.object({
+      task_id: z.string(),
+      name: z.string(),
+      agent: z.string(),
+      status: z.enum(CREW_TASK_STATUSES),
+      output: z.string().optional(),
+      attempts: z.int(),
+      model: model.optional(),
+    }),
+  ),
+  result: z.string().optional().meta({ description: 'With `completed`: the output of the last task.' }),
+  error: z.string().optional().meta({ description: 'With `error`: why.' }),
+  model: model.nullable().meta({ description: 'Of all tasks so far.' }),
+  execution_time: z
+    .number()
+    .meta({ description: 'Seconds since the kickoff, until the end; waiting for people included.' }),
+});
+
+export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
+
+/** An execution as its status shows it. `execution_time` is in seconds from kickoff to the end, or to now, waiting for people included. */
+export function describeExecution(execution: CrewExecutionRecord, now: Date) {
+  const { _id, status, tasks, error_message, created_at, finished_at } = execution;
+  const current = finished_at === null ? tasks.find((task) => task.status !== 'completed') : undefined;
+  const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
+  return {
+    kickoff_id: _id,
+    execution_id: _id,
+    status,
+    current_task: current?.task_id ?? null,
+    progress: {
+      completed_tasks: tasks.filter((task) => task.status === 'completed').length,
+      total_tasks: tasks.length,
+    },
+    tasks: tasks.map(({ task_id, agent, status, output, attempts, model }) => ({
+      task_id,
+      name: task_id,
+      agent,
+      status,
+      ...(output === null ? {} : { output }),
+      attempts,
+      ...(model === null ? {} : { model }),
+    })),
+    ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
+    ...(error_message === null ? {} : { error: error_message }),
+    model: models.join(', ') || null,
+    execution_time: ((finished_at ?? now).getTime() - created_at.getTime()) / 1000,
+  };
+}

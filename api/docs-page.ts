@@ -1,0 +1,81 @@
+import { createReadStream, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, extname, join } from 'node:path';
+import Router from '@koa/router';
+import type { RequestState } from './request-context.js';
+
+const packageFile = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
+const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string };
+
+/** Files of the package that the page needs; nothing else of it is served. */
+const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Postback API</title>
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css?${version}">
+<link rel="stylesheet" href="/docs/page.css">
+</head>
+<body>
+<div id="docs"></div>
+<noscript>This page reads <a href="/openapi.json">/openapi.json</a> by script.</noscript>
+<script src="/docs/swagger-ui-bundle.js?${version}"></script>
+<script src="/docs/page.js"></script>
+</body>
+</html>
+`;
+
+// A file of its own because the page may not run inline scripts. Without a validator address nothing is asked of others.
+const SCRIPT = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#docs',
+  deepLinking: true,
+  defaultModelsExpandDepth: -1,
+  displayRequestDuration: true,
+  filter: true,
+  validatorUrl: null,
+});
+`;
+
+const STYLE = `body { margin: 0; background: #fafafa; }
+.swagger-ui .wrapper { max-width: 1100px; }
+.swagger-ui .info { margin: 32px 0 16px; }
+.swagger-ui .scheme-container { padding: 0; margin: 0; box-shadow: none; background: none; }
+/* All refusals of a service have one shape: it is shown once an operation. */
+.swagger-ui .response:not([data-code^='2'], [data-code='400']) :is(.response-controls, .model-example) { display: none; }
+.swagger-ui .response-col_links { display: none; }
+`;
+
+const HEADERS = {
+  // Everything comes from here, nothing runs or is styled inline, nobody may frame it. The package's icons are data URLs.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-cache',
+};
+
+/** `/docs`: a page that shows `/openapi.json` and lets one try it; it asks nothing of any other host. */
+export function docsRoutes(): Router<RequestState> {
+  const router = new Router<RequestState>();
+  const own = { '/docs': ['html', PAGE], '/docs/page.js': ['js', SCRIPT], '/docs/page.css': ['css', STYLE] } as const;
+  for (const [path, [type, text]] of Object.entries(own)) {
+    router.get(path, (ctx) => {
+      ctx.set(HEADERS);
+      ctx.type = type;
+      ctx.body = text;
+    });
+  }
+  for (const name of ASSETS) {
+    router.get(`/docs/${name}`, (ctx) => {
+      ctx.set({ ...HEADERS, 'Cache-Control': 'public, max-age=86400' });
+      ctx.type = extname(name);
+      ctx.body = createReadStream(join(dirname(packageFile), name));
+    });
+  }
+  return router;
+}

@@ -1,0 +1,106 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import type { ErrorCode, ServiceError } from '../domain/errors.js';
+import type { RequestContext } from './request-context.js';
+
+/** The shape of a service's successful responses: how one is sent, and how the API document describes it. */
+export interface Envelope {
+  send(ctx: RequestContext, status: number, data: unknown): void;
+  schema(data: z.ZodType): z.ZodType;
+}
+
+/** The shape of a service's errors. */
+export interface ErrorShape {
+  send(ctx: RequestContext, error: ServiceError): void;
+  schema(code: z.ZodType<ErrorCode>): z.ZodType;
+}
+
+const metaSchema = z
+  .object({
+    request_id: z.string(),
+    latency_ms: z.number().meta({ description: 'Milliseconds.' }),
+  })
+  .meta({ id: 'Meta' });
+
+function metaOf(ctx: RequestContext): z.input<typeof metaSchema> {
+  return {
+    request_id: ctx.state.request_id,
+    latency_ms: Math.round((performance.now() - ctx.state.started) * 100) / 100,
+  };
+}
+
+/** The data alone, as every service but content has it, and the content routes that the specification names. */
+export const plainEnvelope: Envelope = {
+  send(ctx, status, data) {
+    ctx.status = status;
+    ctx.body = data;
+  },
+  schema: (data) => data,
+};
+
+/** The content service's envelope, for successes and errors alike (specification, "Errors"). */
+export const contentEnvelope: Envelope = {
+  send(ctx, status, data) {
+    ctx.status = status;
+    ctx.body = { success: true, data, error: null, meta: metaOf(ctx) };
+  },
+  schema: (data) => z.object({ success: z.literal(true), data, error: z.null(), meta: metaSchema }),
+};
+
+export const contentErrors: ErrorShape = {
+  send: (ctx, error) =>
+    sendError(ctx, error, {
+      success: false,
+      data: null,
+      error: { code: error.shownAs ?? error.code, message: error.message },
+      meta: metaOf(ctx),
+    }),
+  schema: (code) =>
+    z.object({
+      success: z.literal(false),
+      data: z.null(),
+      error: z.object({ code, message: z.string() }),
+      meta: metaSchema,
+    }),
+};
+
+/** Errors of the AI job service and of the routes that need no key: `{error: {code, message}}`. */
+export const codedErrors: ErrorShape = {
+  send: (ctx, error) => sendError(ctx, error, { error: { code: error.code, message: error.message } }),
+  schema: (code) => z.object({ error: z.object({ code, message: z.string() }) }),
+};
+
+/** Errors of the crew service: `{error, message}`, the status's title and the detail. Invalid input is 400, never 422. */
+export const crewErrors: ErrorShape = {
+  send(ctx, error) {
+    const status = error.status === 422 ? 400 : error.status;
+    sendError(ctx, error, { error: STATUS_CODES[status], message: error.message }, status);
+  },
+  schema: () =>
+    z.object({
+      error: z.string().meta({ description: 'The title of the status.', example: 'Bad Request' }),
+      message: z.string(),
+    }),
+};
+
+/** Errors of the payment service: `{error: {type, code, message}}`; the type says what a client can do about the error. */
+export const paymentErrors: ErrorShape = {
+  send: (ctx, error) =>
+    sendError(ctx, error, {
+      error: { type: paymentErrorType(error.status), code: error.code, message: error.message },
+    }),
+  schema: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string() }) }),
+};
+
+function paymentErrorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status >= 500 ? 'api_error' : 'invalid_request_error';
+}
+
+function sendError(ctx: RequestContext, error: ServiceError, body: object, status = error.status): void {
+  ctx.status = status;
+  if (error.retryAfterSeconds !== undefined) ctx.set('Retry-After', String(Math.ceil(error.retryAfterSeconds)));
+  ctx.body = body;
+}

@@ -1,0 +1,71 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { plainEnvelope } from './envelope.js';
+import { operations } from './operation.js';
+import type { RequestState } from './request-context.js';
+
+export interface HealthDependencies {
+  temporalReachable: () => Promise<boolean>;
+  mongoReachable: () => Promise<boolean>;
+  /** The model's name, or why there is none. */
+  embeddings: { model: string } | { unavailable: string };
+  /** Whether webhooks may go to this machine itself: true only in development. */
+  loopbackAllowed: boolean;
+}
+
+const operation = operations('Health', plainEnvelope);
+
+const aliveSchema = z.object({ status: z.literal('ok') });
+const readySchema = z.object({
+  status: z.enum(['ready', 'unavailable']),
+  temporal: z.boolean(),
+  mongodb: z.boolean(),
+  outbound: z.object({
+    loopback: z.boolean().meta({ description: 'Whether webhooks may go to this machine itself.' }),
+  }),
+  embeddings: z.union([
+    z.object({ available: z.literal(true), model: z.string() }),
+    z.object({ available: z.literal(false), reason: z.string(), search: z.literal('full text only') }),
+  ]),
+});
+
+/** `/healthz`: the process is alive. `/readyz`: the process can work, and what is missing. No key needed. */
+export function healthRoutes({
+  temporalReachable,
+  mongoReachable,
+  embeddings,
+  loopbackAllowed,
+}: HealthDependencies): Router<RequestState> {
+  const router = new Router<RequestState>();
+
+  router.get(
+    '/healthz',
+    operation({ summary: 'Liveness check', status: 200, response: aliveSchema }, (_ctx, { respond }) =>
+      respond({ status: 'ok' }),
+    ),
+  );
+
+  router.get(
+    '/readyz',
+    operation(
+      { summary: 'Readiness check', status: 200, alsoStatus: 503, response: readySchema },
+      async (ctx, { respond }) => {
+        const [temporal, mongodb] = await Promise.all([temporalReachable(), mongoReachable()]);
+        const ready = temporal && mongodb;
+        respond({
+          status: ready ? 'ready' : 'unavailable',
+          temporal,
+          mongodb,
+          outbound: { loopback: loopbackAllowed },
+          embeddings:
+            'model' in embeddings
+              ? { available: true, model: embeddings.model }
+              : { available: false, reason: embeddings.unavailable, search: 'full text only' },
+        });
+        if (!ready) ctx.status = 503;
+      },
+    ),
+  );
+
+  return router;
+}

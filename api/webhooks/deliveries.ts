@@ -1,0 +1,108 @@
+import Router from '@koa/router';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { ServiceError } from '../../domain/errors.js';
+import { DELIVERY_STATES } from '../../domain/states.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations } from '../content-operations.js';
+import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
+import {
+  deliveryDetailSchema,
+  deliveryListSchema,
+  deliveryQueuedSchema,
+  describeDelivery,
+} from './delivery-responses.js';
+
+const operation = contentOperations('Deliveries');
+
+const listQuerySchema = pageQuerySchema.extend({ status: z.enum(DELIVERY_STATES).optional() });
+
+const CURSOR = /^dlv_[0-9a-z]{26}$/;
+
+/** Other services' callbacks have no place in this list. */
+const EVENT = 'indexing.status_changed';
+
+export interface DeliveryDependencies {
+  deliveries: Deliveries;
+  idempotencyKeys: IdempotencyKeys;
+  starters: DeliveryStarters;
+  log: Logger;
+}
+
+/** Delivery records: what was announced to whom, how it went, and the button to try again. */
+export function deliveryRoutes({
+  deliveries,
+  idempotencyKeys,
+  starters,
+  log,
+}: DeliveryDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/webhooks/indexing/deliveries' });
+
+  router.get(
+    '/',
+    operation(
+      { summary: 'List deliveries', query: listQuerySchema, status: 200, response: deliveryListSchema },
+      async (ctx, { query: { limit, status, cursor }, respond }) => {
+        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
+        const found = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
+        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
+        respond({ deliveries: shown.map(describeDelivery), count: shown.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/:delivery_id',
+    operation(
+      { summary: 'One delivery', status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
+      async (ctx, { respond }) => {
+        const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
+        respond({
+          ...describeDelivery(record),
+          url: record.url,
+          payload: record.payload,
+          attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+          next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
+        });
+      },
+    ),
+  );
+
+  router.post(
+    '/:delivery_id/retry',
+    operation(
+      {
+        summary: 'Try a failed delivery again at once',
+        status: 200,
+        response: deliveryQueuedSchema,
+        errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
+        idempotencyKeys,
+      },
+      async (ctx, { respondWith }) => {
+        const { org } = ctx.state.principal;
+        const record = await find(org, ctx.params.delivery_id!);
+        const { _id: delivery_id, status } = record;
+        await respondWith({ delivery_id, queued: true, message: 'Queued for delivery.' }, async (tx) => {
+          if (await deliveries.requeue(org, EVENT, delivery_id, tx)) return;
+          throw new ServiceError(
+            'DELIVERY_NOT_RETRYABLE',
+            `Only failed deliveries can be retried; this delivery is ${status}.`,
+          );
+        });
+        await startOrDefer(log, 'retry', { delivery_id }, () => starters.retryDelivery(record));
+      },
+    ),
+  );
+
+  return router;
+
+  async function find(org: string, id: string): Promise<DeliveryRecord> {
+    const record = await deliveries.find(org, EVENT, id);
+    if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
+    return record;
+  }
+}

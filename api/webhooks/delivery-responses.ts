@@ -1,0 +1,61 @@
+/** What the routes about deliveries answer. */
+import { z } from 'zod';
+import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
+import { indexingEventSchema } from '../../domain/webhooks/events.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { nextCursorSchema } from '../pagination.js';
+
+const time = z.iso.datetime();
+const message = z.string();
+
+const deliverySchema = z.object({
+  delivery_id: z.string(),
+  doc_id: z.string().meta({ description: 'The id of the item, which the payload calls `id`.' }),
+  status: z.enum(DELIVERY_STATES),
+  indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+  event_type: z.string(),
+  attempts: z.int(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  created_at: time,
+  updated_at: time,
+});
+
+export const deliveryListSchema = z.object({
+  deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
+  count: z.int(),
+  next_cursor: nextCursorSchema,
+});
+
+export const deliveryDetailSchema = deliverySchema.extend({
+  url: z.string().nullable().meta({ description: 'Where the last attempt went.' }),
+  payload: indexingEventSchema.nullable(),
+  attempt_log: z.array(
+    z.object({
+      at: time,
+      status_code: z.int().nullable(),
+      duration_ms: z.number(),
+      error: z.string().nullable(),
+      answer: z.string().nullable().meta({ description: "First KiB of the receiver's answer." }),
+    }),
+  ),
+  next_attempt_at: time.nullable(),
+});
+
+export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });
+
+/** A delivery as lists show it. */
+export function describeDelivery(record: DeliveryRecord) {
+  return {
+    delivery_id: record._id,
+    doc_id: record.doc_id,
+    status: record.status,
+    indexing_status: record.indexing_status,
+    event_type: record.event_type,
+    attempts: record.attempts,
+    error_code: record.error_code,
+    error_message: record.error_message,
+    created_at: record.created_at.toISOString(),
+    updated_at: record.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,148 @@
+import Router from '@koa/router';
+import { ServiceError } from '../../domain/errors.js';
+import { newSigningSecret } from '../../domain/ids.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import { contentOperations } from '../content-operations.js';
+import type { RequestState } from '../request-context.js';
+import { rejectBlockedUrl } from '../validation.js';
+import {
+  deletedSchema,
+  describeRegistration,
+  registeredSchema,
+  registrationSchema,
+  signingSecretSchema,
+  testDeliverySchema,
+} from './registration-responses.js';
+import { sendTestDelivery } from './test-delivery.js';
+
+const operation = contentOperations('Webhooks');
+
+export interface RegistrationDependencies {
+  registrations: Registrations;
+  outbound: OutboundClient;
+  /** Milliseconds a receiver has for its answer. */
+  timeoutMs: number;
+}
+
+/** The one webhook registration of an organisation, its signing secret and the test delivery. */
+export function registrationRoutes({
+  registrations,
+  outbound,
+  timeoutMs,
+}: RegistrationDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/webhooks/indexing' });
+
+  router.post(
+    '/',
+    operation(
+      {
+        summary: 'Register the webhook, or replace it',
+        description: 'Without `signing_secret` a stored one is kept. A generated one is shown in this answer only.',
+        body: registrationRequestSchema,
+        example: { url: 'https://example.com/hooks/indexing', generate_signing_secret: true },
+        status: 200,
+        response: registeredSchema,
+      },
+      async (ctx, { body, respond }) => {
+        await rejectBlockedUrl(outbound, 'url', body.url);
+        const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
+        const { org } = ctx.state.principal;
+        const secret = generated ?? body.signing_secret;
+        const record = await registrations.replace(org, body.url, body.event_types, secret);
+        respond({
+          ...describeRegistration(record),
+          ...(generated === undefined ? {} : { signing_secret: generated }),
+          message:
+            generated === undefined
+              ? 'Webhook registered.'
+              : 'Webhook registered. Store the signing secret now; it is not shown again.',
+        });
+      },
+    ),
+  );
+
+  router.get(
+    '/',
+    operation({ summary: 'The registration', status: 200, response: registrationSchema }, async (ctx, { respond }) =>
+      respond(describeRegistration(await registrations.get(ctx.state.principal.org))),
+    ),
+  );
+
+  router.delete(
+    '/',
+    operation(
+      { summary: 'Remove the registration and its secret', status: 200, response: deletedSchema },
+      async (ctx, { respond }) => {
+        const deleted = await registrations.remove(ctx.state.principal.org);
+        respond({ deleted, message: deleted ? 'Webhook and signing secret removed.' : 'No webhook was registered.' });
+      },
+    ),
+  );
+
+  router.post(
+    '/signing-secret',
+    operation(
+      {
+        summary: 'Set the signing secret, or have one generated',
+        description: 'It holds from the next attempt on; there is no overlap with the old one.',
+        body: signingSecretRequestSchema,
+        example: { signing_secret: 'at-least-16-characters' },
+        status: 200,
+        response: signingSecretSchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+      },
+      async (ctx, { body: { signing_secret }, respond }) => {
+        const generated = signing_secret === undefined ? newSigningSecret() : undefined;
+        if (!(await registrations.setSecret(ctx.state.principal.org, generated ?? signing_secret!))) throw noWebhook();
+        respond({
+          generated: generated !== undefined,
+          ...(generated === undefined ? {} : { signing_secret: generated }),
+          message:
+            generated === undefined ? 'Signing secret stored.' : 'Store the signing secret now; it is not shown again.',
+        });
+      },
+    ),
+  );
+
+  router.delete(
+    '/signing-secret',
+    operation(
+      { summary: 'Send unsigned from now on', status: 200, response: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
+      async (ctx, { respond }) => {
+        const { org } = ctx.state.principal;
+        const before = await registrations.get(org);
+        if (!before || !(await registrations.setSecret(org, null))) throw noWebhook();
+        const deleted = before.sealed_secret !== null;
+        respond({
+          deleted,
+          message: deleted ? 'Deliveries go unsigned from now on.' : 'No signing secret was stored.',
+        });
+      },
+    ),
+  );
+
+  router.post(
+    '/test',
+    operation(
+      {
+        summary: 'Send a test delivery and wait for the answer',
+        status: 200,
+        response: testDeliverySchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+      },
+      async (ctx, { respond }) => {
+        const registration = await registrations.get(ctx.state.principal.org);
+        if (!registration) throw noWebhook();
+        respond(await sendTestDelivery(outbound, registration, registrations.secretOf(registration), timeoutMs));
+      },
+    ),
+  );
+
+  return router;
+}
+
+function noWebhook(): ServiceError {
+  return new ServiceError('WEBHOOK_NOT_FOUND', 'No webhook is registered.');
+}

@@ -1,0 +1,35 @@
+import { newTestDeliveryId } from '../../domain/ids.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import { testEvent } from '../../domain/webhooks/events.js';
+import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
+
+/** Sends the test payload at once, signed as any delivery; it is not retried and leaves no record. */
+export async function sendTestDelivery(
+  outbound: OutboundClient,
+  registration: RegistrationRecord,
+  secret: string | null,
+  timeoutMs: number,
+): Promise<{ delivered: boolean; status_code: number | null; message: string }> {
+  const event = testEvent(newTestDeliveryId(), registration._id, new Date());
+  const body = Buffer.from(JSON.stringify(event));
+  try {
+    const { status } = await outbound.send({
+      method: 'POST',
+      url: registration.url,
+      headers: webhookHeaders(event, body, secret),
+      body,
+      timeoutMs,
+      maxAnswerBytes: 1024,
+      excerpt: true,
+    });
+    const delivered = status >= 200 && status < 300;
+    return {
+      delivered,
+      status_code: status,
+      message: delivered ? 'The receiver accepted it.' : `The receiver answered ${status}.`,
+    };
+  } catch (error) {
+    return { delivered: false, status_code: null, message: (error as Error).message };
+  }
+}

@@ -1,0 +1,157 @@
+/** Connectors: what a client sets up, and the words in which a sync tells how it went. */
+import { z } from 'zod';
+import { nameSchema } from '../content/databases.js';
+
+export const CONNECTOR_KINDS = ['web', 'feed', 's3'] as const;
+export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
+
+export const SYNC_STATUSES = ['running', 'completed', 'failed'] as const;
+export type SyncStatus = (typeof SYNC_STATUSES)[number];
+
+/** What a sync has found a resource to be. `removed` ones are only counted: nothing is left of them. */
+export const RESOURCE_OUTCOMES = ['new', 'changed', 'unchanged', 'failed'] as const;
+export type ResourceOutcome = (typeof RESOURCE_OUTCOMES)[number];
+export type SyncCounts = Record<ResourceOutcome | 'removed', number>;
+
+/** Why a resource or a whole listing could not be taken in, with the words a person reads. */
+export const RESOURCE_ERRORS = {
+  ROBOTS_DISALLOWED: 'robots.txt of the site does not allow this page.',
+  ROBOTS_UNAVAILABLE: 'robots.txt of the site could not be read, so its pages are left alone.',
+  BLOCKED_ADDRESS: 'The address is one that Postback does not speak to.',
+  UNREACHABLE: 'The server could not be reached.',
+  HTTP_STATUS: 'The server refused the request.',
+  NOT_FOUND: 'The server says that there is nothing at this address.',
+  REDIRECTED: 'The address leads elsewhere.',
+  TOO_LARGE: 'It is larger than a connector takes in.',
+  INVALID_LISTING: 'The listing could not be understood.',
+  DATABASE_NOT_FOUND: 'The database does not exist any more.',
+  INTERNAL_ERROR: 'The sync failed for an internal reason.',
+} as const;
+export type ResourceErrorCode = keyof typeof RESOURCE_ERRORS;
+
+/** A resource or a listing could not be had. `message` is for the client and names no address. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+
+  /** @param retryable whether it may be different in a moment */
+  constructor(
+    readonly code: ResourceErrorCode,
+    message: string = RESOURCE_ERRORS[code],
+    readonly retryable = false,
+  ) {
+    super(message);
+  }
+}
+
+const MAX_PAGES_NAMED = 100;
+const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }).max(2048);
+
+const webSettingsSchema = z
+  .object({
+    urls: z.array(address).min(1).max(MAX_PAGES_NAMED).optional().meta({ description: 'Pages to take in.' }),
+    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, gzipped or not.' }),
+    follow_links: z.boolean().default(false).meta({ description: 'Whether links to the same site are followed.' }),
+    max_depth: z.int().min(1).max(10).default(2).meta({ description: 'Links from a page named to the last followed.' }),
+    max_pages: z.int().min(1).max(100_000).optional().meta({ description: 'Below the limit of the service.' }),
+  })
+  .strict()
+  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'needs urls or sitemap');
+
+const feedSettingsSchema = z
+  .object({
+    url: address.meta({ description: 'An RSS or Atom feed.' }),
+    remove_dropped: z.boolean().default(false).meta({
+      description: 'Whether entries go when the feed does not list them any more; most feeds list the newest.',
+    }),
+  })
+  .strict();
+
+const s3SettingsSchema = z
+  .object({
+    endpoint: address.meta({ example: 'https://s3.eu-central-1.amazonaws.com' }),
+    region: z
+      .string()
+      .regex(/^[A-Za-z0-9-]{1,64}$/)
+      .default('us-east-1'),
+    bucket: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/, 'is not the name of a bucket'),
+    prefix: z.string().max(1024).default(''),
+    path_style: z
+      .boolean()
+      .default(true)
+      .meta({ description: 'Whether the bucket stands in the path of the address; else in front of its host.' }),
+  })
+  .strict();
+
+/** Stored sealed and never shown. */
+const s3CredentialsSchema = z
+  .object({
+    access_key_id: z.string().min(1).max(256),
+    secret_access_key: z.string().min(1).max(1024),
+    session_token: z.string().min(1).max(4096).optional(),
+  })
+  .strict();
+export type S3Credentials = z.output<typeof s3CredentialsSchema>;
+
+const interval = z.int().min(1).max(1000);
+const unit = z.enum(['minutes', 'hours']);
+
+export const scheduleSchema = z
+  .object({
+    every: interval.default(24),
+    unit: unit.default('hours'),
+    paused: z.boolean().default(false),
+  })
+  .strict();
+export type ConnectorSchedule = z.output<typeof scheduleSchema>;
+
+const common = {
+  database: nameSchema,
+  collection: nameSchema.default('default'),
+  schedule: scheduleSchema.prefault({}),
+};
+
+export const createConnectorSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('web'), ...common, settings: webSettingsSchema }),
+  z.object({ kind: z.literal('feed'), ...common, settings: feedSettingsSchema }),
+  z.object({
+    kind: z.literal('s3'),
+    ...common,
+    settings: s3SettingsSchema,
+    credentials: s3CredentialsSchema.optional().meta({ description: 'Stored sealed, never shown. None: unsigned.' }),
+  }),
+]);
+
+export const SETTINGS_SCHEMAS = { web: webSettingsSchema, feed: feedSettingsSchema, s3: s3SettingsSchema };
+
+/** What is left out stays as it is; settings are replaced as a whole. */
+export const changeConnectorSchema = z
+  .object({
+    settings: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: "All settings of the connector's kind." }),
+    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'null removes them.' }),
+    schedule: z
+      .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })
+      .strict()
+      .optional(),
+  })
+  .strict();
+
+export type WebSettings = z.output<typeof webSettingsSchema>;
+export type FeedSettings = z.output<typeof feedSettingsSchema>;
+export type S3Settings = z.output<typeof s3SettingsSchema>;
+export type ConnectorSettings = WebSettings | FeedSettings | S3Settings;
+
+/** Milliseconds between two syncs. */
+export function intervalOf({ every, unit }: ConnectorSchedule): number {
+  return every * (unit === 'hours' ? 3_600_000 : 60_000);
+}
+
+/** Every address in the settings that the connector will speak to, with the name of its field. */
+export function addressesOf(settings: ConnectorSettings): [field: string, url: string][] {
+  if ('endpoint' in settings) return [['settings.endpoint', settings.endpoint]];
+  if ('url' in settings) return [['settings.url', settings.url]];
+  const pages = (settings.urls ?? []).map((url, n): [string, string] => [`settings.urls.${n}`, url]);
+  return settings.sitemap === undefined ? pages : [['settings.sitemap', settings.sitemap], ...pages];
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { sha256Hex } from '../ids.js';
+import { INDEXING_STATUSES } from '../states.js';
+import { nameSchema } from './databases.js';
+import { itemIdSchema, metadataSchema } from './ingest.js';
+import { ITEM_TYPES } from './search.js';
+
+const MAX_IDS = 1_000;
+
+/** Ids of items, as a list or separated by commas. */
+export const idListSchema = z
+  .union([z.string(), z.array(z.string())])
+  .transform((value) =>
+    [value]
+      .flat()
+      .flatMap((part) => part.split(','))
+      .filter((id) => id !== ''),
+  )
+  .meta({ description: 'Repeated or separated by commas.' });
+
+export const itemFilterSchema = z.object({
+  type: z.enum(ITEM_TYPES).optional(),
+  status: z
+    .enum([...INDEXING_STATUSES, 'success'])
+    // The old word for it is read wherever a client may send a status.
+    .transform((status) => (status === 'success' ? 'completed' : status))
+    .optional(),
+});
+
+export const changeItemSchema = z
+  .object({
+    database: nameSchema,
+    collection: nameSchema.optional(),
+    metadata: metadataSchema.optional(),
+    additional_metadata: metadataSchema.optional(),
+  })
+  .refine((change) => change.metadata !== undefined || change.additional_metadata !== undefined, {
+    message: 'metadata or additional_metadata is required',
+  });
+
+export const deleteItemsSchema = z.object({
+  database: nameSchema,
+  collection: nameSchema.optional(),
+  id: itemIdSchema.optional(),
+  ids: z
+    .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
+    .transform((ids) => ids.filter((id) => id !== ''))
+    .refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`)
+    .optional()
+    .meta({ description: 'A list, or one text separated by commas.' }),
+});
+
+/** What an item is made of; two items that agree in all of it are indexed to the same. */
+export interface HashedContent {
+  collection: string;
+  type: string;
+  title: string | null;
+  /** The text, or the SHA-256 of a file's bytes with the file's name. */
+  source: { text: string } | { sha256: string; filename: string };
+  metadata: Record<string, unknown>;
+  additional_metadata: Record<string, unknown>;
+}
+
+/** @returns SHA-256, hex; the order of fields does not matter */
+export function contentHash(content: HashedContent): string {
+  return sha256Hex(
+    JSON.stringify(content, (_name, value) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+    ),
+  );
+}

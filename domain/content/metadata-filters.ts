@@ -1,0 +1,179 @@
+import { ServiceError } from '../errors.js';
+import {
+  type FieldKind,
+  type FilterableField,
+  isScalar,
+  kindOf,
+  RANGE_CHARACTERS,
+  type TagScope,
+  tagOf,
+} from './indexed-metadata.js';
+
+export type Comparison = '>' | '>=' | '<' | '<=';
+
+/** A filter that has been checked. Each part is true or false of an item: one that lacks a field matches no condition on it. */
+export type MetadataFilter =
+  | { all: readonly MetadataFilter[] }
+  | { any: readonly MetadataFilter[] }
+  | { not: MetadataFilter }
+  /** Items that carry one of these tags. */
+  | { tags: readonly string[] }
+  | { field: string; comparison: Comparison; value: number | string };
+
+/** How filters are written, for the documentation of the route (Markdown). */
+export const FILTER_GUIDE = [
+  'Names fields of the metadata schema of the database; all named must match.',
+  '',
+  '| condition | matches |',
+  '| --- | --- |',
+  '| `{"brand": "Acme"}`, `{"brand": {"$eq": "Acme"}}` | equal; of an ARRAY: contains |',
+  '| `{"brand": ["Acme", "Bolt"]}`, `{"brand": {"$in": […]}}` | one of them |',
+  '| `{"year": {"$gte": 2000, "$lt": 2010}}` | a range of numbers, or of text by code points; also `$gt`, `$lte` |',
+  '| `{"year": {"$exists": true}}` | has the field, or has it not (`false`) |',
+  '| `{"brand": {"$ne": "Acme"}}`, `{"brand": {"$nin": […]}}` | everything else, items without the field too |',
+  '| `{"$or": [{…}, {…}]}`, `{"$and": [{…}]}`, `{"$not": {…}}` | combinations of filters |',
+  '| `{"additional_metadata": {"source": "wiki"}}` | the free fields: equality, lists and `$exists` |',
+  '',
+  'An unknown field, or a value of another type than the field has, is refused.',
+].join('\n');
+
+/** Bounds on what one request may ask: of nesting, of conditions, and of values in all of them. */
+const MAX_DEPTH = 8;
+const MAX_CONDITIONS = 100;
+const MAX_VALUES = 1_000;
+
+const COMPARISONS: Readonly<Record<string, Comparison>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
+const JSON_FIELDS_ONLY_EXIST = 'is a JSON field: it can only be asked whether it exists';
+
+interface Field {
+  scope: TagScope;
+  name: string;
+  /** `any` of a free field. */
+  kind: FieldKind | 'any';
+  integer: boolean;
+}
+
+/**
+ * Reads `metadata_filters`.
+ * @param schema of the database that is asked
+ * @returns null where nothing is restricted
+ * @throws ServiceError VALIDATION_ERROR that names the field
+ */
+export function readMetadataFilters(
+  filters: Readonly<Record<string, unknown>>,
+  schema: readonly FilterableField[],
+): MetadataFilter | null {
+  const fields = new Map(schema.map((field) => [field.name, field]));
+  let conditions = 0;
+  let valuesLeft = MAX_VALUES;
+
+  const filter = readObject(filters, 'metadata_filters', 1);
+  return 'all' in filter && filter.all.length === 0 ? null : filter;
+
+  function readObject(value: unknown, path: string, depth: number): MetadataFilter {
+    if (!isObject(value)) throw invalid(path, 'must be an object of conditions');
+    if (depth > MAX_DEPTH) throw invalid(path, `is nested deeper than ${MAX_DEPTH} levels`);
+    return all(Object.entries(value).map(([name, part]) => readEntry(name, part, `${path}.${name}`, depth)));
+  }
+
+  function readEntry(name: string, part: unknown, path: string, depth: number): MetadataFilter {
+    if (name === '$and') return { all: readList(part, path, depth) };
+    if (name === '$or') return { any: readList(part, path, depth) };
+    if (name === '$not') return { not: readObject(part, path, depth + 1) };
+    if (name === 'additional_metadata') {
+      if (!isObject(part)) throw invalid(path, 'must be an object of conditions');
+      const free = Object.entries(part).map(([key, condition]) =>
+        readCondition({ scope: name, name: key, kind: 'any', integer: false }, condition, `${path}.${key}`),
+      );
+      return all(free);
+    }
+    const declared = fields.get(name);
+    if (!declared) throw invalid(path, 'is no field of the metadata schema of this database');
+    const integer = declared.data_type.startsWith('INT');
+    return readCondition({ scope: 'metadata', name, kind: kindOf(declared.data_type), integer }, part, path);
+  }
+
+  function readList(value: unknown, path: string, depth: number): MetadataFilter[] {
+    if (!Array.isArray(value) || value.length === 0) throw invalid(path, 'must be a list of filters, not empty');
+    return value.map((part, at) => readObject(part, `${path}.${at}`, depth + 1));
+  }
+
+  function readCondition(field: Field, condition: unknown, path: string): MetadataFilter {
+    if (Array.isArray(condition)) return readOperator(field, '$in', condition, path);
+    if (!isObject(condition)) return readOperator(field, '$eq', condition, path);
+    const operators = Object.entries(condition);
+    if (operators.length === 0) throw invalid(path, 'must be a value, a list, or an object of operators');
+    return all(operators.map(([name, operand]) => readOperator(field, name, operand, `${path}.${name}`)));
+  }
+
+  function readOperator(field: Field, operator: string, operand: unknown, path: string): MetadataFilter {
+    conditions += 1;
+    if (conditions > MAX_CONDITIONS) {
+      throw invalid('metadata_filters', `may have ${MAX_CONDITIONS} conditions at the most`);
+    }
+    switch (operator) {
+      case '$exists': {
+        if (typeof operand !== 'boolean') throw invalid(path, 'must be true or false');
+        const exists = { tags: [tagOf(field.scope, field.name)] };
+        return operand ? exists : { not: exists };
+      }
+      case '$eq':
+        return { tags: [readTag(field, operand, path)] };
+      case '$ne':
+        return { not: { tags: [readTag(field, operand, path)] } };
+      case '$in':
+        return { tags: readTags(field, operand, path) };
+      case '$nin':
+        return { not: { tags: readTags(field, operand, path) } };
+      case '$gt':
+      case '$gte':
+      case '$lt':
+      case '$lte':
+        return readRange(field, COMPARISONS[operator]!, operand, path);
+      default:
+        throw invalid(path, 'is no operator; there are $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte and $exists');
+    }
+  }
+
+  function readTags(field: Field, operand: unknown, path: string): string[] {
+    if (!Array.isArray(operand) || operand.length === 0) throw invalid(path, 'must be a list of values, not empty');
+    return operand.map((value, at) => readTag(field, value, `${path}.${at}`));
+  }
+
+  function readTag(field: Field, value: unknown, path: string): string {
+    valuesLeft -= 1;
+    if (valuesLeft < 0) throw invalid('metadata_filters', `may have ${MAX_VALUES} values at the most`);
+    return tagOf(field.scope, field.name, readValue(field, value, path));
+  }
+}
+
+function readRange(field: Field, comparison: Comparison, operand: unknown, path: string): MetadataFilter {
+  if (field.kind !== 'number' && field.kind !== 'text') {
+    throw invalid(path, 'ranges are for number and VARCHAR fields of the metadata schema');
+  }
+  const value = readValue(field, operand, path) as number | string;
+  const bound = typeof value === 'string' ? value.slice(0, RANGE_CHARACTERS) : value;
+  return { field: field.name, comparison, value: bound };
+}
+
+/** @returns a value that fits the field's type */
+function readValue({ kind, integer }: Field, value: unknown, path: string): string | number | boolean {
+  if (kind === 'json') throw invalid(path, JSON_FIELDS_ONLY_EXIST);
+  if (!isScalar(value)) throw invalid(path, value === null ? 'null is asked for by $exists' : 'must be a single value');
+  const wanted = { number: 'number', text: 'string', boolean: 'boolean', list: null, any: null }[kind];
+  if (wanted !== null && typeof value !== wanted) throw invalid(path, `must be a ${wanted}`);
+  if (integer && !Number.isInteger(value)) throw invalid(path, 'must be an integer');
+  return value;
+}
+
+function all(parts: MetadataFilter[]): MetadataFilter {
+  return parts.length === 1 ? parts[0]! : { all: parts };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(path: string, reason: string): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', `${path}: ${reason}`);
+}

@@ -1,0 +1,49 @@
+import type { Collection } from 'mongodb';
+
+export interface UploadRecord {
+  /** `fil_…`, also the name of its content in the file store. */
+  _id: string;
+  org: string;
+  filename: string;
+  /** Bytes. */
+  size: number;
+  mime_type: string;
+  created_at: Date;
+  expires_at: Date;
+}
+
+export type Uploads = ReturnType<typeof createUploads>;
+
+/** Files that AI jobs name by id; the content is in the file store under the same id. */
+export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }) {
+  return {
+    async add(upload: UploadRecord): Promise<void> {
+      await uploads.insertOne(upload);
+    },
+
+    /** @returns null for one that is unknown, another organisation's, or expired */
+    find(org: string, fileId: string): Promise<UploadRecord | null> {
+      return uploads.findOne({ _id: fileId, org, expires_at: { $gt: new Date() } });
+    },
+
+    /** @returns null when its content has been removed */
+    get(fileId: string): Promise<UploadRecord | null> {
+      return uploads.findOne({ _id: fileId });
+    },
+
+    async keepUntil(fileId: string, until: Date): Promise<void> {
+      await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
+    },
+
+    expired(limit: number): Promise<UploadRecord[]> {
+      return uploads
+        .find({ expires_at: { $lt: new Date() } })
+        .limit(limit)
+        .toArray();
+    },
+
+    async remove(fileId: string): Promise<void> {
+      await uploads.deleteOne({ _id: fileId });
+    },
+  };
+}

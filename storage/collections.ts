@@ -1,0 +1,99 @@
+import { type Collection, type Db, MongoClient } from 'mongodb';
+import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/jobs.js';
+import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
+import type { UploadRecord } from './ai-jobs/uploads.js';
+import type { ApiKeyRecord } from './api-keys.js';
+import type { PartRecord } from './checkpoints.js';
+import type { ConnectorRecord } from './connectors/connectors.js';
+import type { ConnectorResourceRecord } from './connectors/resources.js';
+import type { ChunkRecord } from './content/chunks.js';
+import type { DatabaseRecord } from './content/databases.js';
+import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js';
+import type { EntityRecord, RelationRecord } from './content/graph.js';
+import type { ItemRecord } from './content/items.js';
+import type { RemovedItemRecord } from './content/removed-items.js';
+import type { CrewExecutionRecord, CrewFeedbackRecord } from './crews/executions.js';
+import type { CrewStepRecord } from './crews/steps.js';
+import type { UnclaimedFileRecord } from './files/s3.js';
+import type { IdempotencyRecord } from './idempotency-keys.js';
+import { ensureIndexes } from './indexes.js';
+import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
+import type { DeliveryRecord } from './webhooks/deliveries.js';
+import type { RegistrationRecord } from './webhooks/registrations.js';
+
+/** The collections, with the records as MongoDB holds them: field names are the specification's where it has one. */
+export interface Collections {
+  mongoClient: MongoClient;
+  db: Db;
+  keys: Collection<ApiKeyRecord>;
+  databases: Collection<DatabaseRecord>;
+  items: Collection<ItemRecord>;
+  removedItems: Collection<RemovedItemRecord>;
+  chunks: Collection<ChunkRecord>;
+  entities: Collection<EntityRecord>;
+  relations: Collection<RelationRecord>;
+  feedback: Collection<FeedbackRecord>;
+  feedbackTallies: Collection<FeedbackTallyRecord>;
+  registrations: Collection<RegistrationRecord>;
+  deliveries: Collection<DeliveryRecord>;
+  authentications: Collection<AuthenticationRecord>;
+  eligibilityData: Collection<EligibilityDataRecord>;
+  aiJobs: Collection<AiJobRecord>;
+  aiJobResults: Collection<AiJobResultRecord>;
+  parts: Collection<PartRecord>;
+  uploads: Collection<UploadRecord>;
+  unclaimedFiles: Collection<UnclaimedFileRecord>;
+  signingKeys: Collection<SigningKeyRecord>;
+  idempotencyKeys: Collection<IdempotencyRecord>;
+  crewExecutions: Collection<CrewExecutionRecord>;
+  crewSteps: Collection<CrewStepRecord>;
+  crewFeedback: Collection<CrewFeedbackRecord>;
+  connectors: Collection<ConnectorRecord>;
+  connectorResources: Collection<ConnectorResourceRecord>;
+}
+
+/**
+ * Connects and makes sure of the indexes.
+ * @param uri must name a replica set: the service relies on transactions
+ */
+export async function connectCollections(uri: string, appName: string): Promise<Collections> {
+  const mongoClient = new MongoClient(uri, {
+    appName,
+    serverSelectionTimeoutMS: 5_000,
+    maxPoolSize: 40,
+    ignoreUndefined: true,
+    writeConcern: { w: 'majority', journal: true },
+  });
+  await mongoClient.connect();
+  const db = mongoClient.db();
+  await ensureIndexes(db);
+  return {
+    mongoClient,
+    db,
+    keys: db.collection('keys'),
+    databases: db.collection('databases'),
+    items: db.collection('items'),
+    removedItems: db.collection('removed_items'),
+    chunks: db.collection('chunks'),
+    entities: db.collection('entities'),
+    relations: db.collection('relations'),
+    feedback: db.collection('feedback'),
+    feedbackTallies: db.collection('feedback_tallies'),
+    registrations: db.collection('registrations'),
+    deliveries: db.collection('deliveries'),
+    authentications: db.collection('authentications'),
+    eligibilityData: db.collection('eligibility_data'),
+    aiJobs: db.collection('ai_jobs'),
+    aiJobResults: db.collection('ai_job_results'),
+    parts: db.collection('parts'),
+    uploads: db.collection('uploads'),
+    unclaimedFiles: db.collection('unclaimed_files'),
+    signingKeys: db.collection('signing_keys'),
+    idempotencyKeys: db.collection('idempotency_keys'),
+    crewExecutions: db.collection('crew_executions'),
+    crewSteps: db.collection('crew_steps'),
+    crewFeedback: db.collection('crew_feedback'),
+    connectors: db.collection('connectors'),
+    connectorResources: db.collection('connector_resources'),
+  };
+}

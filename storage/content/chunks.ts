@@ -1,0 +1,129 @@
+import { Binary, type Collection } from 'mongodb';
+import { type Chunk, searchableText } from '../../domain/content/chunking.js';
+import type { IndexedMetadata } from '../../domain/content/indexed-metadata.js';
+import type { IndexRow, ItemType } from '../../domain/content/search.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
+
+export interface ChunkRecord {
+  _id: string;
+  item: string;
+  version: number;
+  database_id: string;
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  title: string | null;
+  ordinal: number;
+  text: string;
+  headings: string[];
+  page: number | null;
+  page_label?: string;
+  slide?: number;
+  slide_title?: string;
+  sheet: string | null;
+  /** First and last row of a table, from 1. */
+  rows?: [number, number];
+  /** 32-bit floats, little endian; null until embedded, or for good where no model is at hand. */
+  vector: Binary | null;
+}
+
+export type Chunks = ReturnType<typeof createChunks>;
+
+/** Chunks with their vectors: what the search index is built from, and can be built from again. */
+export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
+  return {
+    /** Writes the chunks of one item version; repeating it changes nothing. */
+    async put(records: readonly ChunkRecord[]): Promise<void> {
+      if (records.length === 0) return;
+      await chunks.bulkWrite(
+        records.map((record) => ({
+          updateOne: { filter: { _id: record._id }, update: { $setOnInsert: record }, upsert: true },
+        })),
+        { ordered: false },
+      );
+    },
+
+    of(ref: ItemRef): Promise<ChunkRecord[]> {
+      return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).toArray();
+    },
+
+    async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
+      if (vectors.size === 0) return;
+      await chunks.bulkWrite(
+        [...vectors].map(([_id, vector]) => ({
+          updateOne: { filter: { _id }, update: { $set: { vector: packVector(vector) } } },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** Chunks by id, as a map: what an answer shows is read from here, never from the index. */
+    async byIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
+      const found = await chunks
+        .find({ _id: { $in: [...ids] } })
+        .project<ChunkRecord>({ vector: 0 })
+        .toArray();
+      return new Map(found.map((chunk) => [chunk._id, chunk]));
+    },
+
+    /** Every chunk of a database, in no order, for a rebuild. */
+    ofDatabase(databaseId: string) {
+      return chunks.find({ database_id: databaseId });
+    },
+
+    /** What earlier versions of the item have left. */
+    async idsBefore(ref: ItemRef): Promise<string[]> {
+      const older = chunks.find({ item: ref.item, version: { $lt: ref.version } }, { projection: { _id: 1 } });
+      return (await older.toArray()).map((chunk) => chunk._id);
+    },
+
+    /** A page of a version's chunks in their order. @param from the first ordinal */
+    page(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
+      return chunks
+        .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
+        .sort({ ordinal: 1 })
+        .limit(limit)
+        .project<ChunkRecord>({ vector: 0 })
+        .toArray();
+    },
+
+    /** The database that this version's chunks, or earlier ones', are in; null when there are none. */
+    async databaseOf(ref: ItemRef): Promise<string | null> {
+      const one = { item: ref.item, version: { $lte: ref.version } };
+      return (await chunks.findOne(one, { projection: { database_id: 1 } }))?.database_id ?? null;
+    },
+
+    async remove(ids: readonly string[]): Promise<void> {
+      await chunks.deleteMany({ _id: { $in: [...ids] } });
+    },
+  };
+}
+
+/** A vector as 4 bytes a number; BSON's own array of doubles takes about 11. */
+export function packVector(vector: Float32Array): Binary {
+  return new Binary(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
+}
+
+export function unpackVector(binary: Binary): Float32Array {
+  // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
+  const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
+  return new Float32Array(bytes.buffer);
+}
+
+/** Where a chunk stands in its document, as its record holds it. */
+export function placeFields({ page, page_label, slide, slide_title, sheet, rows }: Chunk) {
+  return { page: page ?? null, page_label, slide, slide_title, sheet: sheet ?? null, rows };
+}
+
+/** A chunk as the search index holds it. @param metadata of its item */
+export function indexRow(chunk: ChunkRecord, vector: Float32Array | null, metadata: IndexedMetadata): IndexRow {
+  return {
+    chunk_id: chunk._id,
+    source_id: chunk.source_id,
+    collection: chunk.collection,
+    type: chunk.type,
+    text: searchableText(chunk.title, chunk),
+    vector,
+    metadata,
+  };
+}

@@ -1,0 +1,167 @@
+import type { ClientSession, Collection } from 'mongodb';
+import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/metadata.js';
+import { ServiceError } from '../../domain/errors.js';
+import { newDatabaseId } from '../../domain/ids.js';
+import type { DatabaseStatus } from '../../domain/states.js';
+import { isDuplicateKey } from '../transactions.js';
+
+export interface DatabaseRecord {
+  /** Internal id (`tnt_…`). */
+  _id: string;
+  org: string;
+  name: string;
+  status: DatabaseStatus;
+  metadata_schema: MetadataField[];
+  /** Set by the provisioning workflow, part by part. */
+  graph_ready: boolean;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export type Databases = ReturnType<typeof createDatabases>;
+
+/** Databases of an organisation: named by the client, known inside by a fixed internal id. */
+export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
+  return {
+    /** @throws ServiceError DATABASE_ALREADY_EXISTS */
+    async create(
+      org: string,
+      name: string,
+      metadataSchema: MetadataField[],
+      tx?: ClientSession,
+    ): Promise<DatabaseRecord> {
+      const now = new Date();
+      const record: DatabaseRecord = {
+        _id: newDatabaseId(),
+        org,
+        name,
+        status: 'provisioning',
+        metadata_schema: metadataSchema,
+        graph_ready: false,
+        created_at: now,
+        updated_at: now,
+      };
+      try {
+        await databases.insertOne(record, { session: tx });
+      } catch (error) {
+        if (isDuplicateKey(error)) {
+          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" exists already.`);
+        }
+        throw error;
+      }
+      return record;
+    },
+
+    /**
+     * A database to work with.
+     * @throws ServiceError DATABASE_NOT_FOUND, for another organisation's and for one that is being deleted as well
+     */
+    async get(org: string, name: string): Promise<DatabaseRecord> {
+      const record = await databases.findOne({ org, name });
+      if (record?.status === 'deleting') {
+        throw new ServiceError('DATABASE_NOT_FOUND', `The database "${name}" is being deleted.`);
+      }
+      return record ?? notFound(name);
+    },
+
+    /** A database in any state. @throws ServiceError DATABASE_NOT_FOUND */
+    async find(org: string, name: string): Promise<DatabaseRecord> {
+      return (await databases.findOne({ org, name })) ?? notFound(name);
+    },
+
+    /** Newest first. @param before the last id of the page before */
+    list(org: string, query: { before?: string | undefined; limit: number }): Promise<DatabaseRecord[]> {
+      const { before, limit } = query;
+      return databases
+        .find({ org, ...(before === undefined ? {} : { _id: { $lt: before } }) })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /**
+     * Adds fields to the schema of metadata.
+     * @throws ServiceError DATABASE_NOT_FOUND, METADATA_FIELD_CONFLICT, VALIDATION_ERROR for too many
+     */
+    async addMetadataFields(org: string, name: string, added: readonly MetadataField[]): Promise<DatabaseRecord> {
+      for (;;) {
+        const { _id, metadata_schema } = await this.get(org, name);
+        const merged = addFields(metadata_schema, added);
+        if ('conflict' in merged) {
+          throw new ServiceError(
+            'METADATA_FIELD_CONFLICT',
+            `The field "${merged.conflict}" exists with another type or a larger max_length.`,
+          );
+        }
+        if (merged.fields.length > MAX_METADATA_FIELDS) {
+          throw new ServiceError('VALIDATION_ERROR', `a database has at most ${MAX_METADATA_FIELDS} metadata fields`);
+        }
+        // Another request may have changed the schema since; then this one is judged anew.
+        const written = await databases.findOneAndUpdate(
+          { _id, metadata_schema, status: { $ne: 'deleting' } },
+          { $set: { metadata_schema: merged.fields, updated_at: new Date() } },
+          { returnDocument: 'after' },
+        );
+        if (written) return written;
+      }
+    },
+
+    /** provisioning | ready -> deleting. Nothing comes back from there. */
+    async markDeleting(databaseId: string): Promise<void> {
+      await databases.updateOne(
+        { _id: databaseId, status: { $ne: 'deleting' } },
+        { $set: { status: 'deleting', updated_at: new Date() } },
+      );
+    },
+
+    /** Whether items may be written into it. */
+    async isOpen(databaseId: string): Promise<boolean> {
+      return (
+        (await databases.findOne({ _id: databaseId, status: { $ne: 'deleting' } }, { projection: { _id: 1 } })) !== null
+      );
+    },
+
+    async remove(databaseId: string): Promise<void> {
+      await databases.deleteOne({ _id: databaseId, status: 'deleting' });
+    },
+
+    /** Names of those that can be asked, in their order; a hundred at the most. */
+    async readyNames(org: string): Promise<string[]> {
+      const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
+      return found.map(({ name }) => name);
+    },
+
+    /** @returns what the index has to know of metadata; nothing once the database is gone */
+    async metadataSchema(databaseId: string): Promise<MetadataField[]> {
+      const record = await databases.findOne({ _id: databaseId }, { projection: { metadata_schema: 1 } });
+      return record?.metadata_schema ?? [];
+    },
+
+    async markGraphReady(databaseId: string): Promise<void> {
+      await databases.updateOne({ _id: databaseId }, { $set: { graph_ready: true, updated_at: new Date() } });
+    },
+
+    async markReady(databaseId: string): Promise<void> {
+      await databases.updateOne(
+        { _id: databaseId, status: 'provisioning' },
+        { $set: { status: 'ready', updated_at: new Date() } },
+      );
+    },
+
+    all(): Promise<DatabaseRecord[]> {
+      return databases.find().toArray();
+    },
+
+    /** Databases whose provisioning or deletion may have been lost before it was started. */
+    takeStale(before: Date, _next: Date, limit: number): Promise<DatabaseRecord[]> {
+      return databases
+        .find({ status: { $in: ['provisioning', 'deleting'] }, updated_at: { $lt: before } })
+        .limit(limit)
+        .toArray();
+    },
+  };
+}
+
+function notFound(name: string): never {
+  throw new ServiceError('DATABASE_NOT_FOUND', `There is no database named "${name}".`);
+}

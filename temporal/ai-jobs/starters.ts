@@ -1,0 +1,40 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { workflowIds } from '../../domain/ids.js';
+import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+
+/** What a start needs to know of a job; an `AiJobRecord` has all of it. */
+export interface StartJobInput {
+  _id: string;
+  org: string;
+  feature: string;
+  subfeature: string;
+  provider: string;
+  time_limit_ms: number;
+}
+
+export type JobStarters = ReturnType<typeof createJobStarters>;
+
+/** Starts and cancels the workflows of AI jobs. */
+export function createJobStarters({ client, call, start }: WorkflowStarter) {
+  return {
+    async startJob({ _id, org, feature, subfeature, provider, time_limit_ms }: StartJobInput): Promise<void> {
+      const model = `${feature}/${subfeature}/${provider}`;
+      await start('runAiJob', {
+        workflowId: workflowIds.job(_id),
+        taskQueue: 'ai',
+        args: [{ job: _id, org, time_limit_ms }],
+        staticSummary: model,
+        typedSearchAttributes: searchAttributes({ org, source: _id, model }),
+      });
+    },
+
+    /** Asks a job's workflow to end; does nothing when the workflow has ended or never started. */
+    async cancelJob(jobId: string): Promise<void> {
+      try {
+        await call(() => client.workflow.getHandle(workflowIds.job(jobId)).cancel());
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+  };
+}

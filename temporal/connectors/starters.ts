@@ -1,0 +1,117 @@
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
+import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
+import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
+import { workflowIds } from '../../domain/ids.js';
+import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+
+/** What Temporal needs to know of a connector; a `ConnectorRecord` has all of it. */
+export interface ScheduleConnectorInput {
+  _id: string;
+  org: string;
+  kind: string;
+  database: string;
+  schedule: ConnectorSchedule;
+  deleted_at: Date | null;
+}
+
+type ConnectorName = Pick<ScheduleConnectorInput, '_id' | 'org'>;
+
+/** A second sync never starts beside a running sync. After an outage one sync makes up for all that were missed. */
+const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' } as const;
+
+export type ConnectorStarters = ReturnType<typeof createConnectorStarters>;
+
+/** The Temporal Schedule of each connector, and the workflow that removes a deleted one. Every call can be repeated. */
+export function createConnectorStarters({ client, start }: WorkflowStarter) {
+  const scheduleOf = ({ org, _id }: ConnectorName) => client.schedule.getHandle(workflowIds.sync(org, _id));
+
+  return {
+    /** Brings Temporal in line with the record: creates or updates the schedule, or removes a deleted connector. */
+    async applyConnector(connector: ScheduleConnectorInput): Promise<void> {
+      if (connector.deleted_at === null) return putSchedule(connector);
+      await removeSchedule(connector);
+      await startRemoval(connector);
+    },
+
+    /** Syncs now, unless a sync runs. @throws ScheduleNotFoundError */
+    async triggerSync(connector: ConnectorName): Promise<void> {
+      await scheduleOf(connector).trigger(ScheduleOverlapPolicy.SKIP);
+    },
+
+    /** @returns when the next sync is due (null while paused), and whether a sync runs */
+    async describeSchedule(connector: ConnectorName): Promise<{ next: Date | null; running: boolean }> {
+      try {
+        const { info, state } = await scheduleOf(connector).describe();
+        return {
+          next: state.paused ? null : (info.nextActionTimes[0] ?? null),
+          running: info.runningActions.length > 0,
+        };
+      } catch (error) {
+        // The connector is on record, and the reconciler will create its schedule.
+        if (error instanceof ScheduleNotFoundError) return { next: null, running: false };
+        throw error;
+      }
+    },
+  };
+
+  /** Creates the schedule or updates it. A connector that has never synced then syncs at once, unless it is paused. */
+  async function putSchedule(connector: ScheduleConnectorInput): Promise<void> {
+    const options = scheduleOptions(connector);
+    const schedule = scheduleOf(connector);
+    let isNew = true;
+    try {
+      await client.schedule.create(options);
+    } catch (error) {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+      await schedule.update((previous) => {
+        isNew = previous.info.numActionsTaken === 0;
+        return { ...previous, spec: options.spec, state: { ...previous.state, paused: connector.schedule.paused } };
+      });
+    }
+    // `triggerImmediately` would not count its sync as running, so a second sync could start beside it.
+    if (isNew && !connector.schedule.paused) await schedule.trigger(ScheduleOverlapPolicy.SKIP);
+  }
+
+  async function removeSchedule(connector: ConnectorName): Promise<void> {
+    try {
+      await scheduleOf(connector).delete();
+    } catch (error) {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+    }
+  }
+
+  /** Removes what a deleted connector has left behind. */
+  async function startRemoval({ _id, org, database }: ScheduleConnectorInput): Promise<void> {
+    await start('removeConnector', {
+      workflowId: workflowIds.connectorRemoval(org, _id),
+      taskQueue: 'connectors',
+      args: [{ connector: _id, org }],
+      staticSummary: `Remove a connector of ${database}`,
+      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
+    });
+  }
+}
+
+function scheduleOptions({ _id, org, kind, database, schedule }: ScheduleConnectorInput): ScheduleOptions {
+  const intervalMs = intervalOf(schedule);
+  return {
+    scheduleId: workflowIds.sync(org, _id),
+    spec: { intervals: [{ every: intervalMs }], jitter: Math.min(intervalMs / 10, 60_000) },
+    policies: POLICIES,
+    state: { paused: schedule.paused },
+    action: {
+      type: 'startWorkflow',
+      workflowType: 'syncConnector',
+      workflowId: workflowIds.sync(org, _id),
+      taskQueue: 'connectors',
+      args: [{ connector: _id, org } satisfies SyncRef],
+      staticSummary: `Sync a ${kind} connector into ${database}`,
+      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
+    },
+  };
+}

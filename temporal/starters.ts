@@ -1,0 +1,24 @@
+import type { Client } from '@temporalio/client';
+import { createJobStarters } from './ai-jobs/starters.js';
+import { createConnectorStarters } from './connectors/starters.js';
+import { createContentStarters } from './content/starters.js';
+import { createCrewStarters } from './crews/starters.js';
+import { createDeliveryStarters } from './webhooks/starters.js';
+import { createWorkflowStarter } from './workflow-starter.js';
+
+export type Starters = ReturnType<typeof createStarters>;
+
+/**
+ * The starters of all services, for the processes to hand on; a route or an activity asks for its own service's alone.
+ * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
+ */
+export function createStarters(client: Client, deadlineMs?: number) {
+  const starter = createWorkflowStarter(client, deadlineMs);
+  return {
+    ...createContentStarters(starter),
+    ...createDeliveryStarters(starter),
+    ...createJobStarters(starter),
+    ...createCrewStarters(starter),
+    ...createConnectorStarters(starter),
+  };
+}

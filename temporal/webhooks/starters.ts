@@ -1,0 +1,47 @@
+import { workflowIds } from '../../domain/ids.js';
+import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
+import { type StartOptions, searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+
+/** What a start needs to know of a delivery; a `DeliveryRecord` has all of it. */
+export interface StartDeliveryInput {
+  _id: string;
+  org: string;
+  doc_id: string;
+  event_type: string;
+  receiver?: string | null;
+  /** Names the database of an item. */
+  payload: { database: string } | null;
+}
+
+export type DeliveryStarters = ReturnType<typeof createDeliveryStarters>;
+
+/** Starts and wakes the workflows of deliveries. */
+export function createDeliveryStarters({ start, signalWithStart }: WorkflowStarter) {
+  return {
+    startDelivery: (delivery: StartDeliveryInput): Promise<void> => start('deliverWebhook', optionsOf(delivery)),
+
+    /** Wakes the delivery's workflow, or starts a new run of it when the last run has ended. */
+    retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
+      signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
+  };
+}
+
+function optionsOf({
+  _id,
+  org,
+  doc_id,
+  event_type,
+  receiver,
+  payload,
+}: StartDeliveryInput): StartOptions<'deliverWebhook'> {
+  const ref: DeliveryRef = { delivery: _id, org, ...(receiver ? { receiver } : {}) };
+  return {
+    workflowId: workflowIds.delivery(_id),
+    // A new run over a delivery that has ended finds nothing to do; a delivery that was requeued needs one.
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    taskQueue: 'deliveries',
+    args: [ref],
+    staticSummary: `${event_type} of ${doc_id}${payload === null ? '' : ` in ${payload.database}`}`,
+    typedSearchAttributes: searchAttributes({ org, source: doc_id, database: payload?.database }),
+  };
+}

@@ -1,0 +1,91 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowSignalWithStartOptions,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import type { SearchAttributePair } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
+import type { TaskQueue } from '../domain/task-queues.js';
+import type * as workflows from '../workflows/index.js';
+
+type Workflows = typeof workflows;
+
+/** The workflow, its queue and its arguments are checked by the compiler against the workflow's own code. */
+export type StartOptions<Name extends keyof Workflows> = WorkflowStartOptions<Workflows[Name]> & {
+  taskQueue: TaskQueue;
+};
+
+export type WorkflowStarter = ReturnType<typeof createWorkflowStarter>;
+
+/**
+ * Starts workflows. Starting is idempotent: the workflow id is the record's id, and a second start does nothing.
+ * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
+ */
+export function createWorkflowStarter(client: Client, deadlineMs?: number) {
+  const call = <T>(request: () => Promise<T>): Promise<T> =>
+    deadlineMs === undefined ? request() : client.withDeadline(Date.now() + deadlineMs, request);
+
+  return {
+    client,
+    call,
+
+    /** A run that failed or was terminated by an operator can be started again; a completed run cannot. */
+    async start<Name extends keyof Workflows>(workflow: Name, options: StartOptions<Name>): Promise<void> {
+      try {
+        const policy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', ...options } as const;
+        await call(() => client.workflow.start<Workflows[Name]>(workflow, policy));
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      }
+    },
+
+    /** Signals the workflow; starts a new run first when the last run has ended. */
+    async signalWithStart<Name extends keyof Workflows>(
+      workflow: Name,
+      signal: string,
+      options: StartOptions<Name>,
+    ): Promise<void> {
+      const request = { ...options, signal } as WorkflowSignalWithStartOptions & StartOptions<Name>;
+      await call(() => client.workflow.signalWithStart<Workflows[Name]>(workflow, request));
+    },
+  };
+}
+
+/** The search attributes that a workflow starts with; what is undefined is not set. */
+export function searchAttributes(values: {
+  org: string;
+  database?: string | undefined;
+  source?: string;
+  model?: string;
+  crew?: string;
+}): SearchAttributePair[] {
+  const { organisation, database, source, model, crew } = SEARCH_ATTRIBUTES;
+  const pairs = [
+    [organisation, values.org],
+    [database, values.database],
+    [source, values.source],
+    [model, values.model],
+    [crew, values.crew],
+  ] as const;
+  return pairs.flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }]));
+}
+
+/**
+ * Starts a workflow whose work is already on record. When Temporal cannot be reached the request does not fail: the
+ * reconciler finds the record and starts the workflow later.
+ * @param what for the log, such as `delivery`
+ * @param ids for the log; names the record
+ */
+export async function startOrDefer(
+  log: { warn(details: object, message: string): void },
+  what: string,
+  ids: object,
+  start: () => Promise<void>,
+): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    log.warn({ err: error, ...ids }, `${what} not started; the reconciler will start it`);
+  }
+}

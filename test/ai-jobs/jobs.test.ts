@@ -1,0 +1,356 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { verifyJobCallback } from '../../receiver/index.js';
+import { eventually } from '../support/eventually.js';
+import { createJobClient, type JobClient } from '../support/job-client.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { pythonWithCryptography } from '../support/python.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { aiJobRecord } from '../support/records.js';
+
+const SENTIMENT = 'text/sentiment_analysis/wink';
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('AI jobs', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let api: JobClient;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    api = createJobClient(apiUrl, (await makeKey(mongodbUri, 'jobs')).key);
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
+  beforeEach(() => {
+    receiver.received.length = 0;
+    receiver.answer = () => ({ status: 204 });
+  });
+  const called = (jobId: string) => receiver.waitFor('the callback', ({ json }) => json.job_id === jobId);
+
+  test('a job is queued, runs, is polled, and announced with the headers and payload of the specification', async () => {
+    const submitted = await api.submit(
+      SENTIMENT,
+      { text: 'I love this lighthouse.' },
+      { webhook_receiver: receiver.url },
+    );
+    expect(submitted.status).toBe(202);
+    expect(submitted.body).toEqual({
+      job_id: expect.stringMatching(UUID),
+      status: 'queued',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      feature: 'text',
+      subfeature: 'sentiment_analysis',
+      provider: 'wink',
+      model: null,
+    });
+    const { job_id, created_at } = submitted.body;
+    const request = await called(job_id);
+    expect(request.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': 'Postback-Webhook/1.0',
+      'x-service-webhook': 'true',
+      'x-service-signature': expect.stringMatching(/^[0-9a-f]{768}$/),
+      'x-service-hash-algorithm': 'SHA256',
+    });
+    expect(request.json).toEqual({
+      event: 'async_job_completed',
+      job_id,
+      status: 'success',
+      feature: 'text',
+      subfeature: 'sentiment_analysis',
+      provider: 'wink',
+      model: null,
+      created_at,
+      finished_at: expect.any(String),
+      output: expect.objectContaining({ sentiment: 'positive' }),
+    });
+    const { event: _event, ...rest } = request.json;
+    expect((await api.get(`/v3/ai/async/${job_id}`)).body).toEqual(rest);
+    const pem = (await api.get('/v3/ai/webhook-public-key')).text;
+    expect(verifyJobCallback(request.body, request.headers, pem)).toMatchObject({ job_id });
+  });
+
+  test('parameters come back exactly as they were sent, and the callback verifies in Python from a rebuilt body', async () => {
+    const parameters =
+      '{"z":1.0,"id":12345678901234567890,"a":{"ü":"\\u2028\\ud83d\\ude00","$set":{"a.b":-0.0}},"":[],"__proto__":{}}';
+    const body = `{"model":"${SENTIMENT}","input":{"text":"Fine."},"webhook_receiver":"${receiver.url}","user_webhook_parameters":${parameters}}`; // biome-ignore format: one line
+    const submitted = await api.request('POST', '/v3/ai/async', body);
+    expect(submitted.status).toBe(202);
+    const request = await called(submitted.body.job_id);
+    expect(request.body.toString()).toContain('"z": 1.0');
+    expect(request.body.toString()).toContain('"id": 12345678901234567890');
+    expect(request.json.user_parameters).toEqual(JSON.parse(parameters));
+    expect((await api.get(`/v3/ai/async/${submitted.body.job_id}`)).text).toContain('"id": 12345678901234567890');
+    const verify = `
+import hashlib, json, sys
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding
+key = serialization.load_pem_public_key(sys.argv[1].encode())
+rebuilt = json.dumps(json.loads(sys.stdin.buffer.read()), sort_keys=True, indent=2, ensure_ascii=False).encode()
+digest = hashlib.sha256(rebuilt).hexdigest().encode()
+key.verify(bytes.fromhex(sys.argv[2]), digest, padding.PKCS1v15(), hashes.SHA256())
+print('verified')`;
+    const pem = (await api.get('/v3/ai/webhook-public-key')).text;
+    const args = ['-c', verify, pem, String(request.headers['x-service-signature'])];
+    expect(execFileSync(pythonWithCryptography(), args, { input: request.body }).toString().trim()).toBe('verified');
+  });
+
+  test('a job on an uploaded file; the original response is there only when it was asked for', async () => {
+    const upload = await api.upload('report.pdf', readFileSync('test/fixtures/report.pdf'));
+    expect(upload.status).toBe(201);
+    expect(upload.body).toEqual({
+      file_id: expect.stringMatching(/^fil_/),
+      filename: 'report.pdf',
+      size: readFileSync('test/fixtures/report.pdf').length,
+      mime_type: 'application/pdf',
+      expires_at: expect.any(String),
+    });
+    const input = { file: upload.body.file_id };
+    const plain = await api.finished(await api.submit('document/text_extraction/local', input));
+    expect(plain).toMatchObject({ status: 'success', output: { sections: expect.any(Array) } });
+    expect(plain.output.text.length).toBeGreaterThan(100);
+    expect(plain).not.toHaveProperty('original_response');
+    expect(plain).not.toHaveProperty('user_parameters');
+    const shown = await api.finished(await api.submit(SENTIMENT, input, { show_original_response: true }));
+    expect(shown).toMatchObject({ status: 'success', original_response: expect.anything() });
+  });
+
+  test('words are read from a picture', async () => {
+    const upload = await api.upload('sign.png', readFileSync('examples/notice-board.png'));
+    const job = await api.finished(await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id }));
+    expect(job).toMatchObject({ status: 'success', output: { number_of_pages: 1 } });
+    expect(job.output.text).toContain('The tower has 142 steps');
+  });
+
+  describe('files by address', () => {
+    let server: Server;
+    let url: string;
+    beforeAll(async () => {
+      server = createServer((request, response) => {
+        if (request.url === '/note.txt') response.end('What a wonderful, happy day.');
+        else if (request.url === '/100%25%.txt') response.end('What a wonderful, happy day.');
+        else if (request.url === '/moved') response.writeHead(302, { location: '/note.txt' }).end();
+        else response.writeHead(404).end();
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    afterAll(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+
+    test.each(['/note.txt', '/100%25%.txt'])('are fetched: %s', async (path) => {
+      const job = await api.finished(await api.submit(SENTIMENT, { file: url + path }));
+      expect(job).toMatchObject({ status: 'success', output: { sentiment: 'positive' } });
+    });
+
+    test.each([
+      ['/gone.txt', /its server answered 404/],
+      ['/moved', /its server answered 302/],
+    ])('that cannot be had (%s) fail the job with a reason', async (path, reason) => {
+      const submitted = await api.submit(SENTIMENT, { file: url + path }, { webhook_receiver: receiver.url });
+      const request = await called(submitted.body.job_id);
+      expect(request.json).toMatchObject({ status: 'fail', error: { message: expect.stringMatching(reason) } });
+      expect(request.json).not.toHaveProperty('output');
+    });
+  });
+
+  test('a file that cannot be read fails the job with a reason', async () => {
+    const upload = await api.upload('broken.pdf', '%PDF-1.7\nnothing of a PDF follows');
+    const job = await api.finished(await api.submit('document/text_extraction/local', { file: upload.body.file_id }));
+    expect(job).toMatchObject({ status: 'fail', error: { message: expect.stringMatching(/damaged/) } });
+  });
+
+  test('4xx answers to a callback are final, 5xx are tried again', async () => {
+    receiver.answer = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
+    const refused = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
+    await called(refused.body.job_id);
+    const delivery = (jobId: string, state: string) =>
+      eventually(`${jobId} ${state}`, () =>
+        withDb(mongodbUri, (db) => db.collection('deliveries').findOne({ doc_id: jobId, status: state })),
+      );
+    expect(await delivery(refused.body.job_id, 'permanently_failed')).toMatchObject({
+      attempts: 1,
+      error_code: 'HTTP_404',
+    });
+    receiver.received.length = 0;
+    const upload = await api.upload('broken.pdf', '%PDF-1.7\nnothing of a PDF follows');
+    const input = { file: upload.body.file_id };
+    const retried = await api.submit('document/text_extraction/local', input, { webhook_receiver: receiver.url });
+    expect(await delivery(retried.body.job_id, 'delivered')).toMatchObject({ attempts: 2 });
+  });
+
+  test('what can be asked for is listed', async () => {
+    const { models } = (await api.get('/v3/ai/models')).body;
+    expect(models).toContainEqual({
+      model: SENTIMENT,
+      feature: 'text',
+      subfeature: 'sentiment_analysis',
+      provider: 'wink',
+      summary: expect.any(String),
+      takes: 'text',
+      provider_models: null,
+    });
+    expect(models.map(({ model }: { model: string }) => model)).toEqual(
+      expect.arrayContaining(['ocr/ocr_async/tesseract', 'document/text_extraction/local']),
+    );
+  });
+
+  describe('refusals', () => {
+    const code = ({ status, body }: { status: number; body: { error?: { code: string; message: string } } }) => [
+      status,
+      body.error?.code,
+      Object.keys(body),
+    ];
+    const text = { text: 'Fine.' };
+    const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
+
+    test.each<[string, number, string, unknown]>([
+      ['no model', 400, 'INVALID_PARAMETERS', { input: text }],
+      ['no input', 400, 'INVALID_PARAMETERS', { model: SENTIMENT }],
+      ['a model of two parts', 422, 'VALIDATION_ERROR', { model: 'text/sentiment_analysis', input: text }],
+      ['an unknown feature', 422, 'VALIDATION_ERROR', { model: 'magic/wand/wink', input: text }],
+      ['an unknown provider', 422, 'VALIDATION_ERROR', { model: 'text/sentiment_analysis/oracle', input: text }],
+      ['a model the provider lacks', 422, 'VALIDATION_ERROR', { model: `${SENTIMENT}/large`, input: text }],
+      [
+        'text and file',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: { text: 'a', file: 'https://a.example/' } },
+      ],
+      ['neither text nor file', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: {} }],
+      ['input that is no object', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: 'text' }],
+      ['an unknown setting', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { text: 'a', speed: 1 } }],
+      [
+        'a file that is not there',
+        404,
+        'FILE_NOT_FOUND',
+        { model: SENTIMENT, input: { file: `fil_${'0'.repeat(26)}` } },
+      ],
+      ['a file id that is cut off', 404, 'FILE_NOT_FOUND', { model: SENTIMENT, input: { file: 'fil_01j' } }],
+      ['a private file address', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'https://10.0.0.1/x' } }],
+      ['a file that is neither', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'report.pdf' } }],
+      [
+        'a private receiver',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, webhook_receiver: 'https://192.168.0.1/' },
+      ],
+      [
+        'a receiver by http',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, webhook_receiver: 'http://example.com/' },
+      ],
+      [
+        'parameters that are no object',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: [1] },
+      ],
+      [
+        'half a surrogate pair',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: { a: '\ud800' } },
+      ],
+      [
+        'parameters too deep for the payload',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: nested(101) },
+      ],
+      [
+        'parameters that grow too long',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, user_webhook_parameters: { a: 'x'.repeat(300_000) } },
+      ],
+      [
+        'show_original_response as text',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: text, show_original_response: 'yes' },
+      ],
+    ])('%s', async (_what, status, error, body) => {
+      expect(code(await api.request('POST', '/v3/ai/async', JSON.stringify(body)))).toEqual([status, error, ['error']]);
+    });
+
+    test('no JSON, no key, an unknown job, another organisation’s job and file, an unknown route', async () => {
+      expect(code(await api.request('POST', '/v3/ai/async', '{'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
+      expect(code(await createJobClient(apiUrl, 'pbk_api_wrong_wrong_wrong_wrong').get('/v3/ai/models'))).toEqual([401, 'UNAUTHORIZED', ['error']]); // biome-ignore format: one line
+      expect(code(await api.get('/v3/ai/async/none'))).toEqual([404, 'JOB_NOT_FOUND', ['error']]);
+      expect(code(await api.request('DELETE', '/v3/ai/async/none'))).toEqual([404, 'JOB_NOT_FOUND', ['error']]);
+      expect(code(await api.get('/v3/nothing'))).toEqual([404, 'NOT_FOUND', ['error']]);
+      const other = createJobClient(apiUrl, (await makeKey(mongodbUri, 'other-jobs')).key);
+      const job = await api.submit(SENTIMENT, text);
+      expect(code(await other.get(`/v3/ai/async/${job.body.job_id}`))).toEqual([404, 'JOB_NOT_FOUND', ['error']]);
+      const upload = await api.upload('a.txt', 'Fine.');
+      expect(code(await other.submit(SENTIMENT, { file: upload.body.file_id }))).toEqual([
+        404,
+        'FILE_NOT_FOUND',
+        ['error'],
+      ]);
+    });
+
+    test('uploads: empty files, no file, no multipart', async () => {
+      expect(code(await api.upload('empty.txt', ''))).toEqual([422, 'VALIDATION_ERROR', ['error']]);
+      expect(code(await api.upload('a.txt', 'x', 'document'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
+      expect(code(await api.request('POST', '/v3/upload', '{}'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
+    });
+  });
+
+  test('a file that has expired stays for the job that waits for it', async () => {
+    const upload = await api.upload('a.txt', 'What a wonderful, happy day.');
+    const now = new Date();
+    const file = upload.body.file_id;
+    const later = new Date(now.getTime() + 60 * 60 * 1000);
+    const waiting = aiJobRecord({ org: 'jobs', now, check_at: later, file_id: file, input: JSON.stringify({ file }) });
+    await withDb(mongodbUri, async (db) => {
+      await db.collection<{ _id: string }>('ai_jobs').insertOne(waiting);
+      const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
+      await uploads.updateOne({ _id: file }, { $set: { expires_at: new Date(0) } });
+      await eventually('the file kept', async () => (await uploads.findOne({ _id: file }))!.expires_at > now);
+      await db
+        .collection<{ _id: string }>('ai_jobs')
+        .updateOne({ _id: waiting._id }, { $set: { check_at: new Date(0) } });
+    });
+    expect(await api.finished({ status: 202, text: '', body: { job_id: waiting._id } })).toMatchObject({
+      status: 'success',
+    });
+  });
+
+  test('a job that has finished cannot be cancelled', async () => {
+    const submitted = await api.submit(SENTIMENT, { text: 'Fine.' });
+    await api.finished(submitted);
+    const answer = await api.request('DELETE', `/v3/ai/async/${submitted.body.job_id}`);
+    expect([answer.status, answer.body.error.code]).toEqual([409, 'JOB_FINISHED']);
+  });
+
+  test('a job record, its result and its files expire; the signing key is sealed', async () => {
+    const upload = await api.upload('a.txt', 'Fine.');
+    const job = await api.finished(await api.submit(SENTIMENT, { file: upload.body.file_id }));
+    await withDb(mongodbUri, async (db) => {
+      const stored = await db.collection<{ _id: string; expires_at: Date }>('ai_jobs').findOne({ _id: job.job_id });
+      expect(stored!.expires_at.getTime() - Date.parse(job.finished_at)).toBe(30 * 24 * 60 * 60 * 1000);
+      for (const name of ['ai_jobs', 'ai_job_results', 'parts']) {
+        expect(await db.collection(name).indexes()).toContainEqual(
+          expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
+        );
+      }
+      // The sweep removes expired files, content and all.
+      const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
+      await uploads.updateOne({ _id: upload.body.file_id }, { $set: { expires_at: new Date(0) } });
+      await eventually('the file removed', async () => !(await uploads.findOne({ _id: upload.body.file_id })));
+      expect(await db.collection('files.files').findOne({ filename: upload.body.file_id })).toBeNull();
+      const keys = JSON.stringify(await db.collection('signing_keys').find().toArray());
+      expect(keys).toContain('BEGIN PUBLIC KEY');
+      expect(keys).not.toContain('PRIVATE KEY');
+    });
+  });
+});

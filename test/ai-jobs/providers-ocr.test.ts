@@ -1,0 +1,225 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import sharp from 'sharp';
+import type { FeatureOutput } from '../../domain/ai-jobs/features.js';
+import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
+import { type AiLimits, createAiProviders } from '../../providers/ai-jobs/index.js';
+import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { type Scan, scan, scannedPdf } from '../fixtures/scanned-files.js';
+
+const FIXTURES = join(process.cwd(), 'test/fixtures');
+const PAGES = [
+  ['Harbour notice of the second of March', 'The southern breakwater is closed', 'until the wreck has been removed.'],
+  ['Vessels over forty metres wait outside', 'and call the pilot on channel twelve.'],
+  ['Signed by Ingrid Halvorsen', 'Vestby harbour office, telephone 555 0142'],
+];
+let folder: string;
+let extractor: Extractor;
+let providers: AiProviders;
+let scans: Scan[];
+let threePages: InputFile;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postback-ocr-'));
+  extractor = createExtractor();
+  providers = createAiProviders({ extractor });
+  scans = await Promise.all(PAGES.map((lines) => scan(lines)));
+  threePages = await file('notice.pdf', scannedPdf(scans), 'pdf');
+});
+afterAll(async () => {
+  await providers.close();
+  await extractor.close();
+  await rm(folder, { recursive: true });
+});
+
+async function file(filename: string, bytes: Buffer, kind: InputFile['kind']): Promise<InputFile> {
+  const path = join(folder, filename);
+  await writeFile(path, bytes);
+  return { path, filename, kind, mime_type: 'application/octet-stream', size: bytes.length };
+}
+async function fixture(filename: string): Promise<InputFile> {
+  const path = join(FIXTURES, filename);
+  return { path, filename, kind: 'pdf', mime_type: 'application/pdf', size: (await stat(path)).size };
+}
+
+/** What outlives a worker. */
+function keptParts(kept = new Map<string, unknown>()) {
+  const saved: string[] = [];
+  const parts: ProviderOptions['parts'] = {
+    load: async (part) => kept.get(part),
+    save: async (part, value) => {
+      kept.set(part, value);
+      saved.push(part);
+    },
+  };
+  return { kept, saved, parts };
+}
+
+interface Run {
+  using?: AiProviders;
+  parts?: ProviderOptions['parts'];
+  signal?: AbortSignal;
+  heartbeat?: () => void;
+}
+async function read(input: InputFile, run: Run = {}): Promise<FeatureOutput<'ocr/ocr_async'>> {
+  const { using = providers, parts = keptParts().parts, signal = new AbortController().signal } = run;
+  const provider = using.find('ocr/ocr_async', 'tesseract')!;
+  const result = await provider.run({ file: input }, { model: null, parts }, signal, run.heartbeat ?? (() => {}));
+  return result.output as FeatureOutput<'ocr/ocr_async'>;
+}
+async function readWith(limits: Partial<AiLimits>, input: InputFile) {
+  const using = createAiProviders({ extractor, limits });
+  try {
+    return await read(input, { using });
+  } finally {
+    await using.close();
+  }
+}
+
+describe('scans', () => {
+  test('the pages of a scanned PDF are read in their order, with the place of each line', async () => {
+    let heartbeats = 0;
+    const output = await read(threePages, { heartbeat: () => heartbeats++ });
+    expect(output.number_of_pages).toBe(3);
+    expect(output.pages.map(({ page, text }) => ({ page, text }))).toEqual(
+      PAGES.map((lines, index) => ({ page: index + 1, text: lines.join('\n') })),
+    );
+    expect(output.text).toBe(PAGES.map((lines) => lines.join('\n')).join('\n\n'));
+    const [first] = output.pages;
+    expect(first!.confidence).toBeGreaterThan(0.8);
+    expect(first!.lines.map((line) => line.text)).toEqual(PAGES[0]);
+    // The first line begins 80 of 1,240 pixels from the left, and each stands 60 pixels below the one before.
+    const boxes = first!.lines.map((line) => line.box);
+    expect(boxes[0]!.left).toBeCloseTo(80 / 1_240, 1);
+    expect(boxes[1]!.top - boxes[0]!.top).toBeCloseTo(60 / scans[0]!.height, 1);
+    expect(boxes[2]!.top).toBeGreaterThan(boxes[1]!.top + boxes[1]!.height / 2);
+    expect(heartbeats).toBeGreaterThanOrEqual(3);
+  });
+
+  test('pages that a viewer turns are read upright', async () => {
+    const { jpeg, height, width } = scans[0]!;
+    const turned = {
+      jpeg: await sharp(jpeg).rotate(270).toColourspace('b-w').jpeg().toBuffer(),
+      width: height,
+      height: width,
+    };
+    expect((await read(await file('turned.pdf', scannedPdf([turned], 90), 'pdf'))).text).toBe(PAGES[0]!.join('\n'));
+  });
+
+  test('a PDF that was written and not scanned is read from its pages as they look', async () => {
+    const output = await read(await fixture('report.pdf'));
+    expect(output.number_of_pages).toBe(2);
+    expect(output.pages[1]!.text).toContain('Ingrid Vale');
+  });
+
+  test('every frame of a TIFF is a page', async () => {
+    const frames = await Promise.all(
+      scans.slice(0, 2).map(({ jpeg }) => sharp(jpeg).resize(1_240, 340, { fit: 'contain', background: '#f7f5ee' })),
+    );
+    const pictures = await Promise.all(frames.map((frame) => frame.png().toBuffer()));
+    const tiff = await sharp(pictures, { join: { animated: true } })
+      .tiff()
+      .toBuffer();
+    const output = await read(await file('frames.tiff', tiff, 'image'));
+    expect(output.pages.map(({ text }) => text)).toEqual(PAGES.slice(0, 2).map((lines) => lines.join('\n')));
+  });
+
+  test('a page without words is a page, and no failure', async () => {
+    const output = await read(await file('blank.pdf', scannedPdf([await scan(Array(8).fill(''))]), 'pdf'));
+    expect(output).toEqual({
+      text: '',
+      number_of_pages: 1,
+      pages: [{ page: 1, text: '', confidence: 0, lines: [] }],
+    });
+  });
+});
+
+describe('restarts', () => {
+  test('a run that was cut off is taken up after its last finished page', async () => {
+    const oneByOne = createExtractor({ ocrThreads: 1 });
+    const single = createAiProviders({ extractor: oneByOne });
+    const { kept, saved, parts } = keptParts();
+    const stop = new AbortController();
+    const reason = new Error('the worker is going away');
+    const cutOff: ProviderOptions['parts'] = {
+      load: parts.load,
+      save: async (part, value) => {
+        await parts.save(part, value);
+        if (part === 'page-1') stop.abort(reason);
+      },
+    };
+    await expect(read(threePages, { using: single, parts: cutOff, signal: stop.signal })).rejects.toBe(reason);
+    expect(saved).toEqual(['page-1']);
+
+    const next = keptParts(kept);
+    const output = await read(threePages, { using: single, parts: next.parts });
+    expect(next.saved).toEqual(['page-2', 'page-3']);
+    expect(output.pages.map(({ text }) => text)).toEqual(PAGES.map((lines) => lines.join('\n')));
+    await single.close();
+    await oneByOne.close();
+  });
+
+  test('what is kept of a page is believed, unless it is not a page', async () => {
+    const page = { page: 1, text: 'as it was kept', confidence: 1, lines: [] };
+    const { parts, saved } = keptParts(
+      new Map<string, unknown>([
+        ['page-1', page],
+        ['page-2', { page: 2, text: null }],
+      ]),
+    );
+    const output = await read(threePages, { parts });
+    expect(output.pages[0]).toEqual(page);
+    expect(output.pages[1]!.text).toBe(PAGES[1]!.join('\n'));
+    expect(saved.sort()).toEqual(['page-2', 'page-3']);
+  });
+
+  test('a run aborted in the middle of a page ends, and its threads read the next file', async () => {
+    const stop = new AbortController();
+    const reason = new Error('cancelled');
+    const parts: ProviderOptions['parts'] = {
+      // Asked for right before a page is given to a thread.
+      load: async () => void setImmediate(() => stop.abort(reason)),
+      save: async () => {},
+    };
+    await expect(read(threePages, { parts, signal: stop.signal })).rejects.toBe(reason);
+    expect((await read(threePages)).number_of_pages).toBe(3);
+  });
+});
+
+describe('files that cannot be read', () => {
+  const refused = (input: Promise<unknown>, message: RegExp) =>
+    expect(input).rejects.toMatchObject({
+      name: 'ProviderError',
+      retryable: false,
+      message: expect.stringMatching(message),
+    });
+
+  test('limits on pages, pixels and time are named', async () => {
+    await refused(readWith({ ocrPages: 2 }, threePages), /It has 3 pages, 2 are allowed/);
+    const picture = await file('large.png', await sharp(scans[0]!.jpeg).png().toBuffer(), 'image');
+    await refused(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
+    const hasty = createExtractor({ ocrPageTimeoutMs: 1 });
+    await refused(read(threePages, { using: createAiProviders({ extractor: hasty }) }), /took too much time/);
+    await hasty.close();
+  });
+
+  test('encrypted, damaged and cut off files are named', async () => {
+    await refused(fixture('encrypted.pdf').then(read), /encrypted. Remove the password and send it again/);
+    const whole = scannedPdf(scans);
+    await refused(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
+    await refused(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
+    await refused(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
+    await refused(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
+  });
+
+  test('a file that has no pages to look at is refused', async () =>
+    refused(read(await file('notes.docx', Buffer.from('x'), 'docx')), /neither a PDF nor a picture/));
+
+  test('a file that is not there is no fault of the client', async () => {
+    const missing = read({ ...threePages, path: join(folder, 'missing.pdf') });
+    await expect(missing).rejects.toThrow(/ENOENT/);
+    await expect(missing).rejects.not.toMatchObject({ name: 'ProviderError' });
+  });
+});

@@ -1,0 +1,291 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import sharp from 'sharp';
+import type { SubfeatureName } from '../../domain/ai-jobs/features.js';
+import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
+import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../providers/ai-jobs/index.js';
+import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { bitmap } from '../fixtures/made-files.js';
+import { type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+
+const KEY = 'sk-very-secret';
+const PROMPT = 'The patient is called Ottilie Krähenbühl.';
+let folder: string;
+let extractor: Extractor;
+let server: OpenAiServer;
+let providers: AiProviders;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postback-openai-'));
+  extractor = createExtractor();
+});
+afterAll(async () => {
+  await extractor.close();
+  await rm(folder, { recursive: true });
+});
+beforeEach(async () => {
+  server = await startOpenAiServer();
+  providers = create();
+});
+afterEach(async () => {
+  await providers.close();
+  await server.close();
+});
+
+function create(extra: Partial<OpenAiConfig> = {}): AiProviders {
+  const models = Object.fromEntries(OPENAI_SUBFEATURES.map((subfeature) => [subfeature, 'test-model']));
+  return createAiProviders({ extractor, openai: { baseUrl: server.baseUrl, apiKey: KEY, models, ...extra } });
+}
+
+const nothingKept: ProviderOptions['parts'] = { load: async () => undefined, save: async () => {} };
+function run(
+  subfeature: SubfeatureName,
+  input: unknown,
+  extra: Partial<ProviderOptions & { signal: AbortSignal }> = {},
+) {
+  const { signal = new AbortController().signal, model = null, parts = nothingKept } = extra;
+  return providers.find(subfeature, 'openai')!.run(input as never, { model, parts }, signal, () => {});
+}
+const chat = (extra?: Parameters<typeof run>[2]) =>
+  run('text/chat', { messages: [{ role: 'user', content: PROMPT }] }, extra);
+
+async function file(filename: string, bytes: Buffer, kind: InputFile['kind'], mime_type: string): Promise<InputFile> {
+  const path = join(folder, filename);
+  await writeFile(path, bytes);
+  return { path, filename, kind, mime_type, size: bytes.length };
+}
+
+describe('what is asked and answered', () => {
+  test('a conversation goes to the server with the key, and its next message comes back', async () => {
+    server.answer((_request, response) => sayAs(response, 'Hello.'));
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hi.' },
+    ];
+    const { output, original } = await run('text/chat', { messages, temperature: 0.2, max_tokens: 50 });
+    expect(output).toEqual({ text: 'Hello.', finish_reason: 'stop', usage: { input_tokens: 12, output_tokens: 5 } });
+    expect(original).toMatchObject({ id: 'chatcmpl-1', choices: [{ message: { content: 'Hello.' } }] });
+    const [request] = server.asked;
+    expect(request!.path).toBe('/v1/chat/completions');
+    expect(request!.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(request!.json()).toEqual({ model: 'test-model', messages, temperature: 0.2, max_tokens: 50 });
+  });
+
+  test('the model of the job is asked instead of the default', async () => {
+    server.answer((_request, response) => sayAs(response, 'Hello.'));
+    await chat({ model: 'other-model' });
+    expect(server.asked[0]!.json().model).toBe('other-model');
+  });
+
+  test('an answer that was cut off says so in a chat, and is none elsewhere', async () => {
+    server.answer((_request, response) => sayAs(response, 'Half of', { finish_reason: 'length' }));
+    expect((await chat()).output).toMatchObject({ text: 'Half of', finish_reason: 'length' });
+    await expect(run('text/summarize', { text: PROMPT, sentences: 2 })).rejects.toMatchObject({
+      name: 'ProviderError',
+      retryable: false,
+      message: expect.stringMatching(/cut off/),
+    });
+  });
+
+  test('a summary is asked for in so many sentences', async () => {
+    server.answer((_request, response) => sayAs(response, ' It is short. '));
+    const { output } = await run('text/summarize', { text: 'A long text.', sentences: 2 });
+    expect(output).toEqual({ summary: 'It is short.' });
+    const { messages } = server.asked[0]!.json();
+    expect(messages[0]).toMatchObject({ role: 'system', content: expect.stringContaining('at most 2 sentences') });
+    expect(messages[1]).toEqual({ role: 'user', content: 'A long text.' });
+  });
+
+  test('a long text is translated in pieces that keep its paragraphs, and none is translated twice', async () => {
+    const paragraph = (number: number) => `Paragraph ${number}: ${'the quay is closed. '.repeat(120).trim()}`;
+    const text = [1, 2, 3, 4, 5, 6].map(paragraph).join('\n\n');
+    server.answer((request, response) => sayAs(response, String(request.json().messages[1]!.content).toUpperCase()));
+    const kept = new Map<string, unknown>();
+    let save = async (part: string, value: unknown) => {
+      kept.set(part, value);
+      if (kept.size === 2) throw new Error('the worker died');
+    };
+    const parts: ProviderOptions['parts'] = {
+      load: async (part) => kept.get(part),
+      save: (part, value) => save(part, value),
+    };
+    const input = { text, target_language: 'de', source_language: 'en' };
+    await expect(run('translation/automatic_translation', input, { parts })).rejects.toThrow('the worker died');
+    const before = server.asked.length;
+    expect(before).toBe(2);
+
+    save = async (part, value) => void kept.set(part, value);
+    const { output } = await run('translation/automatic_translation', input, { parts });
+    expect(output).toEqual({ text: text.toUpperCase(), target_language: 'de' });
+    expect(server.asked.length).toBe(kept.size);
+    expect(server.asked[0]!.json().messages[0]!.content).toContain('from English to German');
+  });
+
+  test.each([
+    ['a PNG', 'png', () => picture().png().toBuffer()],
+    [
+      'a BMP, which servers do not read,',
+      'bmp',
+      async () => {
+        const { data, info } = await picture().removeAlpha().raw().toBuffer({ resolveWithObject: true });
+        return bitmap(data, info.width, info.height);
+      },
+    ],
+  ])('%s is sent as a JPEG of bounded size', async (_name, extension, make) => {
+    server.answer((_request, response) => sayAs(response, 'A red square.'));
+    const input = await file(`red.${extension}`, await make(), 'image', `image/${extension}`);
+    const { output } = await run('image/captioning', { file: input, language: 'en' });
+    expect(output).toEqual({ caption: 'A red square.' });
+    const content = server.asked[0]!.json().messages[0]!.content as { image_url?: { url: string } }[];
+    const [head, data] = content[1]!.image_url!.url.split(',');
+    expect(head).toBe('data:image/jpeg;base64');
+    expect(await sharp(Buffer.from(data!, 'base64')).metadata()).toMatchObject({ format: 'jpeg', width: 1_568 });
+  });
+  const picture = () => sharp({ create: { width: 2_000, height: 1_000, channels: 3, background: '#d02020' } });
+
+  test('a recording is uploaded as a form, and its words come back with their times', async () => {
+    server.answer((_request, response) =>
+      sendJson(response, {
+        text: ' The quay is closed. ',
+        language: 'english',
+        duration: '3.5',
+        segments: [{ id: 0, start: 0, end: 3.5, text: ' The quay is closed.', tokens: [1] }],
+      }),
+    );
+    const sound = Buffer.from('RIFF....WAVEfmt \0\x01\x02\xff', 'latin1');
+    const input = await file('notice.wav', sound, 'audio', 'audio/wav');
+    const { output } = await run('audio/speech_to_text_async', { file: input, language: 'en' });
+    expect(output).toEqual({
+      text: 'The quay is closed.',
+      language: 'english',
+      duration_seconds: 3.5,
+      segments: [{ start: 0, end: 3.5, text: 'The quay is closed.' }],
+    });
+    const { path, headers, body } = server.asked[0]!;
+    expect(path).toBe('/v1/audio/transcriptions');
+    const form = await new Response(new Uint8Array(body), {
+      headers: { 'content-type': headers['content-type']! },
+    }).formData();
+    expect(Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))).toEqual({
+      model: 'test-model',
+      response_format: 'verbose_json',
+      language: 'en',
+    });
+    const sent = form.get('file') as File;
+    expect([sent.name, sent.type]).toEqual(['notice.wav', 'audio/wav']);
+    expect(Buffer.from(await sent.arrayBuffer())).toEqual(sound);
+  });
+
+  test('files of another kind and too large recordings are not sent', async () => {
+    const text = await file('notes.txt', Buffer.from('Hello.'), 'text', 'text/plain');
+    const large = { ...text, kind: 'audio', size: 26 * 1024 * 1024 };
+    await expect(run('image/captioning', { file: text, language: 'en' })).rejects.toThrow(/not a picture/);
+    await expect(run('audio/speech_to_text_async', { file: text })).rejects.toThrow(/not a recording/);
+    await expect(run('audio/speech_to_text_async', { file: large })).rejects.toThrow(/over 25 MiB/);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe('failures', () => {
+  const failsWith = async (job: Promise<unknown>, expected: Record<string, unknown>) => {
+    const error = await job.then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect(error).toMatchObject({ name: 'ProviderError', ...expected });
+    const said = `${error!.message} ${JSON.stringify(error)}`;
+    for (const secret of [KEY, '127.0.0.1', 'Ottilie', 'Krähenbühl']) expect(said).not.toContain(secret);
+  };
+  /** What servers say about a failure quotes the request, and some quote the key. */
+  const refuse = (status: number, headers: Record<string, string> = {}) =>
+    server.answer((_request, response) =>
+      response.writeHead(status, headers).end(JSON.stringify({ error: { message: `${KEY} may not send ${PROMPT}` } })),
+    );
+
+  test.each([
+    [400, false, /refuses the request \(status 400\)/],
+    [401, false, /refuses the service's credentials/],
+    [403, false, /refuses the service's credentials/],
+    [404, false, /does not know this model/],
+    [413, false, /too large/],
+    [408, true, /failed \(status 408\)/],
+    [429, true, /too often/],
+    [500, true, /failed \(status 500\)/],
+    [503, true, /failed \(status 503\)/],
+  ])('status %i: retryable %s', async (status, retryable, message) => {
+    refuse(status);
+    await failsWith(chat(), { retryable, message: expect.stringMatching(message) });
+  });
+
+  test('a server that names a time is left alone for so long', async () => {
+    refuse(429, { 'retry-after': '7' });
+    await failsWith(chat(), { retryable: true, retryAfterMs: 7_000 });
+  });
+
+  test('a redirection is not followed: it would carry key and text away', async () => {
+    server.answer((_request, response) => response.writeHead(307, { location: `${server.baseUrl}/elsewhere` }).end());
+    await failsWith(chat(), { retryable: true });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  test('an answer that is not JSON, no message, empty or a refusal is named', async () => {
+    const answers: [(response: ServerResponse) => void, boolean, RegExp][] = [
+      [(response) => response.end(`<html>${PROMPT}`), true, /not JSON/],
+      [(response) => sendJson(response, { choices: [] }), true, /no message/],
+      [(response) => sendJson(response, null), true, /no message/],
+      [(response) => sayAs(response, '  '), true, /answered nothing/],
+      [(response) => sayAs(response, null, { refusal: `I may not say ${PROMPT}` }), false, /refuses to answer/],
+      [(response) => sayAs(response, null, { finish_reason: 'content_filter' }), false, /refuses to answer/],
+    ];
+    for (const [answer, retryable, message] of answers) {
+      server.answer((_request, response) => answer(response));
+      await failsWith(chat(), { retryable, message: expect.stringMatching(message) });
+    }
+  });
+
+  test('an answer without end is cut off', async () => {
+    await providers.close();
+    providers = create({ maxAnswerBytes: 100_000 });
+    const gone = new Promise<void>((resolve) =>
+      server.answer((_request, response) => {
+        const write = () => {
+          while (response.write(' '.repeat(65_536)));
+        };
+        response.on('drain', write).on('close', resolve);
+        write();
+      }),
+    );
+    await failsWith(chat(), { retryable: false, message: expect.stringMatching(/too large/) });
+    await gone;
+  });
+
+  test('a server that keeps silent is waited for no longer than the limit', async () => {
+    await providers.close();
+    providers = create({ timeoutMs: 50 });
+    server.answer(() => {});
+    await failsWith(chat(), { retryable: true, message: expect.stringMatching(/did not answer within/) });
+  });
+
+  test('an aborted request ends with the reason of the signal, and the server is told', async () => {
+    const stop = new AbortController();
+    const reason = new Error('cancelled');
+    const gone = new Promise<void>((resolve) =>
+      server.answer((_request, response) => {
+        response.on('close', resolve);
+        stop.abort(reason);
+      }),
+    );
+    await expect(chat({ signal: stop.signal })).rejects.toBe(reason);
+    await gone;
+  });
+
+  test('a connection that breaks, or a server that is away, may be tried again', async () => {
+    server.answer((_request, response) => response.writeHead(200).write('{"choices"', () => response.destroy()));
+    await failsWith(chat(), { retryable: true, message: expect.stringMatching(/cannot be reached/) });
+    await server.close();
+    await failsWith(chat(), { retryable: true, message: expect.stringMatching(/cannot be reached/) });
+  });
+});

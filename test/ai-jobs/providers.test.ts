@@ -1,0 +1,142 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { z } from 'zod';
+import { AI_FEATURES, type FeatureOutput, type SubfeatureName } from '../../domain/ai-jobs/features.js';
+import type { AiProviders, InputFile } from '../../domain/ai-jobs/provider.js';
+import { createAiProviders, OPENAI_SUBFEATURES } from '../../providers/ai-jobs/index.js';
+import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+
+const FIXTURES = join(process.cwd(), 'test/fixtures');
+let extractor: Extractor;
+let providers: AiProviders;
+
+beforeAll(() => {
+  extractor = createExtractor();
+  providers = createAiProviders({ extractor });
+});
+afterAll(async () => {
+  await providers.close();
+  await extractor.close();
+});
+
+const names = (of: AiProviders) => of.list().map(({ subfeature, name }) => `${subfeature}/${name}`);
+
+describe('which providers there are', () => {
+  const LOCAL = [
+    'ocr/ocr_async/tesseract',
+    'document/text_extraction/local',
+    'text/language_detection/eld',
+    'text/sentiment_analysis/wink',
+    'text/named_entity_recognition/wink',
+    'text/keyword_extraction/wink',
+    'text/summarize/wink',
+  ];
+
+  test('without a server those that need none, and they have no models to choose from', () => {
+    expect(names(providers)).toEqual(LOCAL);
+    expect(providers.list().map(({ models }) => models)).toEqual(LOCAL.map(() => null));
+    expect(providers.find('text/chat', 'openai')).toBeUndefined();
+  });
+
+  test('with a server also what it has a model for, and any model may be asked for', async () => {
+    const models = { 'text/chat': 'small', 'image/captioning': 'seeing' };
+    const more = createAiProviders({ extractor, openai: { baseUrl: 'http://127.0.0.1:9/v1', models } });
+    expect(names(more)).toEqual([...LOCAL, 'text/chat/openai', 'image/captioning/openai']);
+    expect(more.find('image/captioning', 'openai')!.models).toEqual({
+      default: 'seeing',
+      known: ['seeing'],
+      any: true,
+    });
+    await more.close();
+  });
+
+  test('every subfeature has a provider', async () => {
+    const models = Object.fromEntries(OPENAI_SUBFEATURES.map((subfeature) => [subfeature, 'm']));
+    const all = createAiProviders({ extractor, openai: { baseUrl: 'http://127.0.0.1:9/v1', models } });
+    expect(new Set(all.list().map(({ subfeature }) => subfeature))).toEqual(new Set(Object.keys(AI_FEATURES)));
+    await all.close();
+  });
+});
+
+describe('inputs', () => {
+  const accepts = (subfeature: SubfeatureName, input: unknown) =>
+    AI_FEATURES[subfeature].input.safeParse(input).success;
+  /** What a client that validates by the OpenAPI document would say. */
+  const documented = (subfeature: SubfeatureName, input: unknown) =>
+    new Ajv2020({ strict: false }).compile(z.toJSONSchema(AI_FEATURES[subfeature].input, { io: 'input' }))(input);
+
+  test.each<[SubfeatureName, unknown, boolean]>([
+    ['ocr/ocr_async', { file: 'file_1' }, true],
+    ['ocr/ocr_async', {}, false],
+    ['ocr/ocr_async', { file: 'file_1', pages: 3 }, false],
+    ['text/summarize', { text: 'Hello.' }, true],
+    ['text/summarize', { file: 'https://example.com/a.pdf', sentences: 3 }, true],
+    ['text/summarize', { text: 'Hello.', file: 'file_1' }, false],
+    ['text/summarize', {}, false],
+    ['text/summarize', { text: ' \n ' }, false],
+    ['text/summarize', { text: 'Hello.', sentences: 0 }, false],
+    ['text/keyword_extraction', { text: 'Hello.', max_keywords: 101 }, false],
+    ['text/chat', { messages: [{ role: 'user', content: 'Hi.' }] }, true],
+    ['text/chat', { messages: [] }, false],
+    ['text/chat', { messages: [{ role: 'tool', content: 'Hi.' }] }, false],
+    ['translation/automatic_translation', { text: 'Hello.', target_language: 'pt-BR' }, true],
+    ['translation/automatic_translation', { text: 'Hello.', target_language: 'Portuguese' }, false],
+    ['translation/automatic_translation', { text: 'Hello.' }, false],
+  ])('%s takes %j: %s, and its schema says so', (subfeature, input, taken) => {
+    expect(accepts(subfeature, input)).toBe(taken);
+    expect(documented(subfeature, input)).toBe(taken);
+  });
+
+  test('a language tag that no one could name is refused', () => {
+    expect(accepts('translation/automatic_translation', { text: 'Hello.', target_language: 'en-ab1' })).toBe(false);
+  });
+
+  test('settings that are left out have their defaults', () => {
+    expect(AI_FEATURES['text/summarize'].input.parse({ text: 'Hello.' })).toEqual({ text: 'Hello.', sentences: 5 });
+  });
+
+  test('every input and output has a JSON schema', () => {
+    for (const { input, output } of Object.values(AI_FEATURES)) {
+      expect(z.toJSONSchema(input, { io: 'input' })).toMatchObject({ type: 'object', additionalProperties: false });
+      expect(z.toJSONSchema(output)).toMatchObject({ type: 'object', required: expect.any(Array) });
+    }
+  });
+});
+
+describe('document text extraction', () => {
+  async function extract(filename: string, kind: InputFile['kind']) {
+    const path = join(FIXTURES, filename);
+    const file: InputFile = { path, filename, kind, mime_type: '', size: (await stat(path)).size };
+    const options = { model: null, parts: { load: async () => undefined, save: async () => {} } };
+    const provider = providers.find('document/text_extraction', 'local')!;
+    const { output } = await provider.run({ file }, options, new AbortController().signal, () => {});
+    return output as FeatureOutput<'document/text_extraction'>;
+  }
+
+  test('headings, pages and sheets are kept', async () => {
+    const handbook = await extract('handbook.docx', 'docx');
+    expect(handbook.title).toBe('Harbour handbook');
+    expect(handbook.sections.find(({ headings }) => headings.at(-1) === 'Fees')).toMatchObject({
+      headings: ['Moorings', 'Fees'],
+      page: null,
+      sheet: null,
+    });
+    expect(handbook.text).toContain('forty crowns');
+    expect((await extract('report.pdf', 'pdf')).sections.map(({ page }) => page)).toEqual([1, 2]);
+    expect((await extract('tides.ods', 'ods')).sections[0]!.sheet).toBe('Tides');
+  });
+
+  test('files that cannot be read are named', async () => {
+    const refused = (job: Promise<unknown>, message: RegExp) =>
+      expect(job).rejects.toMatchObject({
+        name: 'ProviderError',
+        retryable: false,
+        message: expect.stringMatching(message),
+      });
+    await refused(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
+    await refused(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
+    await refused(extract('report.pdf', 'audio'), /format is not supported/);
+  });
+});

@@ -1,0 +1,154 @@
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { createStarters } from '../../temporal/starters.js';
+import { scan, scannedPdf } from '../fixtures/scanned-files.js';
+import { eventually } from '../support/eventually.js';
+import { createJobClient, type JobClient } from '../support/job-client.js';
+import { type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { makeKey, type Product, startProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { aiJobRecord } from '../support/records.js';
+
+// Breaks things, so it has servers and processes of its own.
+describe('AI jobs under trouble', () => {
+  const org = 'job-recovery';
+  const CHAT = 'text/chat/openai';
+  const question = { messages: [{ role: 'user', content: 'What is the colour of the heron?' }] };
+  let product: Product;
+  let api: JobClient;
+  let openai: OpenAiServer;
+  let receiver: Receiver;
+  let collections: Collections;
+  let temporal: TemporalClient;
+
+  beforeAll(async () => {
+    openai = await startOpenAiServer();
+    product = await startProduct({
+      POSTBACK_OPENAI_URL: openai.baseUrl,
+      POSTBACK_OPENAI_KEY: 'sk-very-secret',
+      POSTBACK_OPENAI_CHAT_MODEL: 'small',
+    });
+    api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    receiver = await startReceiver();
+    collections = await connectCollections(product.mongodbUri, 'postback-test');
+    temporal = await connectTemporal(product.temporalAddress, 'default');
+  });
+  afterAll(async () => {
+    await temporal?.connection.close();
+    await collections?.mongoClient.close();
+    await receiver?.close();
+    await openai?.close();
+    await product?.remove();
+  });
+  beforeEach(() => {
+    openai.asked.length = 0;
+  });
+
+  const stored = (jobId: string) => collections.aiJobs.findOne({ _id: jobId });
+  const history = async (jobId: string) =>
+    historyToJSON(await temporal.workflow.getHandle(`ai-job/${jobId}`).fetchHistory());
+
+  test('a provider’s passing errors are tried again before the job ends well', async () => {
+    openai.answer((_request, response) => {
+      if (openai.asked.length < 3) sendJson(response, { error: { message: 'overloaded' } }, 503);
+      else sayAs(response, 'Grey.');
+    });
+    const submitted = await api.submit(`${CHAT}/large`, question, { show_original_response: true });
+    expect(submitted.body).toMatchObject({ provider: 'openai', model: 'large' });
+    expect(await api.finished(submitted)).toMatchObject({
+      status: 'success',
+      model: 'large',
+      output: { text: 'Grey.', finish_reason: 'stop' },
+      original_response: { object: 'chat.completion' },
+    });
+    expect(openai.asked).toHaveLength(3);
+  });
+
+  test('its lasting errors fail the job with a message that leaks nothing, and so does the history', async () => {
+    openai.answer((_request, response) => sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401));
+    const submitted = await api.submit(CHAT, question, { webhook_receiver: `${receiver.url}?token=hush`, user_webhook_parameters: { private: 'note' } }); // biome-ignore format: one line
+    const job = await api.finished(submitted);
+    expect(job).toMatchObject({ status: 'fail', error: { message: expect.any(String) } });
+    expect(openai.asked).toHaveLength(1);
+    await receiver.waitFor('the callback', ({ json }) => json.job_id === job.job_id);
+    const payloads = [...(await history(job.job_id)).matchAll(/"data": ?"([A-Za-z0-9+/=]+)"/g)].map(([, data]) => Buffer.from(data!, 'base64').toString()); // biome-ignore format: one line
+    expect(payloads.join()).toContain(job.job_id);
+    for (const text of [job.error.message, await history(job.job_id), payloads.join()]) {
+      for (const secret of ['sk-very-secret', 'heron', 'hush', 'private', openai.baseUrl])
+        expect(text).not.toContain(secret);
+    }
+  });
+
+  test('a job that is cancelled while it runs ends as fail, is announced, and lets go of its provider', async () => {
+    const closed = new Promise<void>((resolve) => {
+      openai.answer((_request, response) => void response.once('close', resolve));
+    });
+    const submitted = await api.submit(CHAT, question, { webhook_receiver: receiver.url });
+    await eventually('the provider to be asked', () => openai.asked.length === 1);
+    // A UUID is the same in capitals.
+    const path = `/v3/ai/async/${submitted.body.job_id.toUpperCase()}`;
+    expect((await api.get(path)).body).toMatchObject({ status: 'processing' });
+    expect(await api.request('DELETE', path)).toMatchObject({ status: 202 });
+    expect(await api.finished(submitted)).toMatchObject({
+      status: 'fail',
+      error: { message: 'The job was cancelled.' },
+    });
+    await closed;
+    const request = await receiver.waitFor('the callback', ({ json }) => json.job_id === submitted.body.job_id);
+    expect(request.json).toMatchObject({ status: 'fail', error: { message: 'The job was cancelled.' } });
+  });
+
+  test('a job that lasts too long ends as fail', async () => {
+    openai.answer(() => undefined);
+    const job = aiJobRecord({
+      org,
+      now: new Date(),
+      subfeature: 'chat',
+      provider: 'openai',
+      input: JSON.stringify(question),
+      time_limit_ms: 1_000,
+    });
+    await createAiJobs(collections, 60_000).add(job);
+    await createStarters(temporal).startJob(job);
+    const message = 'The job took longer than is allowed.';
+    await eventually('the job given up', async () => (await stored(job._id))?.error_message === message);
+  });
+
+  test('a job whose process died before its workflow was started is found by the sweep; so is a cancelled one', async () => {
+    const now = new Date();
+    const [lost, cancelled] = [aiJobRecord({ org, now }), aiJobRecord({ org, now, cancel_requested: true })];
+    await collections.aiJobs.insertMany([lost, cancelled]);
+    await eventually('the lost job done', async () => (await stored(lost._id))?.status === 'success');
+    await eventually('the other cancelled', async () => (await stored(cancelled._id))?.status === 'fail');
+    expect((await stored(cancelled._id))?.error_message).toBe('The job was cancelled.');
+  });
+
+  test('kill -9 of the worker in the middle of a scan: the job goes on after the pages that were done', async () => {
+    const lines = ['one', 'two', 'three', 'four', 'five', 'six'].map((word) => [`This is page ${word} of the log`, 'The lamp was lit at dusk']); // biome-ignore format: one line
+    const pages = await Promise.all(lines.map((page) => scan(page)));
+    const upload = await api.upload('log.pdf', scannedPdf(pages));
+    const submitted = await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id });
+    const job = submitted.body.job_id;
+    await eventually('some pages read', async () => (await collections.parts.countDocuments({ owner: job })) >= 2);
+    const before = await collections.parts.find({ owner: job }).toArray();
+    const killed = product.worker.pid();
+    /** The folders that the worker had its files in. */
+    const folders = () => readdirSync(tmpdir()).filter((name) => name.split('.')[2] === String(killed));
+    expect(folders()).toHaveLength(1);
+    process.kill(killed, 'SIGKILL');
+    const finished = await api.finished(submitted);
+    expect(finished).toMatchObject({ status: 'success', output: { number_of_pages: 6 } });
+    const words = ['one', 'two', 'three', 'four', 'five', 'six'];
+    expect(finished.output.pages.map(({ text }: { text: string }) => /page (\w+)/.exec(text)?.[1])).toEqual(words);
+    // What was read before is in the result as it was, and nothing of it is left behind.
+    for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
+    await eventually('checkpoints removed', async () => (await collections.parts.countDocuments({ owner: job })) === 0);
+    expect(folders()).toEqual([]);
+  });
+});

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from '../support/client.js';
+import { connectorsOf } from '../support/connectors.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { type Site, startSite } from '../support/site.js';
+
+describe('a feed connector', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const database = 'news';
+  let api: Client;
+  let on: ReturnType<typeof connectorsOf>;
+  let site: Site;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, 'connectors-feed')).key);
+    on = connectorsOf(api, mongodbUri);
+    site = await startSite();
+    await api.createDatabase(database);
+  });
+  afterAll(() => site?.close());
+
+  const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
+  const serve = (path: string, body: string | Buffer) => site.pages.set(path, { body, type: 'application/xml' });
+  const rss = (entries: [guid: string, title: string, text: string][]) =>
+    `<?xml version="1.0"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+    <title>Harbour news</title><link>https://harbour.example/</link><description>News</description>${entries
+      .map(
+        ([guid, title, text]) =>
+          `<item><guid isPermaLink="false">${guid}</guid><title>${title}</title><link>https://harbour.example/${guid}</link>
+          <description>Short.</description><content:encoded><![CDATA[<p>${text}</p>]]></content:encoded></item>`,
+      )
+      .join('')}</channel></rss>`;
+  const text = async (item: string, query: string) => {
+    const { data } = (await api.post('/query', { database, query, ids: [item] })).body;
+    return data.chunks.map((chunk: { title: string; text: string }) => `${chunk.title}: ${chunk.text}`).join();
+  };
+
+  test('takes in the entries of RSS by their guid, and reads nothing again that has not changed', async () => {
+    serve(
+      '/rss',
+      rss([
+        ['g1', 'Tides', 'High water at nine.'],
+        ['g2', 'Fees &amp; dues', 'A berth costs ten crowns.'],
+      ]),
+    );
+    const id = await on.create({ kind: 'feed', database, settings: { url: `${site.url}/rss` } });
+    expect(await on.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
+    const [tides, fees] = [on.itemOf(id, 'g1'), on.itemOf(id, 'g2')];
+    for (const item of [tides, fees]) {
+      expect(await api.ended(database, item)).toMatchObject({ indexing_status: 'completed' });
+    }
+    expect(await text(fees, 'berth')).toContain('Fees & dues: A berth costs ten crowns.');
+    const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: tides }));
+    expect(record!.additional_metadata).toEqual({
+      source: 'https://harbour.example/g1',
+      resource: 'g1',
+      connector_id: id,
+    });
+
+    site.asked.length = 0;
+    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }) });
+    expect(site.asked).toEqual(['304 /rss']);
+
+    // The feed has another etag now, and one of its two entries is another.
+    serve(
+      '/rss',
+      rss([
+        ['g1', 'Tides', 'High water at ten.'],
+        ['g2', 'Fees &amp; dues', 'A berth costs ten crowns.'],
+      ]),
+    );
+    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1 }) });
+    await api.ended(database, tides);
+    expect(await text(tides, 'high water')).toContain('ten');
+  });
+
+  test('keeps what the feed does not list any more, unless it is told to remove it', async () => {
+    for (const [remove_dropped, removed] of [
+      [false, 0],
+      [true, 1],
+    ] as const) {
+      const path = `/rss-${remove_dropped}`;
+      serve(
+        path,
+        rss([
+          ['old', 'Old', 'The old news.'],
+          ['mid', 'Middle', 'The news between.'],
+        ]),
+      );
+      const id = await on.create({ kind: 'feed', database, settings: { url: site.url + path, remove_dropped } });
+      await on.sync(id);
+      serve(
+        path,
+        rss([
+          ['mid', 'Middle', 'The news between.'],
+          ['new', 'New', 'The newest news.'],
+        ]),
+      );
+      expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 1, removed }) });
+      expect(await on.traces(on.itemOf(id, 'old'))).toMatchObject({ items: 1 - removed });
+    }
+  });
+
+  test('reads Atom, in the charset it names', async () => {
+    const atom = `<?xml version="1.0" encoding="iso-8859-1"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title>
+      <id>urn:log</id><updated>2026-01-01T00:00:00Z</updated>
+      <entry><id>urn:1</id><title>Gr\xe5 sj\xf6</title><link href="/entry/1"/><updated>2026-01-01T00:00:00Z</updated>
+      <content type="html">&lt;p&gt;The s\xf6lling boat came in.&lt;/p&gt;</content></entry>
+      <entry><id>urn:2</id><title>Plain</title><updated>2026-01-01T00:00:00Z</updated><summary>5 &lt; 6 knots</summary></entry></feed>`;
+    serve('/atom', Buffer.from(atom, 'latin1'));
+    const id = await on.create({ kind: 'feed', database, settings: { url: `${site.url}/atom` } });
+    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 2 }) });
+    const [first, second] = [on.itemOf(id, 'urn:1'), on.itemOf(id, 'urn:2')];
+    for (const item of [first, second]) {
+      expect(await api.ended(database, item)).toMatchObject({ indexing_status: 'completed' });
+    }
+    expect(await text(first, 'boat')).toContain('Grå sjö: The sölling boat came in.');
+    expect(await text(second, 'knots')).toContain('5 < 6 knots');
+    const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: first }));
+    expect(record!.additional_metadata.source).toBe(`${site.url}/entry/1`);
+  });
+
+  test('what is no feed fails the sync with a reason, as does one that is not there', async () => {
+    serve('/page', '<!doctype html><title>No feed</title>');
+    for (const [path, error_code] of [
+      ['/page', 'INVALID_LISTING'],
+      ['/missing', 'NOT_FOUND'],
+    ]) {
+      const id = await on.create({ kind: 'feed', database, settings: { url: site.url + path } });
+      expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code, counts: counts({}) });
+    }
+  });
+});

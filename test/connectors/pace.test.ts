@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseAllowedCidrs } from '../../domain/address-rules.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import { createRequests } from '../../providers/connectors/request.js';
+import { createWebSource, type Wait } from '../../providers/connectors/web.js';
+import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
+import { eventually } from '../support/eventually.js';
+import { html, type Site, startSite } from '../support/site.js';
+
+const PATHS = ['/a', '/b', '/c', '/d', '/e'];
+
+// The source waits by the test's clock, and nobody waits for real.
+describe('the pace that a site asks for', () => {
+  let site: Site;
+  let outbound: OutboundClient;
+  let folder: string;
+  let waiting: { ms: number; end: () => void }[];
+
+  beforeEach(async () => {
+    site = await startSite(Object.fromEntries(PATHS.map((path) => [path, html('Page', `The page ${path}.`)])));
+    outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
+    folder = mkdtempSync(join(tmpdir(), 'postback-pace-'));
+    waiting = [];
+  });
+  afterEach(async () => {
+    await outbound.close();
+    await site.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const waitByHand: Wait = (ms) => new Promise<void>((end) => waiting.push({ ms, end }));
+  const robots = (body: string) => site.pages.set('/robots.txt', { body, type: 'text/plain' });
+  const pagesAsked = () => site.asked.filter((one) => !one.endsWith('/robots.txt'));
+
+  /** Fetches all pages at once, as a sync with room for them would. */
+  function fetchAll({ wait = waitByHand, signal = new AbortController().signal } = {}) {
+    const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
+    const urls = PATHS.map((path) => site.url + path);
+    const source = createWebSource({ urls, follow_links: false, max_depth: 2 }, requests, wait);
+    return Promise.all(urls.map((key, n) => source.fetch({ key }, join(folder, String(n)), signal)));
+  }
+
+  test('lies between any two requests, however many pages are due at once', async () => {
+    robots('User-agent: *\nCrawl-delay: 7\n');
+    const fetched = fetchAll();
+    for (const turn of PATHS.keys()) {
+      await eventually(`wait ${turn + 1}`, () => waiting.length === turn + 1);
+      expect(pagesAsked()).toHaveLength(turn);
+      waiting[turn]!.end();
+    }
+    expect((await fetched).map(({ state }) => state)).toEqual(PATHS.map(() => 'content'));
+    expect(waiting.map(({ ms }) => ms)).toEqual(PATHS.map(() => 7_000));
+    expect(pagesAsked()).toEqual(PATHS.map((path) => `200 ${path}`));
+    expect(site.asked.filter((one) => one.endsWith('/robots.txt'))).toHaveLength(1);
+  });
+
+  test.each<[string, string, number[]]>([
+    ['is none when robots.txt names none', 'User-agent: *\nDisallow: /private/\n', []],
+    ['is not another robot’s', 'User-agent: Other\nCrawl-delay: 9\n', []],
+    ['is its own where the site names Postback', 'User-agent: *\nCrawl-delay: 9\n\nUser-agent: Postback\nCrawl-delay: 2\n', [2_000]], // biome-ignore format: one line
+    ['may be a part of a second', 'User-agent: *\nCrawl-delay: 0.5\n', [500]],
+    ['is kept up to a minute', 'User-agent: *\nCrawl-delay: 86400\n', [60_000]],
+    ['is none when it is no number', 'User-agent: *\nCrawl-delay: soon\n', []],
+  ])('%s', async (_what, text, each) => {
+    robots(text);
+    const asked: number[] = [];
+    await fetchAll({ wait: async (ms) => asked.push(ms) });
+    expect(asked).toEqual(each.flatMap((ms) => PATHS.map(() => ms)));
+    expect(pagesAsked()).toHaveLength(PATHS.length);
+  });
+
+  test('is not sat out by a sync that is cancelled', async () => {
+    robots('User-agent: *\nCrawl-delay: 60\n');
+    const stop = new AbortController();
+    const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
+    const source = createWebSource({ urls: [], follow_links: false, max_depth: 2 }, requests);
+    const fetched = source.fetch({ key: `${site.url}/a` }, join(folder, 'page'), stop.signal);
+    await eventually('robots.txt read', () => site.asked.length === 1);
+    stop.abort();
+    await expect(fetched).rejects.toThrow(/abort/);
+    expect(pagesAsked()).toEqual([]);
+  });
+});

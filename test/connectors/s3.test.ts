@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { type Client, createClient } from '../support/client.js';
+import { connectorsOf } from '../support/connectors.js';
+import { logWith } from '../support/logs.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { S3_KEYS, startS3 } from '../support/s3.js';
+
+describe('an S3 connector', () => {
+  const { apiUrl, mongodbUri, temporalAddress, dataDir } = sharedProduct();
+  const org = 'connectors-s3';
+  const database = 'bucket';
+  let api: Client;
+  let on: ReturnType<typeof connectorsOf>;
+  let s3: Awaited<ReturnType<typeof startS3>>;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    on = connectorsOf(api, mongodbUri);
+    s3 = await startS3('archive');
+    await api.createDatabase(database);
+  });
+  afterAll(() => s3?.close());
+
+  const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
+  const settings = (prefix: string) => ({ endpoint: s3.endpoint, bucket: s3.bucket, prefix });
+
+  test('takes in the objects under a prefix, fetches only what the listing shows as changed, and removes what has gone', async () => {
+    const odd = "notes/Überfahrt & (Nebel) 1+1='2'.txt";
+    await s3.put('notes/lamp.txt', 'The lamp was lit at dusk.');
+    await s3.put(odd, 'Fog over the sound the whole day.');
+    await s3.put('notes/boat.md', '# Boat\n\nThe boat came on Tuesday.');
+    await s3.put('other/secret.txt', 'Not under the prefix.');
+    const id = await on.create({ kind: 's3', database, settings: settings('notes/'), credentials: S3_KEYS });
+    expect(await on.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 3 }) }, errors: [] });
+    for (const key of ['notes/lamp.txt', odd, 'notes/boat.md']) {
+      expect(await api.ended(database, on.itemOf(id, key))).toMatchObject({ indexing_status: 'completed' });
+    }
+    const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: on.itemOf(id, odd) }));
+    expect(record!.additional_metadata).toEqual({ source: `s3://archive/${odd}`, resource: odd, connector_id: id });
+
+    s3.asked.length = 0;
+    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
+    expect(s3.asked).toHaveLength(1);
+    expect(s3.asked[0]).toContain('list-type=2');
+
+    await s3.put('notes/lamp.txt', 'The lamp was lit at noon.');
+    await s3.remove('notes/boat.md');
+    s3.asked.length = 0;
+    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1, removed: 1 }) });
+    expect(s3.asked.filter((one) => !one.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
+    await on.cleared(on.itemOf(id, 'notes/boat.md'));
+  });
+
+  test('says why a bucket cannot be read', async () => {
+    const nowhere = { ...settings(''), bucket: 'nowhere' };
+    const lost = await on.create({ kind: 's3', database, settings: nowhere, credentials: S3_KEYS });
+    expect((await on.sync(lost)).last_sync).toMatchObject({
+      status: 'failed',
+      error_message: 'There is no such bucket.',
+    });
+    const credentials = { ...S3_KEYS, access_key_id: 'NOBODY' };
+    const id = await on.create({ kind: 's3', database, settings: settings(''), credentials });
+    expect((await on.sync(id)).last_sync).toMatchObject({
+      status: 'failed',
+      error_message: 'The server does not know the access key.',
+    });
+    // The right one, set afterwards, opens it.
+    await api.request('PATCH', `/connectors/${id}`, { json: { settings: settings('notes/'), credentials: S3_KEYS } });
+    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'completed' });
+  });
+
+  test('its endpoint is judged like any address', async () => {
+    for (const endpoint of [
+      'https://169.254.169.254',
+      'https://192.168.1.10:9000',
+      'https://[::1]:9000',
+      'http://1.1.1.1',
+    ]) {
+      const refused = await api.post('/connectors', {
+        kind: 's3',
+        database,
+        settings: { endpoint, bucket: 'archive' },
+      });
+      expect([refused.status, refused.body.error]).toEqual([
+        422,
+        { code: 'VALIDATION_ERROR', message: expect.stringContaining('settings.endpoint') },
+      ]);
+    }
+    const id = await on.create({ kind: 's3', database, settings: settings('') });
+    const refused = await api.request('PATCH', `/connectors/${id}`, {
+      json: { settings: { ...settings(''), endpoint: 'https://10.1.1.1' } },
+    });
+    expect(refused.status).toBe(422);
+    await withDb(mongodbUri, (db) =>
+      db
+        .collection<{ _id: string }>('connectors')
+        .updateOne({ _id: id }, { $set: { 'settings.endpoint': 'https://10.1.1.1' } }),
+    );
+    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'BLOCKED_ADDRESS' });
+  });
+
+  test('its credentials are sealed, and stand in no answer, log or history', async () => {
+    const secret = 'wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY';
+    const credentials = { access_key_id: 'AKIAIOSFODNN7EXAMPLE', secret_access_key: secret };
+    const created = await api.post('/connectors', { kind: 's3', database, settings: settings(''), credentials });
+    const { id, credentials_configured } = created.body as unknown as { id: string; credentials_configured: boolean };
+    expect(credentials_configured).toBe(true);
+    // It is not paused, so its first sync comes by itself.
+    expect((await on.ended(id, 1)).last_sync).toMatchObject({ status: 'failed' });
+    const answers = [
+      created,
+      await api.get(`/connectors/${id}`),
+      await api.get('/connectors'),
+      await api.get(`/connectors/${id}/status`),
+    ];
+    const stored = await withDb(mongodbUri, (db) =>
+      db.collection<{ _id: string; sealed_credentials: unknown }>('connectors').findOne({ _id: id }),
+    );
+    expect(stored!.sealed_credentials).not.toBeNull();
+    const lastRequest = answers.at(-1)!.headers.get('x-request-id')!;
+    const logs = [await logWith(dataDir, 'api', lastRequest), await logWith(dataDir, 'worker', id)];
+
+    const temporal = await connectTemporal(temporalAddress, 'default');
+    let histories = '';
+    const query = `PostbackOrganisation="${org}" AND WorkflowType="syncConnector"`;
+    for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+      histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
+    }
+    await temporal.connection.close();
+    const payloads = [...histories.matchAll(/"data": ?"([A-Za-z0-9+/=]+)"/g)].map(([, data]) =>
+      Buffer.from(data!, 'base64').toString(),
+    );
+    expect(payloads.join()).toContain(id);
+    const encoded = Buffer.from(JSON.stringify(credentials)).toString('base64').slice(0, 40);
+    for (const text of [JSON.stringify(answers), JSON.stringify(stored), logs.join(), histories, payloads.join()]) {
+      for (const word of [secret, credentials.access_key_id, encoded]) expect(text).not.toContain(word);
+    }
+    // Neither do addresses stand in histories.
+    expect(histories + payloads.join()).not.toContain(s3.endpoint);
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, test } from '@jest/globals';
+import { mean, normalisedGain } from '../../bench/retrieval-metrics.js';
+import { chunkSections, searchableText } from '../../domain/content/chunking.js';
+import { fuseRankings } from '../../domain/content/ranking.js';
+
+const sentence = (n: number, words = 10) =>
+  `${Array.from({ length: words - 1 }, (_, at) => (at === 0 ? 'Word' : 'word')).join(' ')} number${n}. `;
+const prose = (sentences: number) => Array.from({ length: sentences }, (_, n) => sentence(n)).join('');
+const section = (text: string, rest: { headings?: string[]; page?: number; sheet?: string } = {}) => ({
+  text,
+  headings: [],
+  ...rest,
+});
+const chunksOf = (...sections: ReturnType<typeof section>[]) => chunkSections({ title: null, sections });
+const words = (text: string) => text.split(/\s+/).length;
+
+describe('chunks', () => {
+  test('a short text is one chunk, unchanged', () => {
+    expect(chunksOf(section('One sentence. And another.'))).toEqual([
+      { ordinal: 0, text: 'One sentence. And another.', headings: [] },
+    ]);
+  });
+
+  test('an empty document has none', () => {
+    expect(chunksOf(section(' \n\n \t'), section(''))).toEqual([]);
+    expect(chunksOf()).toEqual([]);
+  });
+
+  test('a long text is cut at ends of sentences into chunks of about the same size', () => {
+    const chunks = chunksOf(section(prose(100)));
+    expect(chunks.length).toBeGreaterThanOrEqual(4);
+    for (const { text } of chunks) {
+      expect(text).toMatch(/^Word .* number\d+\.$/s);
+      expect(words(text)).toBeLessThanOrEqual(250);
+      expect(words(text)).toBeGreaterThan(100);
+    }
+    expect(chunks.map(({ ordinal }) => ordinal)).toEqual(chunks.map((_, at) => at));
+  });
+
+  test('every sentence is in a chunk, and neighbours share the last sentences of the first', () => {
+    const chunks = chunksOf(section(prose(100)));
+    const all = chunks.map(({ text }) => text).join(' ');
+    for (let n = 0; n < 100; n += 1) expect(all).toContain(`number${n}.`);
+    const last = chunks[0]!.text.match(/number\d+\.$/)![0];
+    expect(chunks[1]!.text.slice(0, 400)).toContain(last);
+  });
+
+  test('the end of a paragraph is preferred, and the empty line between paragraphs stays', () => {
+    const [first, second] = chunksOf(section(`${prose(14)}\n\n${prose(13)}`));
+    expect(words(first!.text)).toBe(140);
+    expect(second!.text).toContain('\n\n');
+  });
+
+  test('sections are joined only under the same headings, page and sheet', () => {
+    const chunks = chunksOf(
+      section('A.', { headings: ['x'], page: 1 }),
+      section('B.', { headings: ['x'], page: 1 }),
+      section('C.', { headings: ['x'], page: 2 }),
+      section('D.', { headings: ['y'], page: 2 }),
+      section('E.', { sheet: 's' }),
+    );
+    expect(chunks).toEqual([
+      { ordinal: 0, text: 'A.\n\nB.', headings: ['x'], page: 1 },
+      { ordinal: 1, text: 'C.', headings: ['x'], page: 2 },
+      { ordinal: 2, text: 'D.', headings: ['y'], page: 2 },
+      { ordinal: 3, text: 'E.', headings: [], sheet: 's' },
+    ]);
+  });
+
+  test('a sentence, a word or a text without spaces over the limit is cut', () => {
+    for (const text of ['word '.repeat(2_000), 'x'.repeat(30_000), '熱伝達の研究'.repeat(500), '😀'.repeat(3_000)]) {
+      const chunks = chunksOf(section(text));
+      expect(chunks.length).toBeGreaterThan(2);
+      expect(chunks.map((chunk) => chunk.text.replace(/\s/g, '')).join('')).toBe(text.replace(/\s/g, ''));
+      for (const chunk of chunks) expect(chunk.text).not.toMatch(/[\ud800-\udfff]/u);
+    }
+  });
+
+  test('a line break inside a sentence is kept and does not cut it', () => {
+    const wrapped = Array.from({ length: 60 }, (_, n) => `This sentence goes on\nin the next line ${n}.`).join(' ');
+    for (const { text } of chunksOf(section(wrapped))) expect(text).toMatch(/^This sentence goes on\n.*\d\.$/s);
+  });
+
+  test('the same document gives the same chunks', () => {
+    const document = section(`${prose(300)}\r\n\r\n${prose(40)}`);
+    expect(chunksOf(document)).toEqual(chunksOf(document));
+  });
+
+  test('a document of 10 MB is cut whole', () => {
+    const text = prose(190_000);
+    const chunks = chunksOf(section(text));
+    expect(text.length).toBeGreaterThan(10_000_000);
+    expect(chunks.length).toBeGreaterThan(7_600);
+    expect(chunks.at(-1)!.text).toContain('number189999.');
+  });
+
+  test('title and headings are searched with the text, each once', () => {
+    expect(searchableText('Wings', { text: 'Lift.', headings: ['Part 1', 'Theory'] })).toBe(
+      'Wings\nPart 1 > Theory\nLift.',
+    );
+    expect(searchableText('Wings', { text: 'Lift.', headings: ['Wings'] })).toBe('Wings\nLift.');
+    expect(searchableText(null, { text: 'Lift.', headings: [] })).toBe('Lift.');
+  });
+});
+
+describe('ranking', () => {
+  test('a key high in both rankings beats one that is first in only one', () => {
+    const fused = fuseRankings([
+      ['a', 'b', 'c'],
+      ['d', 'b', 'e'],
+    ]);
+    expect(fused[0]!.key).toBe('b');
+    expect(fused.map(({ key }) => key)).toEqual(['b', 'a', 'd', 'c', 'e']);
+  });
+
+  test('nothing fused is nothing', () => {
+    expect(fuseRankings([[], []])).toEqual([]);
+  });
+
+  test('the gain is 1 with all relevant documents first, less the later they come, and 0 without them', () => {
+    expect(normalisedGain(['a', 'b', 'x'], new Set(['a', 'b']))).toBe(1);
+    expect(normalisedGain(['x', 'a'], new Set(['a']))).toBeCloseTo(1 / Math.log2(3));
+    expect(normalisedGain(['x'], new Set(['a']))).toBe(0);
+    expect(normalisedGain(['x'], new Set())).toBe(0);
+    expect(mean([1, 0])).toBe(0.5);
+  });
+});

@@ -1,0 +1,250 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { defaultCacheDir, obtainEmbeddingModel } from '../../dev-stack/index.js';
+import { EmbeddingError } from '../../domain/errors.js';
+import { batchByLength } from '../../providers/embeddings/batching.js';
+import { createEmbedder } from '../../providers/embeddings/index.js';
+import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
+import { createOpenAiCompatibleEmbedder } from '../../providers/embeddings/openai-compatible.js';
+
+const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
+const lengthOf = (vector: Float32Array) => Math.hypot(...vector);
+
+test('batches hold texts of like length and no more tokens than allowed, padding included', () => {
+  const texts = [3, 200, 100, 90, 5, 300, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
+  const batches = batchByLength(texts, 256).map((batch) => batch.map(({ ids }) => ids.length));
+  expect(batches).toEqual([[300], [200], [100, 90], [5, 4, 3]]);
+});
+
+test('without a model there is no embedder', () => {
+  expect(createEmbedder({ kind: 'none', reason: 'off' })).toBeNull();
+});
+
+const model = await obtainEmbeddingModel({
+  cacheDir: defaultCacheDir(process.env),
+  env: process.env,
+  log: () => undefined,
+});
+if ('unavailable' in model) console.warn(`The local embedder is not tested: ${model.unavailable}`);
+
+('unavailable' in model ? describe.skip : describe)('the local embedder', () => {
+  const files = model as { modelPath: string; tokenizerPath: string };
+  let embedder: LocalEmbedder;
+  beforeAll(() => {
+    embedder = createLocalEmbedder(files);
+  });
+  afterAll(() => embedder.close());
+
+  test('gives unit vectors in the order of the texts, alike for texts alike', async () => {
+    const texts = [
+      'A cat sat on the mat.',
+      `Stock markets fell sharply today. ${'Prices dropped. '.repeat(40)}`,
+      'A kitten was lying on the rug.',
+    ];
+    const vectors = await embedder.embedDocuments(texts);
+    expect(vectors).toHaveLength(3);
+    for (const vector of vectors) {
+      expect(vector).toHaveLength(embedder.dimensions);
+      expect(lengthOf(vector)).toBeCloseTo(1, 4);
+    }
+    expect(similarity(vectors[0]!, vectors[2]!)).toBeGreaterThan(similarity(vectors[0]!, vectors[1]!) + 0.1);
+    const [alone] = await embedder.embedDocuments([texts[1]!]);
+    expect(similarity(alone!, vectors[1]!)).toBeGreaterThan(0.99);
+  });
+
+  test('a question is nearest to the text that answers it', async () => {
+    const question = await embedder.embedQuery('how hot does a plate get at high speed');
+    const [heat, music] = await embedder.embedDocuments([
+      'Aerodynamic heating of a flat plate.',
+      'Sonatas for the piano.',
+    ]);
+    expect(similarity(question, heat!)).toBeGreaterThan(similarity(question, music!));
+  });
+
+  test('takes empty, endless and strange texts', async () => {
+    const vectors = await embedder.embedDocuments(['', 'word '.repeat(100_000), 'x'.repeat(100_000), '😀\u0000\ud800']);
+    for (const vector of vectors) expect(lengthOf(vector)).toBeCloseTo(1, 4);
+    expect(await embedder.embedDocuments([])).toEqual([]);
+  });
+
+  test('a question overtakes the documents that wait', async () => {
+    const order: string[] = [];
+    const documents = embedder.embedDocuments(
+      Array.from({ length: 100 }, (_, n) => `Document ${n}. ${'More words. '.repeat(50)}`),
+    );
+    const note = (what: string) => () => order.push(what);
+    await Promise.all([documents.then(note('documents')), embedder.embedQuery('a question').then(note('question'))]);
+    expect(order).toEqual(['question', 'documents']);
+  });
+
+  test('calls at the same time each get their own vectors', async () => {
+    const texts = Array.from({ length: 12 }, (_, n) => `Text about subject ${n} and ${'nothing else '.repeat(n)}`);
+    const alone = await embedder.embedDocuments(texts);
+    const together = await Promise.all(texts.map(async (text) => (await embedder.embedDocuments([text]))[0]!));
+    for (const [at, vector] of together.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
+  });
+
+  test('an abandoned call rejects at once and the next is served', async () => {
+    const controller = new AbortController();
+    const call = embedder.embedDocuments(new Array(200).fill('words '.repeat(200)), controller.signal);
+    controller.abort(new Error('not needed'));
+    await expect(call).rejects.toThrow('not needed');
+    expect(await embedder.embedQuery('next')).toHaveLength(embedder.dimensions);
+  });
+
+  test('a model that cannot be loaded rejects, and the next call tries again', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postback-model-'));
+    const late = createLocalEmbedder({ modelPath: join(folder, 'model.onnx'), tokenizerPath: files.tokenizerPath });
+    try {
+      const failure = late.embedQuery('x');
+      await expect(failure).rejects.toThrow(EmbeddingError);
+      await expect(failure).rejects.toMatchObject({ retryable: true });
+      await copyFile(files.modelPath, join(folder, 'model.onnx'));
+      expect(await late.embedQuery('x')).toHaveLength(late.dimensions);
+    } finally {
+      await late.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('a process that exits while the model runs ends cleanly', async () => {
+    const script = `
+      const { createLocalEmbedder } = await import(${JSON.stringify(new URL('../../providers/embeddings/local.js', import.meta.url).href)});
+      const embedder = createLocalEmbedder(${JSON.stringify(files)});
+      await embedder.warm();
+      void embedder.embedDocuments(new Array(50).fill('words '.repeat(300)));
+      setTimeout(() => process.exit(7), 100);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+    expect(await once(child, 'exit')).toEqual([7, null]);
+  });
+
+  test('closing rejects what is under way and what comes later', async () => {
+    const closing = createLocalEmbedder(files);
+    const call = closing.embedDocuments(['x']);
+    const outcome = expect(call).rejects.toThrow(/closed/);
+    await closing.close();
+    await outcome;
+    await expect(closing.embedQuery('x')).rejects.toThrow(/closed/);
+  });
+});
+
+describe('the embedder for OpenAI-compatible servers', () => {
+  let server: Server;
+  let baseUrl: string;
+  let requests: { url: string; authorization: string | undefined; body: { model: string; input: string[] } }[];
+  let respond: (body: { input: string[] }, res: ServerResponse) => void;
+
+  /** As the protocol has it, with the entries in another order, which it allows. */
+  const embeddings = (input: string[], size = 3) =>
+    JSON.stringify({
+      data: input
+        .map((text, index) => ({ index, embedding: [text.length, 4, ...new Array(size - 2).fill(0)] }))
+        .reverse(),
+    });
+
+  beforeAll(async () => {
+    server = createServer(async (req: IncomingMessage, res) => {
+      let text = '';
+      for await (const part of req) text += part;
+      const body = JSON.parse(text);
+      requests.push({ url: req.url!, authorization: req.headers.authorization, body });
+      respond(body, res);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  beforeEach(() => {
+    requests = [];
+    respond = ({ input }, res) => res.end(embeddings(input));
+  });
+  afterEach(() => embedder.close());
+
+  const options = () => ({ baseUrl, apiKey: 'secret-key', model: 'm', dimensions: 3 });
+  let embedder: ReturnType<typeof createOpenAiCompatibleEmbedder>;
+  const make = (rest = {}) => {
+    embedder = createOpenAiCompatibleEmbedder({ ...options(), ...rest });
+    return embedder;
+  };
+
+  test('asks in batches and gives unit vectors in the order of the texts', async () => {
+    const texts = Array.from({ length: 150 }, (_, n) => 'x'.repeat(n));
+    const vectors = await make().embedDocuments(texts);
+    expect(requests.map(({ body }) => body.input.length)).toEqual([64, 64, 22]);
+    expect(requests[0]).toMatchObject({
+      url: '/v1/embeddings',
+      authorization: 'Bearer secret-key',
+      body: { model: 'm' },
+    });
+    expect(vectors).toHaveLength(150);
+    expect(vectors[3]![0]).toBeCloseTo(0.6);
+    expect(vectors[3]![1]).toBeCloseTo(0.8);
+    expect((await embedder.embedQuery('xxx'))[0]).toBeCloseTo(0.6);
+  });
+
+  test('sends no authorization without a key', async () => {
+    await make({ apiKey: undefined }).embedQuery('x');
+    expect(requests[0]!.authorization).toBeUndefined();
+  });
+
+  test.each([
+    [401, false],
+    [400, false],
+    [404, false],
+    [429, true],
+    [500, true],
+    [503, true],
+  ])('an answer of %i is retryable: %s; the message has neither key nor text', async (status, retryable) => {
+    respond = ({ input }, res) => res.writeHead(status).end(`bad key secret-key for ${input[0]}`);
+    const error = (await make()
+      .embedQuery('private words')
+      .catch((reason) => reason)) as EmbeddingError;
+    expect(error).toBeInstanceOf(EmbeddingError);
+    expect(error.retryable).toBe(retryable);
+    expect(error.message).toContain(String(status));
+    expect(error.message).not.toMatch(/secret-key|private/);
+  });
+
+  test.each<[string, (input: string[]) => string, boolean]>([
+    ['something that is not JSON', () => '<html>', true],
+    ['no data', () => '{}', false],
+    ['null', () => 'null', false],
+    ['fewer vectors than texts', () => '{"data":[]}', false],
+    ['another size', (input) => embeddings(input, 5), false],
+    ['a zero vector', () => '{"data":[{"index":0,"embedding":[0,0,0]}]}', false],
+    ['words for numbers', () => '{"data":[{"index":0,"embedding":["a","b","c"]}]}', false],
+    ['an entry of nothing', () => '{"data":[null]}', false],
+    ['a wrong index', () => '{"data":[{"index":7,"embedding":[1,2,3]}]}', false],
+  ])('an answer of %s is refused', async (_, answer, retryable) => {
+    respond = ({ input }, res) => res.end(answer(input));
+    await expect(make().embedQuery('x')).rejects.toMatchObject({ name: 'EmbeddingError', retryable });
+  });
+
+  test('a server that is silent, gone or sends elsewhere is a retryable failure', async () => {
+    respond = () => undefined;
+    await expect(make({ timeoutMs: 100 }).embedQuery('x')).rejects.toMatchObject({
+      retryable: true,
+      message: expect.stringContaining('100 ms'),
+    });
+    respond = (_, res) => res.writeHead(307, { location: `${baseUrl}elsewhere` }).end();
+    await expect(make().embedQuery('x')).rejects.toMatchObject({ retryable: true });
+    await expect(make({ baseUrl: 'http://127.0.0.1:1/v1' }).embedQuery('x')).rejects.toMatchObject({ retryable: true });
+  });
+
+  test('an abandoned call rejects with the reason given', async () => {
+    respond = () => undefined;
+    const controller = new AbortController();
+    const call = make().embedQuery('x', controller.signal);
+    controller.abort(new Error('not needed'));
+    await expect(call).rejects.toThrow('not needed');
+  });
+});

@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
+import { createExtractor, detectFileKind, type Extractor } from '../../providers/extraction/index.js';
+import { ANY, type ExpectedChunk, READ, REFUSED } from '../fixtures/file-set.js';
+
+let folder: string;
+let extractor: Extractor;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postback-files-'));
+  extractor = createExtractor();
+});
+afterAll(async () => {
+  await extractor.close();
+  await rm(folder, { recursive: true });
+});
+
+/** The name without what the test says of it. */
+const named = (name: string) => name.split(':')[0]!;
+
+/** What ingest and worker do with a file, one after the other. */
+async function chunksOf(name: string, bytes: Buffer, using = extractor): Promise<{ kind: string; chunks: Chunk[] }> {
+  const filename = named(name);
+  const openStream = () => Readable.from([bytes]);
+  const { kind } = await detectFileKind(bytes.subarray(0, 64 * 1024), { filename, openStream });
+  const path = join(folder, filename);
+  await writeFile(path, bytes);
+  return { kind, chunks: chunkSections(await using.extract({ path, kind })) };
+}
+
+function matching({ text, ...place }: ExpectedChunk) {
+  const value = (wanted: unknown): unknown =>
+    wanted === ANY ? expect.anything() : Array.isArray(wanted) ? wanted.map(value) : wanted;
+  const places = Object.fromEntries(Object.entries(place).map(([name, wanted]) => [name, value(wanted)]));
+  return expect.objectContaining({ text: text instanceof RegExp ? expect.stringMatching(text) : text, ...places });
+}
+
+describe('files that are read', () => {
+  test.each(READ)('$name', async ({ name, kind, file, chunks, only, without }) => {
+    const read = await chunksOf(name, await file());
+    expect(read.kind).toBe(kind);
+    if (only) expect(read.chunks).toEqual(chunks.map(matching));
+    else for (const chunk of chunks) expect(read.chunks).toContainEqual(matching(chunk));
+    if (without) for (const { text } of read.chunks) expect(text).not.toMatch(without);
+    for (const { text } of read.chunks) expect(text.split(/\s+/).length).toBeLessThanOrEqual(260);
+  });
+});
+
+describe('files that are refused', () => {
+  test.each(REFUSED)('$name is $code', async ({ name, file, code, message = /./, limits }) => {
+    const using = limits ? createExtractor({ limits }) : extractor;
+    const refusal = expect(chunksOf(name, await file(), using)).rejects;
+    await refusal.toMatchObject({ name: 'ExtractionError', code, message: expect.stringMatching(message) });
+    if (limits) await using.close();
+  });
+});

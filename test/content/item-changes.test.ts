@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { tagOf } from '../../domain/content/indexed-metadata.js';
+import type { SearchIndex } from '../../domain/content/search.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createChunks } from '../../storage/content/chunks.js';
+import { createDatabases } from '../../storage/content/databases.js';
+import { type IndexRowsDependencies, refreshIndexRows } from '../../storage/content/index-rows.js';
+import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
+import { createItems, type ItemRecord } from '../../storage/content/items.js';
+import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { type Answer, type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+
+describe('items whose metadata', () => {
+  const { apiUrl, mongodbUri, dataDir } = sharedProduct();
+  const org = 'changing-items';
+  let api: Client;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    await api.createDatabase('shelf');
+  });
+
+  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
+    const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
+    expect(sent.status).toBe(202);
+    for (const { id } of items) await api.ended('shelf', id);
+  };
+  const patch = (id: string, change: object) =>
+    api.request('PATCH', `/context/${id}`, { json: { database: 'shelf', ...change } });
+  const declare = (name: string) =>
+    api.request('PATCH', '/databases/shelf/metadata-schema', {
+      json: { database_metadata_schema: [{ name, data_type: 'INT16' }] },
+    });
+
+  test('are changed: merged, typed by the schema, and come with the next answer', async () => {
+    await declare('pages');
+    await remember([{ id: 'changed', text: 'A book about lenses.', metadata: { pages: 10, colour: 'red' } }]);
+    const answer = await patch('changed', {
+      metadata: { pages: 11, colour: null, 'a.b': 1 },
+      additional_metadata: { note: 'x' },
+    });
+    expect(answer.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
+    expect(answer.body.data.metadata).not.toHaveProperty('colour');
+    const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
+    expect(asked).toHaveLength(1);
+    expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
+    const filtered = async (pages: number) =>
+      (await api.post('/query', { database: 'shelf', query: 'lenses', metadata_filters: { pages } })).body.data.chunks;
+    expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);
+    expect(await filtered(10)).toEqual([]);
+    const wrong = await patch('changed', { metadata: { pages: 'many' } });
+    expect(code(wrong)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(wrong.body.error?.message).toMatch(/metadata\.pages.*INT16/);
+    expect(code(await patch('changed', {}))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await patch('unknown', { metadata: {} }))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
+  });
+
+  test('were changed by a process that died before the index rows followed, the sweep has them written', async () => {
+    await declare('edition');
+    await remember([{ id: 'edited', text: 'A book about tides.', metadata: { edition: 1 } }]);
+    const record = () => withDb(mongodbUri, (db) => db.collection('items').findOne({ org, id: 'edited' }));
+    const edition = async (n: number) => {
+      const filter = { database: 'shelf', query: 'tides', metadata_filters: { edition: n } };
+      return (await api.post('/query', filter)).body.data.chunks.map(
+        ({ source_id }: { source_id: string }) => source_id,
+      );
+    };
+    await patch('edited', { metadata: { edition: 2 } });
+    expect([await edition(2), await edition(1), (await record())!.rows_due]).toEqual([['edited'], [], []]);
+    await withDb(mongodbUri, async (db) => {
+      const catalogue = createItemCatalogue({ mongoClient: db.client, items: db.collection('items') });
+      const { database_id: databaseId } = (await record())!;
+      await catalogue.change({ database_id: databaseId, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
+    });
+    expect((await record())!.rows_due).toEqual([expect.stringMatching(/^chg_/)]);
+    await eventually('the filter finds the new value', async () => (await edition(3)).length === 1);
+    expect(await edition(2)).toEqual([]);
+    await eventually('nothing is due any more', async () => (await record())!.rows_due.length === 0);
+  });
+
+  describe('are changed by several processes at the same time', () => {
+    let collections: Collections;
+    let processes: IndexRowsDependencies[];
+    let item: ItemRecord;
+
+    beforeAll(async () => {
+      await declare('round');
+      await remember([{ id: 'contested', text: 'A book about knots.' }]);
+      collections = await connectCollections(mongodbUri, 'postback-test');
+      processes = [1, 2, 3].map(() => ({
+        databases: createDatabases(collections),
+        items: createItems(collections),
+        itemCatalogue: createItemCatalogue(collections),
+        chunks: createChunks(collections),
+        index: createLanceIndex({ at: join(dataDir, 'index') }),
+      }));
+      item = (await collections.items.findOne({ org, id: 'contested' }))!;
+    });
+    afterAll(async () => {
+      for (const { index } of processes ?? []) await index.close();
+      await collections?.mongoClient.close();
+    });
+
+    const change = (one: IndexRowsDependencies, metadata: object) =>
+      one.itemCatalogue.change(
+        { database_id: item.database_id, id: item.id },
+        { metadata: { ...metadata } },
+        () => undefined,
+      );
+    const follow = (one: IndexRowsDependencies, due?: string) =>
+      refreshIndexRows(one, { item: item._id, version: 1 }, due);
+    const found = async (round: number) =>
+      (
+        await processes[0]!.index.search(item.database_id, {
+          mode: 'text',
+          query: 'knots',
+          operator: 'or',
+          vector: null,
+          metadata: { tags: [tagOf('metadata', 'round', round)] },
+          limit: 10,
+        })
+      ).length;
+    const due = async () => (await collections.items.findOne({ _id: item._id }))!.rows_due;
+
+    test('the rows say what the item says, each once', async () => {
+      for (let round = 1; round <= 10; round += 1) {
+        await Promise.all(
+          processes.map(async (one, n) => {
+            await follow(one, (await change(one, { round, [`by_${n}`]: round })).change);
+          }),
+        );
+        expect([round, await found(round), await found(round - 1)]).toEqual([round, 1, 0]);
+      }
+      expect(await due()).toEqual([]);
+    });
+
+    test('and the one that comes late with what is old by then dies: they are written once more', async () => {
+      const [late, quick] = processes as [IndexRowsDependencies, IndexRowsDependencies];
+      const dies = new Error('killed');
+      const index: SearchIndex = {
+        ...late.index,
+        async write(...old) {
+          await follow(quick, (await change(quick, { round: 21 })).change);
+          await late.index.write(...old);
+          throw dies;
+        },
+      };
+      const first = await change(late, { round: 20 });
+      await expect(follow({ ...late, index }, first.change)).rejects.toBe(dies);
+      expect([await found(20), await found(21), await due()]).toEqual([1, 0, [first.change]]);
+      await follow(quick);
+      expect([await found(20), await found(21), await due()]).toEqual([0, 1, []]);
+    });
+  });
+
+  test('are changed: what is small enough one by one does not add up to more than an item may carry', async () => {
+    await remember([{ id: 'heavy', text: 'A book that gets heavier.' }]);
+    for (const name of ['metadata', 'additional_metadata']) {
+      expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
+      const second = await patch('heavy', { [name]: { second: 'x'.repeat(40_000) } });
+      expect(code(second)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(second.body.error?.message).toMatch(new RegExp(`^${name}: .*64 KiB`));
+    }
+  });
+
+  test('are changed: what the change does not touch is no reason to refuse it', async () => {
+    // What an ingest adds to them counts, too; and a field may be declared when there are values of it already.
+    const full = { id: 'full', text: 'A book.', source: 'a shelf', additional_metadata: { x: 'x'.repeat(65_520) } };
+    const early = { id: 'early', text: 'A book.', metadata: { declared_later: 'a text' } };
+    await api.ingest({ database: 'shelf', app_knowledge: JSON.stringify([full, early]) });
+    for (const { id } of [full, early]) await api.ended('shelf', id);
+    await declare('declared_later');
+    expect((await patch('full', { metadata: { read: true } })).status).toBe(200);
+    expect((await patch('early', { additional_metadata: { read: true } })).status).toBe(200);
+    expect(code(await patch('full', { additional_metadata: { y: 1 } }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await patch('early', { metadata: { read: true } }))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+
+  test('are changed by many requests at the same time: no change is lost and no row is doubled', async () => {
+    await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
+    const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);
+    const answers = await Promise.all(names.map((name) => patch('shared', { metadata: { [name]: name } })));
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
+    const { metadata } = (await api.get('/context/shared?database=shelf')).body.data;
+    expect(Object.keys(metadata).sort()).toEqual(names);
+    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'buoy bell', ids: ['shared'] })).body.data;
+    expect(chunks).toHaveLength(1);
+  });
+});

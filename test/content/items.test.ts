@@ -1,0 +1,374 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Document, MongoClient } from 'mongodb';
+import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
+import { type Answer, type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+
+describe('items', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const org = 'keeping-items';
+  let key: string;
+  let api: Client;
+  let stranger: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    key = (await makeKey(mongodbUri, org)).key;
+    api = createClient(apiUrl, key);
+    stranger = createClient(apiUrl, (await makeKey(mongodbUri, 'other-items')).key);
+    receiver = await startReceiver();
+    await api.post('/webhooks/indexing', { url: receiver.url });
+    await api.createDatabase('shelf');
+  });
+  afterAll(() => receiver.close());
+
+  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const remember = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
+    const sent = await api.ingest({ database: 'shelf', collection, upsert: 'true', memories: JSON.stringify(items) });
+    expect(sent.status).toBe(202);
+    for (const { id } of items) await api.ended('shelf', id);
+  };
+  const remove = (ids: string[], more: object = {}) =>
+    api.request('DELETE', '/context', { json: { database: 'shelf', ids, ...more } });
+  const patch = (id: string, change: object) =>
+    api.request('PATCH', `/context/${encodeURIComponent(id)}`, { json: { database: 'shelf', ...change } });
+  const raw = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(apiUrl + path, { method, headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', ...headers } });
+  const idsOf = (answer: Answer) => answer.body.data.items.map(({ id }: { id: string }) => id);
+  /** What of these ids is left in MongoDB. */
+  const left = (ids: string[]) =>
+    withDb(mongodbUri, async (db) => {
+      const database = await db.collection('databases').findOne({ org, name: 'shelf' });
+      const of = { database_id: database!._id, source_id: { $in: ids } };
+      return Promise.all(['chunks', 'entities', 'relations'].map((name) => db.collection(name).countDocuments(of)));
+    });
+  /** The versions of an item for which a workflow would have been started. */
+  const versionOf = (id: string) =>
+    withDb(mongodbUri, async (db) => (await db.collection('items').findOne({ org, id }))?.version);
+
+  test('are listed page by page, by collection, type and status', async () => {
+    await api.createDatabase('listed');
+    await api.ingest({
+      database: 'listed',
+      collection: 'a',
+      memories: '[{"id":"m1","text":"One."},{"id":"m2","text":"Two."}]',
+    });
+    await api.ingest(
+      {
+        database: 'listed',
+        collection: 'b',
+        document_metadata: '[{"id":"bad"}]',
+        app_knowledge: '[{"id":"k1","text":"Three."}]',
+      },
+      [{ name: 'bad.pdf', content: '%PDF-1.7\nnothing of a PDF follows' }],
+    );
+    for (const id of ['m1', 'm2', 'bad', 'k1']) await api.ended('listed', id);
+    const list = (query: string) => api.get(`/context/list?database=listed${query}`);
+    expect(idsOf(await list('')).sort()).toEqual(['bad', 'k1', 'm1', 'm2']);
+    expect(idsOf(await list('&collection=a')).sort()).toEqual(['m1', 'm2']);
+    expect(idsOf(await list('&type=knowledge')).sort()).toEqual(['bad', 'k1']);
+    expect(idsOf(await list('&status=errored'))).toEqual(['bad']);
+    expect(idsOf(await list('&status=success')).sort()).toEqual(['k1', 'm1', 'm2']);
+    expect(idsOf(await list('&status=completed&type=knowledge&collection=b'))).toEqual(['k1']);
+    const seen: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const page: Answer = await list(`&limit=1${cursor && `&cursor=${cursor}`}`);
+      const { data } = page.body;
+      expect(data.count).toBe(1);
+      seen.push(data.items[0].id);
+      cursor = data.next_cursor;
+    }
+    expect(seen).toEqual(idsOf(await list('')));
+    expect(seen).toHaveLength(4);
+    expect(code(await list('&cursor=eHg'))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(code(await list('&status=unheard'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await stranger.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+  });
+
+  test('a page of a list is read from an index, in its order, whatever it is filtered by', async () => {
+    const client = await new MongoClient(mongodbUri, { monitorCommands: true }).connect();
+    try {
+      const asked: Document[] = [];
+      client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && asked.push(command));
+      const catalogue = createItemCatalogue({ mongoClient: client, items: client.db().collection('items') });
+      for (const filter of [
+        {},
+        { collection: 'a' },
+        { type: 'memory' as const },
+        { collection: 'a', status: 'errored' as const },
+      ]) {
+        await catalogue.list('tnt_explained', filter, { before: 'itm_x', limit: 20 });
+      }
+      expect(asked).toHaveLength(4);
+      for (const { find, filter, sort, hint, limit } of asked) {
+        const { queryPlanner } = await client.db().command({ explain: { find, filter, sort, hint, limit } });
+        const stages = [...JSON.stringify(queryPlanner.winningPlan).matchAll(/"stage":"(\w+)"/g)].map(
+          ([, stage]) => stage,
+        );
+        expect(stages).toContain('IXSCAN');
+        expect(stages).not.toContain('SORT');
+      }
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('one comes with its record and the text that was read from it, a page at a time', async () => {
+    const text = 'The keeper lit the lamp in the evening. '.repeat(200);
+    await remember([{ id: 'a/b ü', text, metadata: { year: 1879 } }], 'log');
+    const path = `/context/${encodeURIComponent('a/b ü')}?database=shelf`;
+    const first = (await api.get(`${path}&limit=2`)).body.data;
+    expect(first).toMatchObject({
+      id: 'a/b ü',
+      collection: 'log',
+      type: 'memory',
+      indexing_status: 'completed',
+      metadata: { year: 1879 },
+      source: { kind: 'text', size: text.length },
+      chunks: [{ text: expect.stringContaining('The keeper lit') }, {}],
+      next_cursor: expect.any(String),
+    });
+    const rest = (await api.get(`${path}&limit=100&cursor=${first.next_cursor}`)).body.data;
+    const all = (await api.get(`${path}&limit=100`)).body.data;
+    expect([...first.chunks, ...rest.chunks]).toEqual(all.chunks);
+    expect([rest.next_cursor, all.next_cursor]).toEqual([null, null]);
+    expect(code(await api.get('/context/unknown?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(code(await api.get(`${path}&collection=elsewhere`))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(code(await stranger.get(path))).toEqual([404, 'DATABASE_NOT_FOUND']);
+  });
+
+  test('what was ingested can be downloaded, whole or a range of it', async () => {
+    const pdf = readFileSync('examples/lighthouse-history.pdf');
+    await api.ingest({ database: 'shelf', document_metadata: '[{"id":"pdf"}]' }, [
+      { name: 'Leuchtturm 灯台.pdf', content: pdf },
+    ]);
+    const path = '/context/pdf/content?database=shelf';
+    const whole = await raw(path);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(pdf)).toBe(true);
+    expect(Object.fromEntries(whole.headers)).toMatchObject({
+      'content-type': 'application/pdf',
+      'content-length': String(pdf.length),
+      'accept-ranges': 'bytes',
+      'x-content-type-options': 'nosniff',
+      'content-disposition': expect.stringMatching(
+        /^attachment; .*filename\*=UTF-8''Leuchtturm%20%E7%81%AF%E5%8F%B0\.pdf/,
+      ),
+    });
+    const etag = whole.headers.get('etag')!;
+    const ranges: [string, Record<string, string>, number, Buffer][] = [
+      ['bytes=0-9', {}, 206, pdf.subarray(0, 10)],
+      ['bytes=100-', {}, 206, pdf.subarray(100)],
+      ['bytes=-7', {}, 206, pdf.subarray(-7)],
+      ['bytes=5-5', { 'If-Range': etag }, 206, pdf.subarray(5, 6)],
+      ['bytes=5-5', { 'If-Range': '"of another version"' }, 200, pdf],
+      ['bytes=0-1,4-5', {}, 200, pdf],
+      ['lines=0-1', {}, 200, pdf],
+    ];
+    for (const [range, more, status, bytes] of ranges) {
+      const part = await raw(path, { Range: range, ...more });
+      expect([range, part.status]).toEqual([range, status]);
+      expect(Buffer.from(await part.arrayBuffer()).equals(bytes)).toBe(true);
+      if (status === 206)
+        expect(part.headers.get('content-range')).toMatch(new RegExp(`^bytes \\d+-\\d+/${pdf.length}$`));
+    }
+    const beyond = await raw(path, { Range: `bytes=${pdf.length}-` });
+    expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${pdf.length}`]);
+    expect(await beyond.json()).toMatchObject({ error: { code: 'RANGE_NOT_SATISFIABLE' } });
+    const head = await raw(path, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(pdf.length)]);
+
+    await remember([{ id: 'words', text: 'Grüße!' }]);
+    const text = await raw('/context/words/content?database=shelf');
+    expect([await text.text(), text.headers.get('content-type')]).toEqual(['Grüße!', 'text/plain; charset=utf-8']);
+    const part = await raw('/context/words/content?database=shelf', { Range: 'bytes=2-3' });
+    expect(await part.text()).toBe('ü');
+    expect((await raw('/context/none/content?database=shelf')).status).toBe(404);
+  });
+
+  test('their relations are listed, of all or of some', async () => {
+    await api.createDatabase('graph');
+    await api.ingest({
+      database: 'graph',
+      memories: JSON.stringify([
+        {
+          id: 'rail',
+          text: 'Werner von Siemens presented an electric railway in Berlin. Ada Lovelace met Charles Babbage in London.',
+        },
+        { id: 'tea', text: 'Marie Curie worked with Pierre Curie in Paris.' },
+      ]),
+    });
+    for (const id of ['rail', 'tea']) await api.ended('graph', id);
+    const all = (await api.get('/context/relations?database=graph&limit=100')).body.data;
+    expect(new Set(all.relations.map(({ source_id }: { source_id: string }) => source_id))).toEqual(
+      new Set(['rail', 'tea']),
+    );
+    const some = (await api.get('/context/relations?database=graph&id=tea')).body.data;
+    expect(some.relations).toEqual(all.relations.filter(({ source_id }: { source_id: string }) => source_id === 'tea'));
+    await api.ingest({
+      database: 'graph',
+      collection: 'apart',
+      memories: '[{"id":"apart","text":"Emil Berliner worked with Alexander Bell in Washington."}]',
+    });
+    await api.ended('graph', 'apart');
+    const sources = async (query: string) => {
+      const { relations } = (await api.get(`/context/relations?database=graph&limit=100${query}`)).body.data;
+      return [...new Set(relations.map(({ source_id }: { source_id: string }) => source_id))].sort();
+    };
+    expect(await sources('&collection=default')).toEqual(['rail', 'tea']);
+    expect(await sources('&collection=apart')).toEqual(['apart']);
+    expect(await sources('&collection=apart&ids=tea,apart')).toEqual(['apart']);
+    expect(code(await api.get('/context/relations?database=graph&collection=apart&id=tea'))).toEqual([
+      404,
+      'SOURCE_NOT_FOUND',
+    ]);
+    await remove(['apart'], { database: 'graph' });
+    expect(some.relations[0]).toMatchObject({ evidence: [{ sentence: expect.stringContaining('Curie') }] });
+    const seen: unknown[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const page: Answer = await api.get(`/context/relations?database=graph&limit=1${cursor && `&cursor=${cursor}`}`);
+      const { data } = page.body;
+      seen.push(...data.relations);
+      cursor = data.next_cursor;
+    }
+    expect(seen).toEqual(all.relations);
+    expect(code(await api.get('/context/relations?database=graph&id=none'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+  });
+
+  test('deleted, nothing of them is left, for readers at once', async () => {
+    await remember([
+      { id: 'd1', text: 'Ada Lovelace met Charles Babbage in London.' },
+      { id: 'd2', text: 'A zeppelin over the harbour.' },
+      { id: 'stays', text: 'A zeppelin that stays.' },
+    ]);
+    await api.ingest({ database: 'shelf', document_metadata: '[{"id":"d3"}]' }, [
+      { name: 'z.txt', content: 'Zeppelin file.' },
+    ]);
+    await api.ended('shelf', 'd3');
+    const fileOf = () =>
+      withDb(mongodbUri, async (db) => {
+        const [one] = await db
+          .collection('files.files')
+          .find({ 'metadata.org': org })
+          .sort({ uploadDate: -1 })
+          .limit(1)
+          .toArray();
+        return one;
+      });
+    const file = await fileOf();
+    const answer = await remove(['d1', 'd2', 'd3', 'nobody']);
+    expect([answer.status, answer.body.data]).toEqual([
+      200,
+      { deleted: ['d1', 'd2', 'd3'], not_found: ['nobody'], deleted_count: 3 },
+    ]);
+    expect(code(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(code(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
+    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'zeppelin', query_by: 'text' })).body.data;
+    expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['stays']);
+    await eventually('cleared away', async () => (await left(['d1', 'd2', 'd3'])).every((count) => count === 0));
+    await eventually('the file too', () =>
+      withDb(mongodbUri, async (db) => (await db.collection('files.files').findOne({ _id: file!._id })) === null),
+    );
+    expect(code(await remove(['d1']))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(code(await stranger.request('DELETE', '/context', { json: { database: 'shelf', ids: ['stays'] } }))).toEqual(
+      [404, 'DATABASE_NOT_FOUND'],
+    );
+    expect(code(await remove(['stays'], { collection: 'elsewhere' }))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(code(await remove([]))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect((await api.del('/context?database=shelf&ids=stays')).body.data).toMatchObject({ deleted: ['stays'] });
+  });
+
+  test('an id that was deleted is used again, and its versions go on, so that no workflow id comes twice', async () => {
+    await remember([{ id: 'again', text: 'The first life.' }]);
+    expect(await versionOf('again')).toBe(1);
+    await remove(['again']);
+    await remember([{ id: 'again', text: 'The second life.' }]);
+    expect(await versionOf('again')).toBe(2);
+    await remove(['again']);
+    await remember([{ id: 'again', text: 'The third life.' }]);
+    expect(await versionOf('again')).toBe(3);
+    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'life', ids: ['again'] })).body.data;
+    expect(chunks.map(({ text }: { text: string }) => text)).toEqual(['The third life.']);
+    await eventually(
+      'three announcements',
+      () => receiver.received.filter(({ json }) => json.id === 'again').length === 3,
+    );
+  });
+
+  test('an item that comes under the id of a deleted one does not inherit its ratings', async () => {
+    const tallies = () =>
+      withDb(mongodbUri, (db) =>
+        db.collection('feedback_tallies').countDocuments({ _id: { $regex: '/rated$' } as never, count: { $gt: 0 } }),
+      );
+    await remember([{ id: 'rated', text: 'A book about ropes.' }]);
+    const rate = () => api.post('/feedback', { database: 'shelf', source_id: 'rated', rating: -1 });
+    expect((await rate()).status).toBe(201);
+    expect(await tallies()).toBe(1);
+    await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['rated'] } });
+    expect(await tallies()).toBe(0);
+    await remember([{ id: 'rated', text: 'Another book about ropes.' }]);
+    expect((await rate()).status).toBe(201);
+    expect(await tallies()).toBe(1);
+  });
+
+  test('still being processed, they are neither changed nor deleted: 409 with Retry-After', async () => {
+    await remember([{ id: 'bystander', text: 'Not under way.' }]);
+    await withDb(mongodbUri, async (db) => {
+      const now = new Date(Date.now() + 3_600_000);
+      const database = await db.collection('databases').findOne({ org, name: 'shelf' });
+      await db.collection<{ _id: string }>('items').insertOne({
+        _id: 'itm_underway',
+        org,
+        database_id: database!._id,
+        database: 'shelf',
+        collection: 'default',
+        id: 'underway',
+        type: 'memory',
+        version: 1,
+        title: null,
+        source: { kind: 'text', text: 'Under way.' },
+        metadata: {},
+        additional_metadata: {},
+        batch: 'bat_underway',
+        indexing_status: 'processing',
+        error_code: null,
+        error_message: null,
+        check_at: now,
+        created_at: now,
+        updated_at: now,
+      } as { _id: string });
+    });
+    for (const answer of [await remove(['bystander', 'underway']), await patch('underway', { metadata: { a: 1 } })]) {
+      expect(code(answer)).toEqual([409, 'SOURCE_PROCESSING']);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    expect((await api.get('/context/bystander?database=shelf')).status).toBe(200);
+    expect((await api.get('/context/underway?database=shelf')).body.data).toMatchObject({
+      indexing_status: 'processing',
+      chunks: [],
+    });
+  });
+
+  test('a removal whose process died before it started the workflow is found by the sweep', async () => {
+    await remember([{ id: 'forgotten', text: 'A forgotten note.' }]);
+    await withDb(mongodbUri, async (db) => {
+      const item = await db.collection('items').findOne({ org, id: 'forgotten' });
+      await db.collection<{ _id: string }>('removed_items').insertOne({
+        _id: String(item!._id),
+        org,
+        database_id: item!.database_id,
+        id: 'forgotten',
+        version: 1,
+        removal: 'rmv_forgotten',
+        files: [],
+        check_at: new Date(0),
+      } as { _id: string });
+      await db.collection('items').deleteOne({ org, id: 'forgotten' });
+    });
+    await eventually('cleared away', async () => (await left(['forgotten'])).every((count) => count === 0));
+  });
+});

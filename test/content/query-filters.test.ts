@@ -1,0 +1,138 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct } from '../support/product.js';
+
+const SCHEMA = [
+  { name: 'brand', data_type: 'VARCHAR' },
+  { name: 'year', data_type: 'INT32' },
+  { name: 'price', data_type: 'DOUBLE' },
+  { name: 'sold', data_type: 'BOOL' },
+  { name: 'colours', data_type: 'ARRAY' },
+  { name: 'extra', data_type: 'JSON' },
+  { name: '_Odd--name-2', data_type: 'VARCHAR' },
+  { name: 'never_used', data_type: 'INT64' },
+];
+const ODD = `x') OR 1=1 -- "\\ 名`;
+const KETTLES = [
+  { id: 'acme', metadata: { brand: 'Acme', year: 1999, price: 9.5, sold: true, colours: ['red', 'blue'] } },
+  { id: 'bolt', metadata: { brand: 'Bolt', year: 2005, price: 20, sold: false, colours: ['red'], extra: { a: 1 } } },
+  {
+    id: 'coda',
+    metadata: { brand: ODD, year: -3, '_Odd--name-2': ODD },
+    additional_metadata: { source: 'wiki', n: 7 },
+  },
+  { id: 'none', additional_metadata: { source: 'web', tags: ['a', 'b'] } },
+];
+
+describe('filters by metadata', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let api: Client;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, 'filters')).key);
+    await api.post('/databases', { database: 'kettles', database_metadata_schema: SCHEMA });
+    await eventually('database ready', async () => {
+      return (await api.get('/databases/status?database=kettles')).body.data.infra.ready_for_ingestion;
+    });
+    const app_knowledge = JSON.stringify(KETTLES.map((one) => ({ ...one, text: `The kettle ${one.id} boils water.` })));
+    expect((await api.ingest({ database: 'kettles', app_knowledge })).status).toBe(202);
+    for (const { id } of KETTLES)
+      expect(await api.ended('kettles', id)).toMatchObject({ indexing_status: 'completed' });
+  });
+
+  const query = (metadata_filters: unknown, rest: object = {}) =>
+    api.post('/query', { database: 'kettles', query: 'boiling water kettle', metadata_filters, ...rest });
+  const found = async (metadata_filters: unknown, rest: object = {}) => {
+    const { status, body } = await query(metadata_filters, rest);
+    expect([status, body.error]).toEqual([200, null]);
+    return body.data.chunks.map((chunk: { source_id: string }) => chunk.source_id).sort();
+  };
+
+  test.each<[string, object, string[]]>([
+    ['nothing restricted', {}, ['acme', 'bolt', 'coda', 'none']],
+    ['text', { brand: 'Acme' }, ['acme']],
+    ['text with every character that means something in SQL', { brand: ODD }, ['coda']],
+    ['a field whose name has them too', { '_Odd--name-2': { $eq: ODD } }, ['coda']],
+    ['an integer', { year: 2005 }, ['bolt']],
+    ['a negative one', { year: { $lt: 0 } }, ['coda']],
+    ['a number written as an integer', { price: 20.0 }, ['bolt']],
+    ['a boolean', { sold: false }, ['bolt']],
+    ['a list of values', { brand: ['Acme', 'Bolt', 'Unknown'] }, ['acme', 'bolt']],
+    ['a list of numbers', { year: { $in: [1999, -3] } }, ['acme', 'coda']],
+    ['a value in an ARRAY', { colours: 'blue' }, ['acme']],
+    ['one of some values in an ARRAY', { colours: ['blue', 'red'] }, ['acme', 'bolt']],
+    ['all named fields', { brand: 'Acme', year: 2005 }, []],
+    ['a range', { year: { $gte: 1999, $lt: 2005 } }, ['acme']],
+    ['its other ends', { price: { $gt: 9.5, $lte: 20 } }, ['bolt']],
+    ['a range of text', { brand: { $gte: 'B', $lt: 'C' } }, ['bolt']],
+    ['a range of a field that no item has', { never_used: { $gt: 0 } }, []],
+    ['everything but that', { $not: { never_used: { $gt: 0 } } }, ['acme', 'bolt', 'coda', 'none']],
+    ['existence', { brand: { $exists: true } }, ['acme', 'bolt', 'coda']],
+    ['absence', { brand: { $exists: false } }, ['none']],
+    ['existence of a JSON field', { extra: { $exists: true } }, ['bolt']],
+    ['inequality, and the field need not be there', { brand: { $ne: 'Acme' } }, ['bolt', 'coda', 'none']],
+    ['none of a list', { brand: { $nin: ['Acme', 'Bolt'] } }, ['coda', 'none']],
+    ['or', { $or: [{ brand: 'Acme' }, { year: { $gt: 2000 } }] }, ['acme', 'bolt']],
+    ['and', { $and: [{ sold: { $exists: true } }, { $not: { sold: true } }] }, ['bolt']],
+    ['not a range, and the field need not be there', { $not: { year: { $gt: 0 } } }, ['coda', 'none']],
+    ['a free field', { additional_metadata: { source: 'wiki' } }, ['coda']],
+    ['a free number and a list of texts', { additional_metadata: { source: ['wiki', 'web'], n: 7 } }, ['coda']],
+    ['a value in a free list', { additional_metadata: { tags: 'b' } }, ['none']],
+    ['absence of a free field', { additional_metadata: { source: { $exists: false } } }, ['acme', 'bolt']],
+    ['both kinds', { year: -3, additional_metadata: { source: 'wiki' } }, ['coda']],
+  ])('%s', async (_, filters, wanted) => {
+    for (const query_by of ['hybrid', 'text', 'vector']) {
+      expect([query_by, await found(filters, { query_by })]).toEqual([query_by, wanted]);
+    }
+  });
+
+  test('join the other restrictions', async () => {
+    expect(await found({ sold: { $exists: true } }, { ids: ['bolt', 'none'] })).toEqual(['bolt']);
+    expect(await found({ brand: 'Acme' }, { collection: 'other' })).toEqual([]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['an unknown field', { colour: 'red' }, 'metadata_filters.colour'],
+    [
+      'one inside of others',
+      { $or: [{ brand: 'Acme' }, { $not: { colour: 1 } }] },
+      'metadata_filters.$or.1.$not.colour',
+    ],
+    ['a field that only objects have', { constructor: 'x' }, 'metadata_filters.constructor'],
+    ['text for a number', { year: '1999' }, 'metadata_filters.year'],
+    ['a fraction for an integer', { year: 1.5 }, 'metadata_filters.year'],
+    ['a number for text, in a list', { brand: ['Acme', 7] }, 'metadata_filters.brand.1'],
+    ['a number for a boolean', { sold: 1 }, 'metadata_filters.sold'],
+    ['a range of booleans', { sold: { $gt: false } }, 'metadata_filters.sold.$gt'],
+    [
+      'a range of a free field',
+      { additional_metadata: { n: { $gt: 1 } } },
+      'metadata_filters.additional_metadata.n.$gt',
+    ],
+    ['a value for a JSON field', { extra: 'x' }, 'metadata_filters.extra'],
+    ['null', { brand: null }, 'metadata_filters.brand'],
+    ['an unknown operator', { brand: { $like: 'A%' } }, 'metadata_filters.brand.$like'],
+    ['an empty list', { brand: [] }, 'metadata_filters.brand'],
+    ['an empty condition', { brand: {} }, 'metadata_filters.brand'],
+    ['a list where filters belong', { $not: [] }, 'metadata_filters.$not'],
+    ['an object where a list belongs', { $or: { brand: 'Acme' } }, 'metadata_filters.$or'],
+    ['too many values', { year: Array.from({ length: 1_001 }, (_, n) => n) }, 'metadata_filters'],
+    ['filters that are none', 'brand = Acme', 'metadata_filters'],
+  ])('are refused with the name of what is wrong: %s', async (_, filters, field) => {
+    const { status, body } = await query(filters);
+    expect([status, body.error!.code]).toEqual([422, 'VALIDATION_ERROR']);
+    expect(body.error!.message.startsWith(`${field}: `)).toBe(true);
+  });
+
+  test('nesting has an end', async () => {
+    const nested = async (levels: number) => {
+      const filters = `${'{"$not":'.repeat(levels)}{"brand":"Acme"}${'}'.repeat(levels)}`;
+      const body = `{"database":"kettles","query":"kettle","metadata_filters":${filters}}`;
+      return (await api.request('POST', '/query', { body, headers: { 'Content-Type': 'application/json' } })).status;
+    };
+    expect(await nested(7)).toBe(200);
+    expect(await nested(8)).toBe(422);
+    expect(await nested(5_000)).toBe(422);
+  });
+});

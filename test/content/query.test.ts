@@ -1,0 +1,155 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type Client, createClient } from '../support/client.js';
+import { makeKey, sharedProduct } from '../support/product.js';
+
+describe('asking questions', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let api: Client;
+
+  const NOTES = [
+    { id: 'bees', text: 'A honey bee colony has one queen. Workers collect nectar and pollen from flowers.' },
+    { id: 'tea', text: 'Green tea is steeped at eighty degrees. Black tea wants boiling water.' },
+    {
+      id: 'rail',
+      text: 'Siemens built the first electric railway in Berlin in 1879. Werner von Siemens presented it at a fair.',
+    },
+  ];
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, 'asking')).key);
+    await api.createDatabase('notes');
+    await api.ingest({ database: 'notes', collection: 'one', memories: JSON.stringify(NOTES) });
+    await api.ingest({
+      database: 'notes',
+      collection: 'two',
+      app_knowledge: JSON.stringify([
+        {
+          id: 'manual',
+          title: 'Kettle manual',
+          text: 'The kettle boils water in two minutes.',
+          metadata: { brand: 'Acme' },
+        },
+      ]),
+    });
+    for (const { id } of [...NOTES, { id: 'manual' }])
+      expect(await api.ended('notes', id)).toMatchObject({ indexing_status: 'completed' });
+  });
+
+  const ask = async (question: Record<string, unknown>) =>
+    (await api.post('/query', { database: 'notes', ...question })).body.data;
+  const ids = (data: { chunks: { source_id: string }[] }) => data.chunks.map((chunk) => chunk.source_id);
+
+  test('hybrid, text and vector search find the right note', async () => {
+    for (const query_by of ['hybrid', 'text', 'vector']) {
+      expect([query_by, ids(await ask({ query: 'Who collects nectar?', query_by }))[0]]).toEqual([query_by, 'bees']);
+    }
+  });
+
+  test('a question in other words is answered by its meaning', async () => {
+    expect(ids(await ask({ query: 'insects that make sweet food in a hive', query_by: 'vector' }))[0]).toBe('bees');
+  });
+
+  test('results can be limited by number, collection, type and id', async () => {
+    expect(ids(await ask({ query: 'water', max_results: 1 }))).toHaveLength(1);
+    expect(ids(await ask({ query: 'boiling water', collection: 'two' }))).toEqual(['manual']);
+    expect(ids(await ask({ query: 'boiling water', collections: ['one'] }))).not.toContain('manual');
+    expect(ids(await ask({ query: 'boiling water', type: 'knowledge' }))).toEqual(['manual']);
+    expect(ids(await ask({ query: 'boiling water', ids: ['tea'] }))).toEqual(['tea']);
+  });
+
+  test('weights move the ranking of collections, and name the ones that are asked', async () => {
+    const first = async (collections: object) => ids(await ask({ query: 'boiling water', collections }))[0];
+    expect(await first({ one: 5, two: 1 })).toBe('tea');
+    expect(await first({ one: 1, two: 5 })).toBe('manual');
+    expect(ids(await ask({ query: 'boiling water', collections: { two: 0.5 } }))).toEqual(['manual']);
+    for (const collections of [
+      {},
+      [],
+      { one: 0 },
+      { one: -1 },
+      { one: 'much' },
+      { 'no name': 1 },
+      ['no name'],
+      'one',
+    ]) {
+      const { status, body } = await api.post('/query', { database: 'notes', query: 'water', collections });
+      expect([collections, status, body.error!.message]).toEqual([
+        collections,
+        422,
+        expect.stringMatching(/^collections/),
+      ]);
+    }
+    const both = await api.post('/query', {
+      database: 'notes',
+      query: 'water',
+      collection: 'one',
+      collections: ['two'],
+    });
+    expect([both.status, both.body.error!.code]).toEqual([400, 'INVALID_PARAMETERS']);
+  });
+
+  test('recency bias brings the items that were changed last to the front', async () => {
+    const newer = { id: 'kettle-news', title: 'Kettle news', text: 'The kettle boils water. '.repeat(3) };
+    const older = { id: 'kettle-old', title: 'Kettle', text: 'Kettle water: the kettle boils water.' };
+    const ingest = async (item: object, rest: object = {}) =>
+      api.ingest({ database: 'ages', app_knowledge: JSON.stringify([item]), ...rest });
+    await api.createDatabase('ages');
+    for (const item of [older, newer]) {
+      await ingest(item);
+      await api.ended('ages', item.id);
+    }
+    const asked = (recency_bias: number) => ask({ query: 'kettle water', database: 'ages', recency_bias }).then(ids);
+    expect(await asked(1)).toEqual(['kettle-news', 'kettle-old']);
+    await ingest(older, { upsert: 'true' });
+    await api.ended('ages', older.id);
+    expect(await asked(1)).toEqual(['kettle-old', 'kettle-news']);
+    for (const recency_bias of [-0.1, 1.1, 'new']) {
+      expect((await api.post('/query', { database: 'notes', query: 'x', recency_bias })).status).toBe(422);
+    }
+  });
+
+  test('text search knows or, and, phrase', async () => {
+    const text = (query: string, operator: string) => ask({ query, operator, query_by: 'text' }).then(ids);
+    expect((await text('queen kettle', 'or')).sort()).toEqual(['bees', 'manual']);
+    expect(await text('queen kettle', 'and')).toEqual([]);
+    expect(await text('honey bee colony', 'phrase')).toEqual(['bees']);
+    expect(await text('colony honey bee', 'phrase')).toEqual([]);
+  });
+
+  test('an answer carries what the contract lists, and the graph around the hits', async () => {
+    const data = await ask({ query: 'first electric railway', ids: ['rail'] });
+    expect(data.chunks[0]).toEqual({
+      chunk_id: expect.stringMatching(/^chk_/),
+      source_id: 'rail',
+      title: null,
+      text: NOTES[2]!.text,
+      score: expect.any(Number),
+      metadata: {},
+      collection: 'one',
+      type: 'memory',
+    });
+    expect(data.graph.entities.map((entity: { name: string }) => entity.name)).toContain('Berlin');
+    expect(data.graph.relations.length).toBeGreaterThan(0);
+    for (const relation of data.graph.relations) expect(relation.evidence[0].sentence).not.toBe('');
+    expect((await ask({ query: 'first electric railway', graph_context: false })).graph).toEqual({
+      entities: [],
+      relations: [],
+    });
+  });
+
+  test('metadata comes back with the hit', async () => {
+    expect((await ask({ query: 'kettle' })).chunks[0]).toMatchObject({
+      title: 'Kettle manual',
+      metadata: { brand: 'Acme' },
+    });
+  });
+
+  test('odd questions are no errors', async () => {
+    for (const query of ['"', "it's (really) AND OR NOT *", 'a:b^2~', '…', 'the of and', '日本語']) {
+      expect([query, (await api.post('/query', { database: 'notes', query })).status]).toEqual([query, 200]);
+    }
+    expect((await api.post('/query', { database: 'notes', query: '   ' })).status).toBe(422);
+    expect((await api.post('/query', { database: 'notes' })).status).toBe(400);
+    expect((await api.post('/query', { database: 'notes', query: 'x', max_results: 51 })).status).toBe(422);
+  });
+});

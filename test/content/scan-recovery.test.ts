@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { workflowIds } from '../../domain/ids.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { workbook } from '../fixtures/made-sheets.js';
+import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, type Product, startProduct } from '../support/product.js';
+
+// Kills a worker, so it has servers and processes of its own.
+describe('scans in ingestion', () => {
+  const org = 'scans';
+  let product: Product;
+  let api: Client;
+  let collections: Collections;
+  let temporal: TemporalClient;
+
+  beforeAll(async () => {
+    product = await startProduct();
+    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    collections = await connectCollections(product.mongodbUri, 'postback-test');
+    temporal = await connectTemporal(product.temporalAddress, 'default');
+    await api.createDatabase('archive');
+  });
+  afterAll(async () => {
+    await temporal?.connection.close();
+    await collections?.mongoClient.close();
+    await product?.remove();
+  });
+
+  async function ingest(id: string, name: string, content: Uint8Array | string, fields: Record<string, string> = {}) {
+    const document_metadata = JSON.stringify([{ id }]);
+    const answer = await api.ingest({ database: 'archive', document_metadata, ...fields }, [{ name, content }]);
+    expect(answer.body.data).toMatchObject({ success_count: 1 });
+    return (await collections.items.findOne({ org, id }))!;
+  }
+  const partsOf = (item: string, version = 1) => collections.parts.find({ owner: `${item}/${version}` }).toArray();
+  const chunksOf = (item: string, version: number) =>
+    collections.chunks.find({ item, version }).sort({ ordinal: 1 }).toArray();
+  const pages = (words: string[]) =>
+    Promise.all(words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk'])));
+
+  test('kill -9 of the worker in the middle of a scanned PDF: the item goes on after the pages that were read', async () => {
+    const words = ['one', 'two', 'three', 'four', 'five', 'six'];
+    const { _id } = await ingest('log', 'log.pdf', scannedPdf(await pages(words)));
+    await eventually('some pages read', async () => (await partsOf(_id)).length >= 2);
+    process.kill(product.worker.pid(), 'SIGKILL');
+    // What the dead worker has read is marked, so that it can be told from what its successor reads.
+    for (const { _id: part, value } of await partsOf(_id)) {
+      const page = JSON.parse(value);
+      await collections.parts.updateOne({ _id: part }, { $set: { value: JSON.stringify({ ...page, text: `${page.text} (kept)` }) } }); // biome-ignore format: one line
+    }
+    expect(await api.ended('archive', 'log')).toMatchObject({ indexing_status: 'completed' });
+    const chunks = await chunksOf(_id, 1);
+    expect(chunks.map(({ text, page }) => [/page (\w+)/.exec(text)?.[1], page])).toEqual(
+      words.map((word, index) => [word, index + 1]),
+    );
+    const kept = chunks.filter(({ text }) => text.endsWith('(kept)')).length;
+    expect(kept).toBeGreaterThanOrEqual(2);
+    expect(kept).toBeLessThan(words.length);
+    expect(await partsOf(_id)).toEqual([]);
+  });
+
+  test('an item that is replaced in the middle of its scan is not read to its end', async () => {
+    const { _id, database_id: databaseId } = await ingest(
+      'ledger',
+      'ledger.pdf',
+      scannedPdf(await pages(Array(12).fill('some'))),
+    );
+    await eventually('a page read', async () => (await partsOf(_id)).length >= 1);
+    await ingest('ledger', 'ledger.txt', 'The ledger was typed in.', { upsert: 'true' });
+    const first = temporal.workflow.getHandle(workflowIds.item(org, databaseId, 'ledger', 1));
+    expect(await first.result()).toBe(SUPERSEDED);
+    expect(await chunksOf(_id, 1)).toEqual([]);
+    expect(await partsOf(_id)).toEqual([]);
+    expect(await api.ended('archive', 'ledger')).toMatchObject({ indexing_status: 'completed' });
+    expect((await chunksOf(_id, 2)).map(({ text }) => text)).toEqual(['The ledger was typed in.']);
+  });
+
+  test('a scan that is refused leaves no pages behind', async () => {
+    const blank = await scan(Array(6).fill(''));
+    const { _id } = await ingest('blank', 'blank.pdf', scannedPdf([blank, blank]));
+    expect(await api.ended('archive', 'blank')).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
+    expect(await partsOf(_id)).toEqual([]);
+  });
+
+  test('an answer says on which page, slide or sheet it stands, and under which headings', async () => {
+    const written = ['The harbour office opens at seven each morning.', 'It closes when the last ferry has left.'];
+    const mixed = mixedPdf([written, (await pages(['two']))[0]!], {
+      bookmarks: [
+        ['Opening hours', 1],
+        ['Lamp log', 2],
+      ],
+    });
+    const fees = [
+      ['Ship', 'Fee'],
+      ['Astrid', 40],
+      ['Freja', 55],
+    ];
+    await ingest('mixed', 'mixed.pdf', mixed);
+    await ingest('fees', 'fees.xlsx', workbook([{ name: 'Berths', rows: fees }]));
+    await ingest('plan', 'plan.pptx', readFileSync('test/fixtures/plan.pptx'));
+    for (const id of ['mixed', 'fees', 'plan'])
+      expect(await api.ended('archive', id)).toMatchObject({ indexing_status: 'completed' });
+    const placeOf = async (query: string, id: string) =>
+      (await api.post('/query', { database: 'archive', query, ids: [id] })).body.data.chunks[0].metadata;
+    expect(await placeOf('When does the office open?', 'mixed')).toEqual({ page: 1, headings: ['Opening hours'] });
+    expect(await placeOf('When was the lamp lit?', 'mixed')).toEqual({ page: 2, headings: ['Lamp log'] });
+    expect(await placeOf('What does Freja pay?', 'fees')).toEqual({ sheet: 'Berths', rows: [2, 3] });
+    expect(await placeOf('silt', 'plan')).toMatchObject({ slide: 2, slide_title: expect.any(String) });
+  });
+});

@@ -1,0 +1,87 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type Answer, type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct } from '../support/product.js';
+
+describe('deprecated names', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let api: Client;
+
+  beforeAll(async () => {
+    api = createClient(apiUrl, (await makeKey(mongodbUri, 'old-client')).key);
+  });
+
+  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+
+  test('the routes under /tenants do what those under /databases do, in the old words', async () => {
+    const created = await api.post('/tenants', { tenant_id: 'old' });
+    expect([created.status, created.body.data]).toEqual([202, { tenant_id: 'old', status: 'provisioning' }]);
+    await eventually('ready', async () => {
+      const { data } = (await api.get('/tenants/status?tenant_id=old')).body;
+      expect(data.tenant_id).toBe('old');
+      return data.infra.ready_for_ingestion;
+    });
+    expect((await api.get('/tenants')).body.data.tenants).toMatchObject([{ tenant_id: 'old', status: 'ready' }]);
+    await api.ingest({ tenant_id: 'old', sub_tenant_id: 'attic', memories: '[{"id":"m","text":"An old note."}]' });
+    await api.ended('old', 'm');
+    expect((await api.get('/tenants/old/collections')).body.data).toEqual({
+      tenant_id: 'old',
+      sub_tenants: [{ sub_tenant_id: 'attic', items: 1 }],
+      count: 1,
+    });
+    expect((await api.get('/tenants/old/stats')).body.data).toMatchObject({ tenant_id: 'old', items: 1 });
+    const changed = await api.request('PATCH', '/tenants/old/metadata-schema', {
+      json: { database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
+    });
+    expect([changed.status, changed.body]).toMatchObject([200, { tenant_id: 'old' }]);
+    expect((await api.del('/tenants/old')).body.data).toEqual({ tenant_id: 'old', status: 'deleting' });
+    await eventually('gone', async () => (await api.get('/tenants/status?tenant_id=old')).status === 404);
+  });
+
+  test('the route decides the code, whatever the field is called', async () => {
+    await api.post('/databases', { database: 'taken' });
+    expect(code(await api.post('/tenants', { tenant_id: 'taken' }))).toEqual([409, 'INVALID_INPUT']);
+    expect(code(await api.post('/databases', { tenant_id: 'taken' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    for (const path of ['status?tenant_id=none', 'none/stats', 'none/collections']) {
+      expect(code(await api.get(`/tenants/${path}`))).toEqual([404, 'NOT_FOUND']);
+    }
+    expect(code(await api.del('/tenants/none'))).toEqual([404, 'NOT_FOUND']);
+    expect(code(await api.get('/databases/status?tenant_id=none'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(code(await api.get('/databases/none/stats'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    const patched = { json: { database_metadata_schema: [{ name: 'a', data_type: 'BOOL' }] } };
+    expect(code(await api.request('PATCH', '/tenants/none/metadata-schema', patched))).toEqual([404, 'NOT_FOUND']);
+  });
+
+  test('every answer of /tenants says that it is deprecated, refusals too, and no other does', async () => {
+    const answers = [
+      await api.get('/tenants'),
+      await api.get('/tenants/none/stats'),
+      await api.post('/tenants', {}),
+      await api.get('/tenants/no/such/route'),
+      await api.request('GET', '/tenants', { headers: { Authorization: 'Bearer nonsense' } }),
+      await api.request('GET', '/tenants', { headers: { 'API-Version': '1' } }),
+    ];
+    for (const { headers } of answers) {
+      expect(headers.get('deprecation')).toMatch(/^@\d+$/);
+      expect(headers.get('link')).toContain('</databases');
+    }
+    expect((await api.get('/databases')).headers.get('deprecation')).toBeNull();
+  });
+
+  test('old field names are read where today’s are absent, in bodies, queries and forms', async () => {
+    await api.createDatabase('mixed');
+    const sent = await api.ingest({
+      tenant_id: 'elsewhere',
+      database: 'mixed',
+      sub_tenant_id: 'cellar',
+      memories: '[{"id":"wine","text":"The wine is in the cellar."}]',
+    });
+    expect(sent.status).toBe(202);
+    await api.ended('mixed', 'wine');
+    const status = await api.get('/context/status?tenant_id=mixed&sub_tenant_id=cellar&id=wine');
+    expect(status.body.data.statuses[0]).toMatchObject({ id: 'wine', indexing_status: 'completed' });
+    expect(code(await api.get('/context/status?tenant_id=mixed&sub_tenant_id=roof&id=wine'))[0]).toBe(404);
+    const asked = await api.post('/query', { tenant_id: 'mixed', sub_tenant_id: 'cellar', query: 'wine' });
+    expect(asked.body.data.chunks[0]).toMatchObject({ source_id: 'wine', collection: 'cellar' });
+  });
+});

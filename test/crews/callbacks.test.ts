@@ -1,0 +1,177 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { verifyCrewCallback } from '../../receiver/index.js';
+import { createClient } from '../support/client.js';
+import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { type Received, type Receiver, startReceiver } from '../support/receiver.js';
+
+const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels arrive after two or three working days.' };
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('callbacks of crews', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let crew: CrewClient;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    crew = await crewOf('crew-callbacks');
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
+  beforeEach(() => {
+    receiver.answer = () => ({ status: 204 });
+  });
+
+  const crewOf = async (org: string) =>
+    createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
+  const urls = (name: string) => ({
+    taskWebhookUrl: `${receiver.url}/${name}/task`,
+    stepWebhookUrl: `${receiver.url}/${name}/step`,
+    crewWebhookUrl: `${receiver.url}/${name}/crew`,
+  });
+  const of = (id: string) => receiver.received.filter(({ json }) => json.execution_id === id);
+  const told = (one: Received) => [
+    one.path.replace('/hook', ''),
+    one.json.event,
+    ...(one.json.task_id ? [one.json.task_id] : []),
+  ];
+  const arrived = (id: string, count: number) =>
+    eventually(`${count} callbacks`, () => (of(id).length >= count ? of(id).map(told).sort() : undefined));
+  const deliveries = (id: string) =>
+    withDb(mongodbUri, (db) => db.collection('deliveries').find({ doc_id: id }).toArray());
+
+  test('each goes to its own URL; after a resume to those of the resume', async () => {
+    const meta = { ticket: 17, $nested: { 'a.b': [1] } };
+    const id = await crew.start(INPUTS, { ...urls('kickoff'), meta });
+    const paused = await crew.reaches(id, 'pending_human_input');
+    expect(await arrived(id, 4)).toEqual([
+      ['/kickoff/step', 'step', 'classify_request'],
+      ['/kickoff/step', 'step', 'draft_reply'],
+      ['/kickoff/task', 'task_completed', 'classify_request'],
+      ['/kickoff/task', 'task_pending_human_input', 'draft_reply'],
+    ]);
+    await crew.resume(id, { task_id: 'draft_reply', is_approve: true, ...urls('resume') });
+    const { result } = await crew.reaches(id, 'completed');
+    expect((await arrived(id, 8)).slice(4)).toEqual([
+      ['/resume/crew', 'crew_completed'],
+      ['/resume/step', 'step', 'final_reply'],
+      ['/resume/task', 'task_completed', 'draft_reply'],
+      ['/resume/task', 'task_completed', 'final_reply'],
+    ]);
+    const sent = (event: string, task?: string) =>
+      of(id).find(({ json }) => json.event === event && json.task_id === task)!;
+    expect(sent('task_pending_human_input', 'draft_reply').json).toEqual({
+      event: 'task_pending_human_input',
+      execution_id: id,
+      task_id: 'draft_reply',
+      agent: 'reply_writer',
+      output: paused.tasks[1].output,
+      meta,
+      timestamp: expect.stringMatching(TIME),
+    });
+    expect(sent('crew_completed').json).toEqual({
+      event: 'crew_completed',
+      execution_id: id,
+      output: result,
+      meta,
+      timestamp: expect.stringMatching(TIME),
+    });
+    expect(sent('step', 'classify_request').json.output).toEqual({ type: 'thought', text: 'delivery' });
+    // A receiver has what it was sent before its answer is on record.
+    await eventually('all on record', async () => {
+      const found = await deliveries(id);
+      return found.length === 8 && found.every(({ status }) => status === 'delivered');
+    });
+  });
+
+  test('meta comes back exactly as it was sent', async () => {
+    const meta = '{"order":12345678901234567890,"price":1.0,"a":{"ü":"\\ud83d\\ude00","__proto__":[]}}';
+    const { taskWebhookUrl } = urls('exact');
+    const body = `{"inputs":${JSON.stringify(INPUTS)},"meta":${meta},"taskWebhookUrl":"${taskWebhookUrl}"}`;
+    const { kickoff_id } = (await crew.kickoff(body)).body;
+    await arrived(kickoff_id, 2);
+    for (const { body, json } of of(kickoff_id)) {
+      expect(json.meta).toEqual(JSON.parse(meta));
+      expect(body.toString()).toContain('"order": 12345678901234567890');
+      expect(body.toString()).toContain('"price": 1.0');
+    }
+  });
+
+  test('a resume without URLs ends the callbacks, with some it ends the others', async () => {
+    const silent = await crew.start(INPUTS, urls('silent'));
+    await crew.reaches(silent, 'pending_human_input');
+    await crew.resume(silent, { task_id: 'draft_reply', is_approve: true });
+    await crew.reaches(silent, 'completed');
+    expect(await deliveries(silent)).toHaveLength(4);
+
+    const some = await crew.start(INPUTS, urls('some'));
+    await crew.reaches(some, 'pending_human_input');
+    const { crewWebhookUrl } = urls('later');
+    await crew.resume(some, { task_id: 'draft_reply', is_approve: false, crewWebhookUrl });
+    await crew.reaches(some, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    expect(await deliveries(some)).toHaveLength(4);
+    await crew.resume(some, { task_id: 'draft_reply', is_approve: true, crewWebhookUrl });
+    await crew.reaches(some, 'completed');
+    expect((await arrived(some, 5)).at(-1)).toEqual(['/some/task', 'task_pending_human_input', 'draft_reply']);
+    expect(of(some).filter(({ path }) => path.includes('/later/'))).toHaveLength(1);
+  });
+
+  test('5xx is tried again with the very same bytes, 4xx is final', async () => {
+    receiver.answer = ({ json }) => {
+      const tries = of(String(json.execution_id)).filter((one) => one.json.event === json.event).length;
+      if (json.event === 'task_pending_human_input') return { status: tries === 1 ? 503 : 200 };
+      return { status: 404 };
+    };
+    const { taskWebhookUrl } = urls('tried');
+    const id = await crew.start(INPUTS, { taskWebhookUrl });
+    await crew.reaches(id, 'pending_human_input');
+    const ended = await eventually('both have ended', async () => {
+      const found = await deliveries(id);
+      return (
+        found.length === 2 && found.every(({ status }) => !['pending', 'sweeping', 'failed'].includes(status)) && found
+      );
+    });
+    expect(
+      Object.fromEntries(ended.map(({ event_type, status, attempts }) => [event_type, [status, attempts]])),
+    ).toEqual({
+      task_completed: ['permanently_failed', 1],
+      task_pending_human_input: ['delivered', 2],
+    });
+    const [first, second] = of(id).filter(({ json }) => json.event === 'task_pending_human_input');
+    expect(second!.body.equals(first!.body)).toBe(true);
+    expect(second!.headers['x-service-delivery-id']).toBe(first!.headers['x-service-delivery-id']);
+  });
+
+  test('they are signed once the organisation has a webhook secret, and only then', async () => {
+    const org = 'crew-signed';
+    const signed = await crewOf(org);
+    const { taskWebhookUrl } = urls('signed');
+    const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
+    await arrived(unsigned, 2);
+    for (const { headers } of of(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    const secret = 'a secret of sixteen or more';
+    await api.post('/webhooks/indexing', { url: `${receiver.url}/indexing`, signing_secret: secret });
+    const id = await signed.start(INPUTS, { taskWebhookUrl });
+    await arrived(id, 2);
+    for (const { body, headers, json } of of(id)) {
+      expect(headers).toMatchObject({
+        'content-type': 'application/json',
+        'x-service-delivery-id': expect.stringMatching(/^dlv_/),
+        'x-service-event': json.event,
+      });
+      const digest = createHmac('sha256', secret).update(body).digest('hex');
+      expect(headers['x-service-signature']).toBe(`sha256=${digest}`);
+      expect(verifyCrewCallback(body, headers, secret)).toEqual(json);
+    }
+  });
+
+  test('they are not among the deliveries of the content service', async () => {
+    const id = await crew.start(INPUTS, { taskWebhookUrl: urls('apart').taskWebhookUrl });
+    await arrived(id, 2);
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crew-callbacks')).key);
+    expect((await api.get('/webhooks/indexing/deliveries')).body.data.deliveries).toEqual([]);
+  });
+});

@@ -1,0 +1,264 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient } from '../support/client.js';
+import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const STAND_IN = 'built-in (extractive stand-in)';
+
+const SUPPORT = {
+  customer_message: 'Hello, I was charged twice for order 1182 last week. Can I get my money back?',
+  notes: readFileSync('test/fixtures/support-notes.txt', 'utf8'),
+};
+const DOUBLE_CHARGE = 'If a customer was charged twice, we refund the second charge in full.';
+const PHONE_LINE = 'Our phone line is open on weekdays from nine to five.';
+
+describe('crews', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  let crew: CrewClient;
+  let user: CrewClient;
+
+  beforeAll(async () => {
+    const keyOf = async (kind: 'crew_org' | 'crew_user') => (await makeKey(mongodbUri, 'crews', kind)).key;
+    crew = createCrewClient(apiUrl, 'support-reply', await keyOf('crew_org'));
+    user = createCrewClient(apiUrl, 'support-reply', await keyOf('crew_user'));
+  });
+
+  test('the deployed ones are listed, each tells its inputs', async () => {
+    const { crews } = (await crew.get('/crews')).body;
+    expect(crews.map(({ name }: { name: string }) => name)).toEqual(['document-brief', 'support-reply']);
+    expect(crews[1]).toMatchObject({
+      base_path: '/crews/support-reply',
+      inputs: ['customer_message', 'notes'],
+      tasks: [
+        { task_id: 'classify_request', agent: 'support_clerk', human_input: false },
+        { task_id: 'draft_reply', agent: 'reply_writer', human_input: true },
+        { task_id: 'final_reply', agent: 'reply_writer', human_input: false },
+      ],
+      agents: [
+        { name: 'support_clerk', tools: [], model: STAND_IN },
+        { name: 'reply_writer', tools: [], model: STAND_IN },
+      ],
+    });
+    expect((await user.get('/crews/support-reply/inputs')).body).toEqual({ inputs: ['customer_message', 'notes'] });
+  });
+
+  test('an execution runs to the human check, and on when it is approved', async () => {
+    const { status, body } = await crew.kickoff({ inputs: SUPPORT });
+    expect([status, body]).toEqual([200, { kickoff_id: expect.stringMatching(UUID) }]);
+    const id = body.kickoff_id;
+    const paused = await crew.reaches(id, 'pending_human_input');
+    expect(paused).toEqual({
+      kickoff_id: id,
+      execution_id: id,
+      status: 'pending_human_input',
+      current_task: 'draft_reply',
+      progress: { completed_tasks: 1, total_tasks: 3 },
+      tasks: [
+        {
+          task_id: 'classify_request',
+          name: 'classify_request',
+          agent: 'support_clerk',
+          status: 'completed',
+          output: 'billing',
+          attempts: 1,
+          model: STAND_IN,
+        },
+        {
+          task_id: 'draft_reply',
+          name: 'draft_reply',
+          agent: 'reply_writer',
+          status: 'pending_human_input',
+          output: expect.stringContaining(DOUBLE_CHARGE),
+          attempts: 1,
+          model: STAND_IN,
+        },
+        { task_id: 'final_reply', name: 'final_reply', agent: 'reply_writer', status: 'pending', attempts: 0 },
+      ],
+      model: STAND_IN,
+      execution_time: expect.any(Number),
+    });
+    expect(await user.resume(id, { task_id: 'draft_reply', is_approve: true })).toEqual({
+      status: 200,
+      body: { status: 'resumed', message: expect.any(String) },
+    });
+    const done = await user.reaches(id, 'completed');
+    expect(done).toMatchObject({ current_task: null, progress: { completed_tasks: 3, total_tasks: 3 } });
+    expect(done.result).toBe(paused.tasks[1].output);
+    expect((await crew.status(id)).execution_time).toBe(done.execution_time);
+  });
+
+  test('a rejected task is tried again with the feedback, as often as it takes', async () => {
+    const id = await crew.start(SUPPORT);
+    const first = await crew.reaches(id, 'pending_human_input');
+    expect(first.tasks[1].output).not.toContain(PHONE_LINE);
+    const rejection = { task_id: 'draft_reply', is_approve: false };
+    const rejected = await crew.resume(id, { ...rejection, human_feedback: 'Mention when the phone line is open.' });
+    expect(rejected).toMatchObject({ status: 200, body: { status: 'retrying' } });
+    const second = await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    expect(second.tasks[1].output).toContain(DOUBLE_CHARGE);
+    expect(second.tasks[1].output).toContain(PHONE_LINE);
+    await crew.resume(id, { ...rejection, human_feedback: 'And how long a refund takes to arrive.' });
+    const third = await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 3 });
+    expect(third.tasks[1].output).toContain(PHONE_LINE);
+    expect(third.tasks[1].output).toContain('Refunds go back to the card');
+    await crew.resume(id, { task_id: 'draft_reply', is_approve: true });
+    expect((await crew.reaches(id, 'completed')).result).toContain(PHONE_LINE);
+  });
+
+  test('an execution whose inputs were stored before they were all texts goes on with them as JSON', async () => {
+    const id = await crew.start(SUPPORT);
+    await crew.reaches(id, 'pending_human_input');
+    const inputs = JSON.stringify({ ...SUPPORT, notes: { refund: DOUBLE_CHARGE } });
+    await withDb(mongodbUri, (db) =>
+      db.collection<{ _id: string }>('crew_executions').updateOne({ _id: id }, { $set: { inputs } }),
+    );
+    await crew.resume(id, { task_id: 'draft_reply', is_approve: false });
+    const again = await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    expect(again.tasks[1].output).toContain(`{"refund":"${DOUBLE_CHARGE}"}`);
+  });
+
+  test('an id is the same in capitals', async () => {
+    const id = (await crew.start(SUPPORT)).toUpperCase();
+    const { execution_id } = await crew.reaches(id, 'pending_human_input');
+    expect(execution_id).toBe(id.toLowerCase());
+    const answer = { task_id: 'draft_reply', is_approve: true };
+    expect(await crew.resume(id, answer)).toMatchObject({ status: 200, body: { status: 'resumed' } });
+  });
+
+  test('of resumes at once one wins, whatever they say', async () => {
+    const id = await crew.start(SUPPORT);
+    await crew.reaches(id, 'pending_human_input');
+    const answers = await Promise.all(
+      [true, false, true, false].map((is_approve) => crew.resume(id, { task_id: 'draft_reply', is_approve })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
+    const winner = answers.find(({ status }) => status === 200)!;
+    if (winner.body.status === 'retrying') {
+      await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    } else {
+      expect((await crew.reaches(id, 'completed')).tasks[1].attempts).toBe(1);
+    }
+  });
+
+  test('a kickoff with an Idempotency-Key starts one execution', async () => {
+    const key = { 'Idempotency-Key': 'crew-once' };
+    const first = await crew.kickoff({ inputs: SUPPORT }, key);
+    expect(await crew.kickoff({ inputs: SUPPORT }, key)).toEqual(first);
+    expect(await crew.kickoff({ inputs: { ...SUPPORT, notes: 'Others.' } }, key)).toMatchObject({ status: 409 });
+  });
+
+  test('a brief is taken from the passages of a content database', async () => {
+    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crews')).key);
+    await api.createDatabase('library');
+    const names = ['lighthouse-history.pdf', 'visitor-notes.md'];
+    const files = names.map((name) => ({ name, content: readFileSync(`examples/${name}`) }));
+    await api.ingest({ database: 'library', document_metadata: '[{"id":"history"},{"id":"notes"}]' }, files);
+    for (const id of ['history', 'notes']) await api.ended('library', id);
+    const brief = createCrewClient(apiUrl, 'document-brief', (await makeKey(mongodbUri, 'crews', 'crew_org')).key);
+    const topic = 'When was the lighthouse built, and what did its lamp burn?';
+    const { result } = await brief.reaches(await brief.start({ database: 'library', topic }), 'completed');
+    expect(result).toContain('- The first lamp burned colza oil.');
+    expect(result.split('\n').length).toBeLessThanOrEqual(5);
+    const elsewhere = createCrewClient(
+      apiUrl,
+      'document-brief',
+      (await makeKey(mongodbUri, 'crews-elsewhere', 'crew_org')).key,
+    );
+    const none = await elsewhere.reaches(await elsewhere.start({ database: 'library', topic }), 'completed');
+    expect(none.result).not.toContain('colza');
+  });
+
+  describe('refusals', () => {
+    const refused = (status: number, error: string) => ({ status, body: { error, message: expect.any(String) } });
+    const answer = { task_id: 'draft_reply', human_feedback: 'Fine.', is_approve: true };
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    let paused: string;
+    beforeAll(async () => {
+      paused = await crew.start(SUPPORT);
+      await crew.reaches(paused, 'pending_human_input');
+    });
+
+    test.each<[string, unknown]>([
+      ['an input missing', { inputs: { notes: 'x' } }],
+      ['inputs that are no object', { inputs: 'x' }],
+      ['an input that is null', { inputs: { ...SUPPORT, notes: null } }],
+      ['meta that is no object', { inputs: SUPPORT, meta: 'x' }],
+      ['a private callback URL', { inputs: SUPPORT, taskWebhookUrl: 'https://10.0.0.1/' }],
+      ['a callback URL by http', { inputs: SUPPORT, crewWebhookUrl: 'http://example.com/' }],
+      ['a callback URL that is none', { inputs: SUPPORT, stepWebhookUrl: 'somewhere' }],
+      ['an input of unreasonable depth', `{"inputs":{"customer_message":${nested(100_000)},"notes":"x"}}`],
+      ['meta of unreasonable depth', `{"inputs":${JSON.stringify(SUPPORT)},"meta":{"a":${nested(100_000)}}}`],
+      ['meta too deep for the payload', { inputs: SUPPORT, meta: { a: JSON.parse(nested(100)) } }],
+      ['meta that cannot be sent back', { inputs: SUPPORT, meta: { a: '\ud800' } }],
+      ['meta that grows too long', { inputs: SUPPORT, meta: { a: 'x'.repeat(300_000) } }],
+      ['a body that is no JSON', '{'],
+    ])('kickoff with %s: 400', async (_what, body) => {
+      expect(await crew.kickoff(body)).toEqual(refused(400, 'Bad Request'));
+    });
+
+    test.each<[string, object]>([
+      ['an id that is no UUID', { execution_id: 'x' }],
+      ['no task', { task_id: undefined }],
+      ['empty feedback', { human_feedback: '  ' }],
+      ['no feedback', { human_feedback: undefined }],
+      ['is_approve as text', { is_approve: 'true' }],
+      ['a private callback URL', { taskWebhookUrl: 'https://192.168.1.1/' }],
+      ['a task that does not wait', { task_id: 'final_reply' }],
+      ['a task that is over', { task_id: 'classify_request' }],
+    ])('resume with %s: 400', async (_what, change) => {
+      const body = { execution_id: paused, ...answer, ...change };
+      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(refused(400, 'Bad Request'));
+    });
+
+    test.each<[string, object]>([
+      ['execution', { execution_id: unknown }],
+      ['task', { task_id: 'nothing' }],
+    ])('resume of an unknown %s: 404', async (_what, change) => {
+      const body = { execution_id: paused, ...answer, ...change };
+      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(refused(404, 'Not Found'));
+    });
+
+    test('an execution that has ended is not resumed: 400', async () => {
+      const id = await crew.start(SUPPORT);
+      await crew.reaches(id, 'pending_human_input');
+      await crew.resume(id, answer);
+      await crew.reaches(id, 'completed');
+      expect(await crew.resume(id, answer)).toEqual(refused(400, 'Bad Request'));
+    });
+
+    test('keys: none and a wrong one 401, one of another service 403, a user’s for kickoff and the list 403', async () => {
+      const wrong = createCrewClient(apiUrl, 'support-reply', 'pbk_crew_wrong_wrong_wrong_wrong');
+      expect(await wrong.get('/crews')).toEqual(refused(401, 'Unauthorized'));
+      expect(await wrong.resume(paused, answer)).toEqual(refused(401, 'Unauthorized'));
+      const api = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, 'crews')).key);
+      expect(await api.resume(paused, answer)).toEqual(refused(403, 'Forbidden'));
+      expect(await user.kickoff({ inputs: SUPPORT })).toEqual(refused(403, 'Forbidden'));
+      expect(await user.get('/crews')).toEqual(refused(403, 'Forbidden'));
+    });
+
+    test('another organisation’s execution is as if it did not exist, and so is that of another crew', async () => {
+      const other = createCrewClient(
+        apiUrl,
+        'support-reply',
+        (await makeKey(mongodbUri, 'other-crews', 'crew_org')).key,
+      );
+      expect(await other.get(`/crews/support-reply/${paused}/status`)).toEqual(refused(404, 'Not Found'));
+      expect(await other.resume(paused, answer)).toEqual(refused(404, 'Not Found'));
+      expect(await crew.get(`/crews/document-brief/${paused}/status`)).toEqual(refused(404, 'Not Found'));
+    });
+
+    test('unknown crews, executions and routes: 404', async () => {
+      expect(await crew.get('/crews/nobody/inputs')).toEqual(refused(404, 'Not Found'));
+      expect(await crew.request('POST', '/crews/nobody/kickoff', { inputs: {} })).toEqual(refused(404, 'Not Found'));
+      expect(await crew.get(`/crews/support-reply/${unknown}/status`)).toEqual(refused(404, 'Not Found'));
+      expect(await crew.get('/crews/support-reply/nothing')).toEqual(refused(404, 'Not Found'));
+    });
+
+    test('none of them has changed anything', async () => {
+      expect(await crew.status(paused)).toMatchObject({ status: 'pending_human_input', current_task: 'draft_reply' });
+    });
+  });
+});

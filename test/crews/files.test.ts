@@ -1,0 +1,175 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { fillIn } from '../../domain/crews/crews.js';
+import { loadCrews } from '../../providers/crews/load-crews.js';
+
+const AGENTS = 'clerk:\n  role: Clerk of {shop}\n  goal: Sort {mail}\n  backstory: You sort.\n';
+const TASKS =
+  'sort:\n  description: Sort {mail} for {reader}\n  expected_output: A list\n  agent: clerk\n' +
+  'send:\n  description: Send it\n  expected_output: A receipt for {reader}\n  agent: clerk\n';
+
+describe('the files of a crew', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = join(mkdtempSync(join(tmpdir(), 'postback-crews-')), 'crews');
+    write({});
+  });
+  afterEach(() => rmSync(dirname(folder), { recursive: true, force: true }));
+
+  function write({ agents = AGENTS, tasks = TASKS, crew = 'mail' }): void {
+    mkdirSync(join(folder, crew), { recursive: true });
+    writeFileSync(join(folder, crew, 'agents.yaml'), agents);
+    writeFileSync(join(folder, crew, 'tasks.yaml'), tasks);
+  }
+
+  test('give agents, tasks in their order, and the placeholders as inputs', () => {
+    expect(loadCrews(folder).get('mail')).toEqual({
+      name: 'mail',
+      agents: [
+        {
+          name: 'clerk',
+          role: 'Clerk of {shop}',
+          goal: 'Sort {mail}',
+          backstory: 'You sort.',
+          tools: [],
+          llm: null,
+          max_iter: 20,
+        },
+      ],
+      tasks: [
+        {
+          name: 'sort',
+          description: 'Sort {mail} for {reader}',
+          expected_output: 'A list',
+          agent: 'clerk',
+          context: [],
+          human_input: false,
+          tools: [],
+        },
+        expect.objectContaining({ name: 'send', context: ['sort'] }),
+      ],
+      inputs: ['mail', 'reader', 'shop'],
+    });
+  });
+
+  test('take the settings of CrewAI that mean something here', () => {
+    write({
+      agents: `${AGENTS}  tools: [fetch_page]\n  llm: openai/small\n  max_iter: 3\n  verbose: true\n  allow_delegation: false\n`,
+      tasks: `${TASKS}  human_input: true\n  context: []\n  tools: [query_database]\n  async_execution: false\n`,
+    });
+    const { agents, tasks } = loadCrews(folder).get('mail')!;
+    expect(agents[0]).toMatchObject({ tools: ['fetch_page'], llm: 'openai/small', max_iter: 3 });
+    expect(tasks).toMatchObject([
+      { tools: ['fetch_page'], human_input: false },
+      { tools: ['query_database'], human_input: true, context: [] },
+    ]);
+  });
+
+  const task = (lines: string) => ({ tasks: `${TASKS}third:\n  description: D\n  expected_output: E\n${lines}` });
+  test.each<[string, { agents?: string; tasks?: string }, string]>([
+    [
+      'an unknown agent',
+      task('  agent: nobody\n'),
+      'tasks.yaml:12: third.agent names "nobody", which is not in agents.yaml',
+    ],
+    [
+      'context that comes later',
+      { tasks: TASKS.replace('  agent: clerk\nsend', '  context:\n    - send\n  agent: clerk\nsend') },
+      'tasks.yaml:5: sort.context names "send", which comes later',
+    ],
+    [
+      'context on itself',
+      task('  agent: clerk\n  context: [third]\n'),
+      'tasks.yaml:13: third.context names "third", itself',
+    ],
+    [
+      'context that is not there',
+      task('  agent: clerk\n  context: [nothing]\n'),
+      'tasks.yaml:13: third.context names "nothing", which is not in this file',
+    ],
+    ['an unknown key', task('  agent: clerk\n  output_file: a.md\n'), 'tasks.yaml:13: unknown key "output_file"'],
+    ['a missing field', task(''), 'tasks.yaml:9: third.agent is missing'],
+    ['an empty field', task('  agent: ""\n'), 'tasks.yaml:12: third.agent must not be empty'],
+    ['a field that is no text', task('  agent: [clerk]\n'), 'tasks.yaml:12: third.agent must be text'],
+    [
+      'human_input that is no boolean',
+      task('  agent: clerk\n  human_input: maybe\n'),
+      'tasks.yaml:13: third.human_input must be true or false',
+    ],
+    [
+      'an unknown tool',
+      task('  agent: clerk\n  tools:\n    - query_database\n    - shell\n'),
+      'tasks.yaml:15: third.tools.1 is no tool; there are query_database and fetch_page',
+    ],
+    ['a task twice', { tasks: `${TASKS}sort:\n  description: D\n` }, 'tasks.yaml:9: Map keys must be unique'],
+    ['an empty file', { tasks: '# nothing\n' }, 'tasks.yaml:1: the file is empty'],
+    ['a file without a task', { tasks: '{}\n' }, 'tasks.yaml:1: the file has no task'],
+    ['a list instead of a map', { agents: '- clerk\n' }, 'agents.yaml:1: the file must be a map of agents'],
+    ['a task that is no map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
+    ['a name that is none', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is no name'],
+    ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
+    [
+      'delegation',
+      { agents: `${AGENTS}  allow_delegation: true\n` },
+      'agents.yaml:5: clerk.allow_delegation can only be false',
+    ],
+    ['too many iterations', { agents: `${AGENTS}  max_iter: 1000\n` }, 'agents.yaml:5: clerk.max_iter must be 1 to 50'],
+  ])('%s is named with file and line', (_what, files, problem) => {
+    write(files);
+    expect(() => loadCrews(folder)).toThrow(`  crews/mail/${problem}`);
+  });
+
+  test('all that is wrong is told at once, of all crews', () => {
+    write({ tasks: TASKS.replaceAll('agent: clerk', 'agent: nobody') });
+    write({ crew: 'Mixed Up' });
+    mkdirSync(join(folder, 'half'));
+    writeFileSync(join(folder, 'half', 'agents.yaml'), AGENTS);
+    let message = '';
+    try {
+      loadCrews(folder);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message.split('\n').slice(1)).toEqual([
+      expect.stringContaining("crews/Mixed Up: a crew's folder is named by"),
+      '  crews/half/tasks.yaml:1: the file is missing or cannot be read',
+      expect.stringContaining('crews/mail/tasks.yaml:4: sort.agent names "nobody"'),
+      expect.stringContaining('crews/mail/tasks.yaml:8: send.agent names "nobody"'),
+    ]);
+  });
+
+  test('keep API and worker from starting while they are wrong', () => {
+    write(task('  agent: nobody\n'));
+    const main = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
+    for (const name of ['api', 'worker']) {
+      const env = { ...process.env, POSTBACK_CREWS_DIR: folder };
+      const { status, stderr } = spawnSync(process.execPath, [main, name], { env, encoding: 'utf8' });
+      expect(status).not.toBe(0);
+      expect(stderr).toContain('crews/mail/tasks.yaml:12: third.agent names "nobody"');
+      expect(stderr).not.toContain(' at ');
+    }
+  });
+
+  test('a folder that is not there is named', () => {
+    expect(() => loadCrews(join(folder, 'none'))).toThrow(/none: there is no such folder/);
+  });
+});
+
+describe('placeholders', () => {
+  test.each([
+    ['Hello {name}', 'Hello Ada'],
+    ['{name}{name}', 'AdaAda'],
+    ['{"name": {name}}', '{"name": Ada}'],
+    ['{{name}}', '{Ada}'],
+    ['{ name } {other} {0} {}', '{ name } {other} {0} {}'],
+    ['{braces}', '{name}'],
+    ['{constructor}', '{constructor}'],
+  ])('%s', (text, filled) => {
+    const inputs = { name: 'Ada', braces: '{name}' };
+    expect(fillIn(text, inputs)).toBe(filled);
+  });
+});

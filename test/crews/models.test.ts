@@ -1,0 +1,257 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createClient } from '../support/client.js';
+import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { eventually } from '../support/eventually.js';
+import { type Asked, type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { makeKey, type Product, startProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+
+const MODEL = 'small-model';
+const KEY = 'sk-the-key-of-the-operator';
+
+/** A call of a tool, as a model asks for it. */
+const toolCall = (id: string, name: string, given: unknown) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
+});
+
+// Crews and a model of its own, so it has servers and processes of its own.
+describe('crews with a language model and tools', () => {
+  let product: Product;
+  let openai: OpenAiServer;
+  let pages: Server;
+  let pageUrl: string;
+  let receiver: Receiver;
+  let crew: (name: string) => CrewClient;
+
+  beforeAll(async () => {
+    openai = await startOpenAiServer();
+    receiver = await startReceiver();
+    pages = createServer((request, response) => {
+      if (request.url === '/moved') response.writeHead(302, { location: '/lamp' }).end();
+      else if (request.url !== '/lamp') response.writeHead(404).end();
+      else {
+        response.setHeader('content-type', 'text/html');
+        response.end(
+          '<html><title>Lamps</title><nav>Menu of the site</nav><p>The lamp burns paraffin oil today.</p></html>',
+        );
+      }
+    }).listen(0, '127.0.0.1');
+    await once(pages, 'listening');
+    pageUrl = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+    product = await startProduct({
+      POSTBACK_CREWS_DIR: 'test/fixtures/crews',
+      POSTBACK_OPENAI_URL: openai.baseUrl,
+      POSTBACK_OPENAI_KEY: KEY,
+      POSTBACK_OPENAI_CHAT_MODEL: MODEL,
+    });
+    const { key } = await makeKey(product.mongodbUri, 'models', 'crew_org');
+    crew = (name) => createCrewClient(product.apiUrl, name, key);
+    const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'models')).key);
+    await api.createDatabase('tower');
+    await api.ingest({
+      database: 'tower',
+      memories: JSON.stringify([{ id: 'steps', text: 'The tower of the lighthouse has 142 steps.' }]),
+    });
+    await api.ended('tower', 'steps');
+  });
+  afterAll(async () => {
+    await product?.remove();
+    await Promise.all([openai?.close(), receiver?.close()]);
+    pages?.closeAllConnections();
+    pages?.close();
+  });
+  beforeEach(() => {
+    openai.asked.length = 0;
+  });
+
+  /** Answers each request with the next of these; the last one goes on. */
+  function script(...answers: Parameters<OpenAiServer['answer']>[0][]) {
+    let turn = 0;
+    openai.answer((request, response) => answers[Math.min(turn++, answers.length - 1)]!(request, response));
+  }
+  const said = (request: Asked) => JSON.stringify(request.json().messages);
+  const calls = (...tool_calls: object[]): Parameters<OpenAiServer['answer']>[0] => {
+    return (_request, response) => sayAs(response, null, { tool_calls, finish_reason: 'tool_calls' });
+  };
+  const says = (text: string): Parameters<OpenAiServer['answer']>[0] => {
+    return (_request, response) => sayAs(response, text);
+  };
+
+  test('an input that is no text stands there as JSON, with its own numbers', async () => {
+    script(says('Known.'));
+    const research = crew('research');
+    const { body } = await research.kickoff('{"inputs":{"topic":{"order":12345678901234567890,"paid":1.0}}}');
+    await research.reaches(body.kickoff_id, 'pending_human_input');
+    const content = String(openai.asked[0]!.json().messages.at(-1)?.content);
+    expect(content).toContain('"order": 12345678901234567890');
+    expect(content).toContain('"paid": 1.0');
+  });
+
+  test('the agent uses its tools, each call is told to the step receiver, and the next task has the output', async () => {
+    script(
+      calls(
+        toolCall('a', 'query_database', { database: 'tower', query: 'steps' }),
+        toolCall('b', 'fetch_page', { url: `${pageUrl}/lamp` }),
+      ),
+      says('142 steps, paraffin.'),
+      says('The report.'),
+    );
+    const research = crew('research');
+    const stepWebhookUrl = `${receiver.url}/steps`;
+    const id = await research.start({ topic: 'the tower' }, { stepWebhookUrl });
+    const paused = await research.reaches(id, 'pending_human_input');
+    expect(paused.tasks).toMatchObject([
+      { output: '142 steps, paraffin.', model: `${MODEL} (OpenAI-compatible)` },
+      { output: 'The report.' },
+    ]);
+    const [first, second, third] = openai.asked;
+    expect(first!.path).toBe('/v1/chat/completions');
+    expect(first!.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(first!.json()).toMatchObject({
+      model: MODEL,
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'query_database', parameters: { properties: { database: { enum: ['tower'] } } } },
+        },
+        { type: 'function', function: { name: 'fetch_page' } },
+      ],
+    });
+    expect(said(first!)).toContain('Find out about the tower');
+    const results = second!.json().messages.filter(({ role }) => role === 'tool') as unknown as {
+      tool_call_id: string;
+      content: string;
+    }[];
+    expect(results.map(({ tool_call_id }) => tool_call_id)).toEqual(['a', 'b']);
+    expect(results[0]!.content).toContain('142 steps');
+    expect(results[1]!.content).toContain('paraffin');
+    expect(results[1]!.content).not.toContain('Menu');
+    expect(said(third!)).toContain('142 steps, paraffin.');
+    expect(third!.json()).not.toHaveProperty('tools');
+    const steps = await receiver.waitFor(
+      'the last step',
+      ({ json }) => json.execution_id === id && json.task_id === 'report',
+    );
+    expect(steps.json.output).toEqual({ type: 'thought', text: 'The report.' });
+    const actions = await eventually('both actions', () => {
+      const found = receiver.received.filter(({ json }) => (json.output as { type: string }).type === 'action');
+      return found.length === 2 && found;
+    });
+    expect(actions.map(({ json }) => (json.output as { tool: string }).tool).sort()).toEqual([
+      'fetch_page',
+      'query_database',
+    ]);
+  });
+
+  test('feedback reaches the model: of a rejected attempt with its output, of an approved one in later tasks', async () => {
+    script(says('Known.'), says('First report.'), says('Second report.'));
+    const research = crew('research');
+    const id = await research.start({ topic: 'feedback' });
+    await research.reaches(id, 'pending_human_input');
+    const human_feedback = 'Say more about the stairs.';
+    await research.resume(id, { task_id: 'report', is_approve: false, human_feedback });
+    await research.reaches(id, 'pending_human_input', { task: 'report', count: 2 });
+    const last = said(openai.asked.at(-1)!);
+    expect(last).toContain(human_feedback);
+    expect(last).toContain('First report.');
+    const answer = await research.resume(id, { task_id: 'report', is_approve: true });
+    expect(answer.body.status).toBe('completed');
+    // The answer says so only once it is true.
+    expect(await research.status(id)).toMatchObject({ status: 'completed', result: 'Second report.' });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['an address Postback never speaks to', toolCall('x', 'fetch_page', { url: 'https://10.1.2.3/' }), /not fetched/],
+    ['a page that is not there', toolCall('x', 'fetch_page', { url: '<pages>/none' }), /answered 404/],
+    ['a page that has moved', toolCall('x', 'fetch_page', { url: '<pages>/moved' }), /moved to .*\/lamp/],
+    [
+      'another organisation’s or no database',
+      toolCall('x', 'query_database', { database: 'no', query: 'a' }),
+      /no database/,
+    ],
+    ['arguments that are no JSON', toolCall('x', 'query_database', '{"database"'), /Error: database/],
+    ['a tool that there is not', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
+  ])('the model is told of %s, and goes on', async (_what, call, told) => {
+    script(calls(JSON.parse(JSON.stringify(call).replace('<pages>', pageUrl))), says('Never mind.'), says('Report.'));
+    const research = crew('research');
+    const id = await research.start({ topic: 'errors' });
+    expect((await research.reaches(id, 'pending_human_input')).tasks[0].output).toBe('Never mind.');
+    expect(openai.asked[1]!.json().messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: expect.stringMatching(told),
+    });
+  });
+
+  test('a model that never stops asking for tools is made to answer', async () => {
+    openai.answer((request, response) => {
+      const { tool_choice, tools } = request.json();
+      if (tool_choice === 'none' || !tools) sayAs(response, 'Enough.');
+      else calls(toolCall('again', 'query_database', { database: 'tower', query: 'more' }))(request, response);
+    });
+    const research = crew('research');
+    const id = await research.start({ topic: 'endless' });
+    expect((await research.reaches(id, 'pending_human_input')).tasks[0].output).toBe('Enough.');
+    // max_iter of the agent is 3.
+    expect(openai.asked.filter((request) => request.json().tools)).toHaveLength(3);
+  });
+
+  test('passing failures of the model are retried', async () => {
+    script(
+      (_request, response) => sendJson(response, {}, 503),
+      (_request, response) => response.destroy(),
+      says('At last.'),
+    );
+    const research = crew('research');
+    const id = await research.start({ topic: 'patience' });
+    expect((await research.reaches(id, 'pending_human_input')).tasks[0]).toMatchObject({
+      output: 'At last.',
+      attempts: 1,
+    });
+  });
+
+  test('a lasting failure ends the execution with a reason that leaks nothing, and is announced', async () => {
+    openai.answer((_request, response) => sendJson(response, { error: `bad key ${KEY}` }, 401));
+    const research = crew('research');
+    const id = await research.start({ topic: 'failure' }, { crewWebhookUrl: receiver.url, meta: { n: 1 } });
+    const failed = await research.reaches(id, 'error');
+    expect(failed).toMatchObject({ current_task: null, tasks: [{ status: 'error' }, { status: 'pending' }] });
+    expect(failed.error).toBe("The AI server refuses the service's credentials.");
+    expect(failed).not.toHaveProperty('result');
+    const { json } = await receiver.waitFor('the announcement', (one) => one.json.execution_id === id);
+    expect(json).toEqual({
+      event: 'crew_failed',
+      execution_id: id,
+      error: failed.error,
+      meta: { n: 1 },
+      timestamp: expect.any(String),
+    });
+    expect(await research.resume(id, { task_id: 'look_up', is_approve: true })).toMatchObject({ status: 400 });
+  });
+
+  test('an agent that names the stand-in has it beside a model, tools included', async () => {
+    openai.answer((_request, response) => response.destroy());
+    const relay = crew('relay');
+    const done = await relay.reaches(await relay.start({ address: `${pageUrl}/lamp` }), 'completed');
+    expect(done).toMatchObject({
+      result: 'The lamp burns paraffin oil today.',
+      model: 'built-in (extractive stand-in)',
+    });
+    expect(openai.asked).toEqual([]);
+  });
+
+  test('approving the last task completes the execution before the answer', async () => {
+    const letter = crew('letter');
+    const id = await letter.start({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' });
+    await letter.reaches(id, 'pending_human_input');
+    expect(await letter.resume(id, { task_id: 'write_letter', is_approve: true })).toMatchObject({
+      status: 200,
+      body: { status: 'completed' },
+    });
+    expect(await letter.status(id)).toMatchObject({ status: 'completed' });
+  });
+});

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createCrewActivities } from '../../activities/crews/run-crew.js';
+import { webhookUrlsOf } from '../../domain/crews/crews.js';
+import type { ResumeRef } from '../../domain/crews/workflow-contract.js';
+import { newFeedbackId } from '../../domain/ids.js';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import { loadCrews } from '../../providers/crews/load-crews.js';
+import { createLanguageModels } from '../../providers/language-models/index.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createDatabases } from '../../storage/content/databases.js';
+import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
+import { createCrewSteps } from '../../storage/crews/steps.js';
+import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createStarters } from '../../temporal/starters.js';
+import { workflowBundle } from '../../worker/bundle.js';
+import { eventually } from '../support/eventually.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+import { startTimeSkipping } from '../support/time-skipping.js';
+
+const TASK = 'write_letter';
+
+// Temporal's time-skipping server, so that months pass in seconds. MongoDB and the activities are the real ones.
+describe('an execution that waits', () => {
+  let env: TestWorkflowEnvironment;
+  let collections: Collections;
+  let executions: CrewExecutions;
+  const log = pino({ level: 'silent' });
+  const crew = loadCrews('test/fixtures/crews').get('letter')!;
+
+  beforeAll(async () => {
+    env = await startTimeSkipping();
+    collections = await connectCollections(
+      databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'),
+      'postback-test',
+    );
+    executions = createCrewExecutions(collections, DAY_MS);
+  });
+  afterAll(async () => {
+    await env?.teardown();
+    await collections?.mongoClient.close();
+  });
+
+  /**
+   * @param maxCachedWorkflows none: every step replays the whole history, as after a restart. This server leaves work with
+   *   workers that have gone, so whoever is followed by another has none
+   */
+  async function startWorker(maxCachedWorkflows = 0): Promise<Worker> {
+    const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
+    return Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: 'crews',
+      workflowBundle: await workflowBundle(),
+      maxCachedWorkflows,
+      activities: createCrewActivities({
+        mongoClient: collections.mongoClient,
+        crewExecutions: executions,
+        crewSteps: createCrewSteps(collections),
+        deliveries: createDeliveries(collections),
+        databases: createDatabases(collections),
+        starters: createStarters(env.client),
+        models: createLanguageModels({}),
+        retrieval: unused,
+        outbound: unused,
+        scratch: unused,
+        extractor: unused,
+        describeFile: unused,
+        log,
+      }),
+    });
+  }
+
+  async function start(): Promise<{ id: string; handle: WorkflowHandle }> {
+    const id = randomUUID();
+    const now = new Date();
+    await executions.add({
+      _id: id,
+      org: 'waiting',
+      crew: crew.name,
+      definition: crew,
+      inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
+      meta: null,
+      status: 'running',
+      urls: webhookUrlsOf({}),
+      tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
+      error_message: null,
+      check_at: now,
+      created_at: now,
+      finished_at: null,
+      expires_at: null,
+    });
+    await createStarters(env.client).startCrew((await executions.get(id))!);
+    return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
+  }
+
+  const waits = (id: string, attempt: number) =>
+    eventually(`attempt ${attempt} waits`, async () => {
+      const { status, tasks } = (await executions.get(id))!;
+      return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
+    });
+
+  async function answer(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
+    const feedback = newFeedbackId();
+    await executions.addFeedback({
+      _id: feedback,
+      execution: id,
+      task: TASK,
+      attempt,
+      text,
+      is_approve,
+      urls: webhookUrlsOf({}),
+      created_at: new Date(),
+      applied_at: null,
+      output: null,
+      expires_at: null,
+    });
+    const ref: ResumeRef = { execution: id, task: TASK, attempt, feedback, is_approve };
+    return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
+  }
+
+  test('is resumed after ninety days, by workers that were not there before', async () => {
+    const first = await startWorker();
+    const { id, handle } = await first.runUntil(async () => {
+      const started = await start();
+      await waits(started.id, 1);
+      return started;
+    });
+    const before = await env.currentTimeMs();
+    await env.sleep('90 days');
+    expect((await env.currentTimeMs()) - before).toBeGreaterThanOrEqual(90 * DAY_MS);
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    const second = await startWorker();
+    await second.runUntil(async () => {
+      expect(await answer(id, 1, false)).toBe('retrying');
+      await waits(id, 2);
+      await env.sleep('90 days');
+      expect(await answer(id, 2, true)).toBe('completed');
+      expect(await handle.result()).toEqual({ status: 'completed' });
+    });
+    expect(await executions.get(id)).toMatchObject({
+      status: 'completed',
+      tasks: [{ status: 'completed', attempts: 2 }],
+    });
+  });
+
+  test('goes on as a new run when it has been tried often, and keeps counting', async () => {
+    // Replaying twenty attempts at each step would take most of the time of this file.
+    const worker = await startWorker(10);
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      const { runId } = await handle.describe();
+      for (let attempt = 1; attempt <= 22; attempt++) {
+        await waits(id, attempt);
+        expect(await answer(id, attempt, false)).toBe('retrying');
+      }
+      await waits(id, 23);
+      const now = await handle.describe();
+      expect(now.runId).not.toBe(runId);
+      expect(now.historyLength).toBeLessThan(200);
+      // An answer for an attempt that is over is refused, in whichever run.
+      await expect(answer(id, 20, true)).rejects.toMatchObject({ cause: { type: 'NotPending' } });
+      expect(await answer(id, 23, true)).toBe('completed');
+      expect(await handle.result()).toEqual({ status: 'completed' });
+    });
+  });
+
+  test('that an operator cancels ends as an error', async () => {
+    const worker = await startWorker();
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      await handle.cancel();
+      expect(await handle.result()).toEqual({ status: 'error', error_message: 'The execution was cancelled.' });
+      expect(await executions.get(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
+      await expect(answer(id, 1, true)).rejects.toThrow();
+    });
+  });
+
+  test('whose workflow was terminated is taken up again where it stood', async () => {
+    const worker = await startWorker();
+    await worker.runUntil(async () => {
+      const { id, handle } = await start();
+      await waits(id, 1);
+      expect(await answer(id, 1, false)).toBe('retrying');
+      await waits(id, 2);
+      await handle.terminate();
+      const starters = createStarters(env.client);
+      await starters.startCrew((await executions.get(id))!);
+      await eventually('the new run waits', async () => (await answer(id, 2, true).catch(() => null)) === 'completed');
+      expect(await executions.get(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
+    });
+  });
+});

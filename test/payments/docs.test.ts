@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { ERROR_STATUS } from '../../domain/errors.js';
+import { AUTHENTICATION_STATES, SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
+import { createMerchant } from '../support/payments.js';
+import { sharedProduct } from '../support/product.js';
+
+// docs/payments.md, done as a reader would do it.
+
+const page = readFileSync(join(process.cwd(), 'docs/payments.md'), 'utf8');
+const blockWith = (text: string): string => {
+  const block = page.split('```').find((one) => one.includes(text) && one.includes('\n'));
+  return block!.slice(block!.indexOf('\n') + 1);
+};
+/** The first column of the table under a heading, below the name of the column. */
+const firstColumn = (heading: string): string[] =>
+  [
+    ...page
+      .split(`## ${heading}`)[1]!
+      .split('\n## ')[0]!
+      .matchAll(/^\| `(\w+)`/gm),
+  ]
+    .map((row) => row[1]!)
+    .filter((name) => !['status', 'sdk_next_action'].includes(name));
+
+describe('the page on payment authentication', () => {
+  const product = sharedProduct();
+
+  test('its request and its snippet for the browser work as printed', async () => {
+    const merchant = await createMerchant(product, 'payment-docs');
+    const curl = blockWith('curl -s').replace('http://127.0.0.1:8080', product.apiUrl);
+    const made = JSON.parse(
+      execFileSync('sh', ['-c', curl], { env: { ...process.env, SECRET_KEY: merchant.secretKey } }).toString(),
+    );
+    expect(Object.keys(made)).toEqual(Object.keys(JSON.parse(blockWith('"status": "started"'))));
+
+    const snippet = blockWith('await fetch').replace('https://postback.example', product.apiUrl);
+    const names = ['authenticationId', 'clientSecret', 'sessionId', 'PUBLISHABLE_KEY', 'screen', 'navigator'];
+    const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
+    const run = new AsyncFunction(...names, `${snippet}; return { authentication_id, sdk_next_action };`);
+    const answer = await run(
+      made.authentication_id,
+      made.client_secret,
+      'session',
+      merchant.publishableKey,
+      { colorDepth: 24, height: 1080, width: 1920 },
+      { language: 'en', userAgent: 'test' },
+    );
+    expect(answer).toEqual({
+      authentication_id: made.authentication_id,
+      sdk_next_action: 'await_merchant_callback',
+    });
+  });
+
+  test('it lists every state and every answer, and each error with its status', () => {
+    expect(firstColumn('States')).toEqual([...AUTHENTICATION_STATES]);
+    expect(firstColumn('In the browser')).toEqual([...SDK_NEXT_ACTIONS]);
+    const errors = [...page.matchAll(/^\| (\d{3}) +\| `\w+` +\| `(\w+)`/gm)].map(([, status, code]) => [
+      code,
+      Number(status),
+    ]);
+    expect(errors.length).toBeGreaterThan(10);
+    expect(Object.fromEntries(errors)).toEqual(
+      Object.fromEntries(errors.map(([code]) => [code, ERROR_STATUS[code as keyof typeof ERROR_STATUS]])),
+    );
+  });
+});

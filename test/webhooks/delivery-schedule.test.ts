@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
+import { newDeliveryId } from '../../domain/ids.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { workflowBundle } from '../../worker/bundle.js';
+import { createDeliveryWorld, type DeliveryWorld } from '../support/delivery-world.js';
+import { eventually } from '../support/eventually.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { aiJobRecord, deliveryRecord } from '../support/records.js';
+import { startTimeSkipping } from '../support/time-skipping.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+/** Seconds that a busy machine may add to a wait; far less than any two waits of a schedule lie apart. */
+const SLACK = 120;
+
+// Hours and days on the time-skipping server; MongoDB, HTTP and the activities are the real ones.
+describe('the delivery schedule', () => {
+  let env: TestWorkflowEnvironment;
+  let worker: Worker;
+  let running: Promise<void>;
+  let collections: Collections;
+  let world: DeliveryWorld;
+  let receiver: Receiver;
+  const org = 'schedule';
+
+  beforeAll(async () => {
+    env = await startTimeSkipping();
+    collections = await connectCollections(
+      databaseBeside(sharedProduct().mongodbUri, 'delivery-schedule'),
+      'postback-test',
+    );
+    world = createDeliveryWorld(collections);
+    receiver = await startReceiver();
+    await world.registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
+    worker = await startWorker('deliveries', null);
+    running = worker.run();
+  });
+
+  afterAll(async () => {
+    worker?.shutdown();
+    await running;
+    await env?.teardown();
+    await receiver?.close();
+    await world?.close();
+    await collections?.mongoClient.close();
+  });
+
+  async function startWorker(taskQueue: string, disableAfterMs: number | null): Promise<Worker> {
+    return Worker.create({
+      connection: env.nativeConnection,
+      taskQueue,
+      workflowBundle: await workflowBundle(),
+      activities: world.activities({ disableAfterMs, now: async () => new Date(await env.currentTimeMs()) }),
+    });
+  }
+
+  beforeEach(() => {
+    receiver.received.length = 0;
+  });
+
+  async function pending(owner = org) {
+    const record = deliveryRecord({ _id: newDeliveryId(), org: owner, now: new Date(await env.currentTimeMs()) });
+    await collections.deliveries.insertOne(record);
+    return record;
+  }
+
+  /** Starts a delivery. Time is skipped only while its result is waited for. */
+  const start = (id: string, owner = org, taskQueue = 'deliveries') =>
+    env.client.workflow.start('deliverWebhook', {
+      taskQueue,
+      workflowId: `delivery/${id}`,
+      args: [{ delivery: id, org: owner }],
+    });
+  const deliver = async (...delivery: Parameters<typeof start>): Promise<string> => (await start(...delivery)).result();
+
+  /** Seconds between the attempts of a delivery. */
+  async function waits(id: string): Promise<number[]> {
+    const at = (await world.deliveries.get(id))!.attempt_log.map((entry) => entry.at.getTime());
+    return at.slice(1).map((time, n) => Math.round((time - at[n]!) / 1000));
+  }
+  function expectWaits(seen: number[], scheduled: number[]): void {
+    expect(seen).toHaveLength(scheduled.length);
+    for (const [n, wait] of scheduled.entries()) {
+      expect(seen[n]).toBeGreaterThanOrEqual(wait);
+      expect(seen[n]).toBeLessThanOrEqual(wait + SLACK);
+    }
+  }
+
+  test('a receiver that accepts at once gets one request and the delivery is delivered', async () => {
+    receiver.answer = () => ({ status: 200, body: 'thanks' });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    const record = (await world.deliveries.get(_id))!;
+    expect(record).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null, error_message: null });
+    expect(record.attempt_log).toMatchObject([{ status_code: 200, error: null, answer: 'thanks' }]);
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('a receiver that always fails gets eight requests over about 27 hours, then the delivery is given up', async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('permanently_failed');
+    const record = (await world.deliveries.get(_id))!;
+    expect(record).toMatchObject({
+      status: 'permanently_failed',
+      attempts: 8,
+      error_code: 'HTTP_500',
+      next_attempt_at: null,
+    });
+    expectWaits(await waits(_id), [5, 300, 1800, 7200, 18000, 36000, 36000]);
+  });
+
+  test('a receiver that recovers is delivered to and not asked again', async () => {
+    receiver.answer = (_request, count) => ({ status: count < 4 ? 503 : 204 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    expect((await world.deliveries.get(_id))!).toMatchObject({ status: 'delivered', attempts: 4, error_code: null });
+    const ids = receiver.received.map((request) => request.headers['x-service-delivery-id']);
+    expect(ids).toEqual([_id, _id, _id, _id]);
+  });
+
+  test('a delivery that got 410 is permanently failed and not tried again', async () => {
+    receiver.answer = () => ({ status: 410 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('permanently_failed');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('Retry-After of a 429 is obeyed instead of the schedule, and limited to a day', async () => {
+    const asked = ['90', '1000000'];
+    receiver.answer = (_request, count) => {
+      const wait = asked[count - 1];
+      return wait === undefined ? { status: 204 } : { status: 429, headers: { 'Retry-After': wait } };
+    };
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('delivered');
+    expectWaits(await waits(_id), [90, 86_400]);
+  });
+
+  test('a delivery whose registration is gone when it is due is permanently failed', async () => {
+    const record = await pending(`${org}-unregistered`);
+    expect(await deliver(record._id, record.org)).toBe('permanently_failed');
+    expect((await world.deliveries.get(record._id))!).toMatchObject({
+      error_code: 'WEBHOOK_NOT_FOUND',
+      status: 'permanently_failed',
+    });
+  });
+
+  test('a receiver that has failed for longer than is allowed is sent nothing more until it is registered again', async () => {
+    const failing = `${org}-failing`;
+    const register = () => world.registrations.replace(failing, receiver.url, ['indexing.status_changed']);
+    const strict = await startWorker('strict', 15 * HOUR_MS);
+    receiver.answer = () => ({ status: 500 });
+    await register();
+    await strict.runUntil(async () => {
+      // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, the one at 17.6 h is the last.
+      const { _id } = await pending(failing);
+      expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
+      expect(receiver.received).toHaveLength(7);
+      expect(await world.deliveries.get(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
+      expect((await world.registrations.get(failing))!.disabled_at).toBeInstanceOf(Date);
+
+      await register();
+      receiver.answer = () => ({ status: 204 });
+      const again = await pending(failing);
+      expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
+    });
+  });
+
+  describe('the callback of an AI job', () => {
+    /** A job that has ended, with its delivery. */
+    async function endedJob(signing_key?: string): Promise<string> {
+      const now = new Date(await env.currentTimeMs());
+      const job = aiJobRecord({
+        org,
+        webhook_receiver: receiver.url,
+        signing_key: signing_key ?? (await world.signingKeys.current()),
+        now,
+      });
+      await world.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
+      const announcement = {
+        _id: newDeliveryId(),
+        org,
+        dedupe_key: `ai-job/${job._id}`,
+        doc_id: job._id,
+        url: receiver.url,
+      };
+      await collections.deliveries.insertOne(
+        pendingDelivery({ ...announcement, event_type: 'async_job_completed', now }),
+      );
+      return announcement._id;
+    }
+
+    test('is tried again three times after 5xx, at most 30 s apart, always with the same bytes', async () => {
+      receiver.answer = () => ({ status: 503, headers: { 'Retry-After': '3600' } });
+      const flooded = await endedJob();
+      expect(await deliver(flooded)).toBe('permanently_failed');
+      expectWaits(await waits(flooded), [30, 30, 30]);
+      receiver.answer = () => ({ status: 500 });
+      receiver.received.length = 0;
+      const id = await endedJob();
+      expect(await deliver(id)).toBe('permanently_failed');
+      expectWaits(await waits(id), [2, 8, 30]);
+      expect(receiver.received).toHaveLength(4);
+      const [request, ...others] = receiver.received.map(({ body, headers }) => [
+        body.toString(),
+        headers['x-service-signature'],
+      ]);
+      for (const other of others) expect(other).toEqual(request);
+    });
+
+    test.each([302, 400, 401, 404, 410, 429])('is given up at once after %i', async (status) => {
+      receiver.answer = () => ({ status });
+      expect(await deliver(await endedJob())).toBe('permanently_failed');
+      expect(receiver.received).toHaveLength(1);
+    });
+
+    test('is tried again after a connection error', async () => {
+      receiver.answer = () => ({ status: 204 });
+      const id = await endedJob();
+      const { port } = new URL(receiver.url);
+      await receiver.close();
+      const delivery = await start(id);
+      await eventually('a refused attempt', async () => (await world.deliveries.get(id))!.attempt_log.length > 0);
+      receiver = await startReceiver(Number(port));
+      expect(await delivery.result()).toBe('delivered');
+      expect((await world.deliveries.get(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
+    });
+
+    test('that cannot be made ends like one that fails, and does not stay in the middle of an attempt', async () => {
+      const id = await endedJob('sig_lost');
+      expect(await deliver(id)).toBe('permanently_failed');
+      const record = (await world.deliveries.get(id))!;
+      expect(record).toMatchObject({ error_code: 'INTERNAL_ERROR', attempts: 0, failures: 4 });
+      expect(record.attempt_log).toHaveLength(4);
+      expect(record.expires_at).toBeInstanceOf(Date);
+      expect(receiver.received).toHaveLength(0);
+    });
+  });
+});

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createReceiverLoad } from '../../activities/webhooks/receiver-load.js';
+import { newDeliveryId } from '../../domain/ids.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { workflowBundle } from '../../worker/bundle.js';
+import { installTemporalLogger } from '../../worker/logging.js';
+import { DELIVERY_TUNING } from '../../worker/workers.js';
+import { createDeliveryWorld, type DeliveryWorld } from '../support/delivery-world.js';
+import { eventually } from '../support/eventually.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { deliveryRecord } from '../support/records.js';
+
+const HANGING = 150;
+/** No attempt ends by itself while the test lasts, however slow the machine is. */
+const FOR_EVER_MS = 60 * 60 * 1000;
+
+// The worker is the test's own, since the product does not wait for a receiver for so long.
+describe('a receiver that hangs', () => {
+  const { mongodbUri, temporalAddress } = sharedProduct();
+  const taskQueue = 'slow-receivers';
+  let collections: Collections;
+  let temporal: Client;
+  let connection: NativeConnection;
+  let world: DeliveryWorld;
+  let worker: Worker;
+  let running: Promise<void>;
+  let hanging: Server;
+  let asked = 0;
+  let healthy: Receiver;
+
+  beforeAll(async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    collections = await connectCollections(databaseBeside(mongodbUri, 'slow-receivers'), 'postback-test');
+    temporal = await connectTemporal(temporalAddress, 'default');
+    connection = await NativeConnection.connect({ address: temporalAddress });
+    hanging = createServer(() => {
+      asked += 1;
+    }).listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    healthy = await startReceiver();
+    world = createDeliveryWorld(collections);
+    const urls = { slow: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`, quick: healthy.url };
+    for (const [org, url] of Object.entries(urls))
+      await world.registrations.replace(org, url, ['indexing.status_changed']);
+    worker = await Worker.create({
+      connection,
+      taskQueue,
+      workflowBundle: await workflowBundle(),
+      activities: world.activities({ timeoutMs: FOR_EVER_MS }),
+      ...DELIVERY_TUNING,
+    });
+    running = worker.run();
+  });
+
+  afterAll(async () => {
+    hanging?.closeAllConnections();
+    hanging?.close();
+    await world?.close();
+    worker?.shutdown();
+    await running;
+    await healthy?.close();
+    await connection?.close();
+    await temporal?.connection.close();
+    await collections?.mongoClient.close();
+  });
+
+  async function start(org: string, count: number): Promise<string[]> {
+    const records = Array.from({ length: count }, () => deliveryRecord({ _id: newDeliveryId(), org, now: new Date() }));
+    await collections.deliveries.insertMany(records);
+    const startOne = (delivery: string) =>
+      temporal.workflow.start('deliverWebhook', {
+        taskQueue,
+        workflowId: `delivery/${delivery}`,
+        args: [{ delivery, org }],
+      });
+    await Promise.all(records.map(({ _id }) => startOne(_id)));
+    return records.map(({ _id }) => _id);
+  }
+
+  test('harms only itself: another receiver gets its delivery while all attempts at the first one hang', async () => {
+    await start('slow', HANGING);
+    // What one organisation may have under way at once: this many when its receiver is known to be slow, 50 before.
+    await eventually('attempts that hang', () => asked >= 10);
+    const [other] = await start('quick', 1);
+    await healthy.waitFor('the healthy delivery', ({ json }) => json.delivery_id === other);
+    expect(await collections.deliveries.countDocuments({ org: 'slow', 'attempt_log.0': { $exists: true } })).toBe(0);
+    expect(asked).toBeLessThanOrEqual(50);
+  });
+
+  test('many of them together leave half of the slots to the retries of others', async () => {
+    const load = createReceiverLoad(1);
+    const never = new Promise<void>(() => undefined);
+    const slow = Array.from({ length: 100 }, (_, n) => `slow-${n}`);
+    for (const receiver of slow) void load.track(receiver, () => never);
+    await eventually('all are known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+    let underWay = slow.length;
+    for (const receiver of slow) {
+      for (; load.hasRoom(receiver); underWay += 1) void load.track(receiver, () => never);
+    }
+    expect(underWay).toBeGreaterThan(slow.length);
+    expect(underWay).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
+    expect(load.hasRoom('quick')).toBe(true);
+  });
+});

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import type { CallbackRequest } from '../../activities/webhooks/callback.js';
+import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import { newDeliveryId } from '../../domain/ids.js';
+import { createSealer } from '../../domain/sealing.js';
+import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
+import { sharedProduct } from '../support/product.js';
+import { deliveryRecord } from '../support/records.js';
+
+describe('a webhook is disabled after five days', () => {
+  let collections: Collections;
+  let registrations: Registrations;
+  const start = new Date('2026-01-01T00:00:00Z');
+  let counter = 0;
+
+  beforeAll(async () => {
+    collections = await connectCollections(sharedProduct().mongodbUri, 'postback-test');
+    registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
+  });
+  afterAll(() => collections.mongoClient.close());
+
+  /** A registration whose attempts go as listed, each so many days after the start. */
+  async function afterAttempts(attempts: [days: number, delivered: boolean][], disableAfterMs: number | null) {
+    const org = `disabling-${process.pid}-${counter++}`;
+    const callback = createIndexingCallback({
+      registrations,
+      policy: INDEXING_DELIVERY_POLICY,
+      disableAfterMs,
+      log: pino({ level: 'silent' }),
+    });
+    await registrations.replace(org, 'https://example.com/', ['indexing.status_changed']);
+    for (const [days, delivered] of attempts) {
+      const now = new Date(start.getTime() + days * DAY_MS);
+      const request = await callback.prepare(deliveryRecord({ _id: newDeliveryId(), org, now }));
+      await (request as CallbackRequest).attempted!(delivered, now);
+    }
+    return (await registrations.get(org))!;
+  }
+
+  test('of nothing but failures', async () => {
+    const disabled = await afterAttempts([[0, false], [2, false], [5, false]], 5 * DAY_MS); // biome-ignore format: a timeline
+    expect(disabled).toMatchObject({
+      disabled_at: new Date('2026-01-06T00:00:00Z'),
+      disabled_reason: 'Every attempt since 2026-01-01T00:00:00.000Z has failed.',
+    });
+  });
+
+  test.each<[string, [number, boolean][], number | null]>([
+    ['with a success in between', [[0, false], [4, true], [5, false], [9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
+    ['when less than five days lie between the failures', [[0, false], [4.9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
+    ['when the operator has not asked for it', [[0, false], [300, false]], null], // biome-ignore format: a timeline
+  ])('not %s', async (_name, attempts, limit) => {
+    expect((await afterAttempts(attempts, limit)).disabled_at).toBeNull();
+  });
+
+  test('an attempt at an address that has been replaced meanwhile does not count against the new one', async () => {
+    const before = await afterAttempts([[0, false]], 5 * DAY_MS);
+    const replaced = await registrations.replace(before._id, 'https://example.org/', ['indexing.status_changed']);
+    await registrations.disable(before, 'too late', start);
+    expect((await registrations.get(replaced._id))!).toMatchObject({ disabled_at: null, failing_since: null });
+  });
+});

@@ -1,0 +1,306 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { signatureHeader } from '../../domain/webhooks/registrations.js';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+
+describe('webhooks of the indexing service', () => {
+  const product = sharedProduct();
+  let api: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'webhooks')).key);
+    receiver = await startReceiver();
+    await api.createDatabase('hooks');
+  });
+
+  afterAll(() => receiver.close());
+
+  beforeEach(async () => {
+    receiver.received.length = 0;
+    receiver.answer = () => ({ status: 204 });
+    await api.del('/webhooks/indexing');
+  });
+
+  let counter = 0;
+  async function announceOne(): Promise<string> {
+    const id = `note-${counter++}`;
+    const answer = await api.ingest({
+      database: 'hooks',
+      memories: JSON.stringify([{ id, text: `Note ${id} about nothing in particular.` }]),
+    });
+    expect(answer.status).toBe(202);
+    await api.ended('hooks', id);
+    return id;
+  }
+
+  const register = (extra: object = {}) => api.post('/webhooks/indexing', { url: receiver.url, ...extra });
+  const deliveryOf = (id: string) =>
+    eventually(`delivery of ${id}`, async () => {
+      const { data } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body;
+      return data.deliveries.find((delivery: { doc_id: string }) => delivery.doc_id === id);
+    });
+  const inState = (id: string, state: string) =>
+    eventually(`${id} ${state}`, async () => {
+      const { data } = (await api.get(`/webhooks/indexing/deliveries/${id}`)).body;
+      return data.status === state ? data : undefined;
+    });
+
+  test('without a registration reads say so, and an item that ends leaves no delivery', async () => {
+    expect((await api.get('/webhooks/indexing')).body.data).toEqual({
+      registered: false,
+      url: null,
+      event_types: [],
+      signing_secret_configured: false,
+      disabled_at: null,
+      disabled_reason: null,
+    });
+    const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
+    await announceOne();
+    expect((await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count).toBe(before);
+    expect((await api.post('/webhooks/indexing/test')).body.error?.code).toBe('WEBHOOK_NOT_FOUND');
+    expect((await api.del('/webhooks/indexing')).body.data.deleted).toBe(false);
+  });
+
+  test('an item that ends is announced with the headers and the payload of the specification, signed', async () => {
+    const registered = await register({ generate_signing_secret: true });
+    expect(registered.body.data).toMatchObject({
+      registered: true,
+      url: receiver.url,
+      event_types: ['indexing.status_changed'],
+      signing_secret_configured: true,
+    });
+    const secret = registered.body.data.signing_secret as string;
+    expect(secret).toMatch(/^whsec_[\w-]{43}$/);
+    const id = await announceOne();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    expect(request.headers['content-type']).toBe('application/json');
+    expect(request.headers['x-service-event']).toBe('indexing.status_changed');
+    expect(request.headers['x-service-delivery-id']).toBe(request.json.delivery_id);
+    expect(request.headers['x-service-signature']).toBe(
+      `sha256=${createHmac('sha256', secret).update(request.body).digest('hex')}`,
+    );
+    expect(request.json).toEqual({
+      event: 'indexing.status_changed',
+      delivery_id: expect.stringMatching(/^dlv_/),
+      id,
+      database: 'hooks',
+      collection: 'default',
+      tenant_id: expect.stringMatching(/^tnt_/),
+      sub_tenant_id: 'default',
+      status: 'completed',
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+    const delivery = await deliveryOf(id);
+    expect(await inState(delivery.delivery_id, 'delivered')).toMatchObject({
+      doc_id: id,
+      indexing_status: 'completed',
+      attempts: 1,
+      url: receiver.url,
+      next_attempt_at: null,
+      payload: request.json,
+      attempt_log: [{ status_code: 204, error: null }],
+    });
+  });
+
+  test('without a secret there is no signature header', async () => {
+    await register();
+    const id = await announceOne();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    expect(request.headers).not.toHaveProperty('x-service-signature');
+  });
+
+  test('a failed item is announced as errored with its code', async () => {
+    await register();
+    await api.ingest({ database: 'hooks', document_metadata: JSON.stringify([{ id: 'broken.pdf' }]) }, [
+      { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' },
+    ]);
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === 'broken.pdf');
+    expect(request.json).toMatchObject({ status: 'errored', error_code: 'E2001', error_message: expect.any(String) });
+  });
+
+  test('replacing the registration keeps the stored secret; both secret inputs are 422', async () => {
+    await register({ signing_secret: 'sixteen or more characters' });
+    expect((await register()).body.data).toMatchObject({ signing_secret_configured: true });
+    const both = await register({ signing_secret: 'sixteen or more characters', generate_signing_secret: true });
+    expect([both.status, both.body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
+    expect((await register({ signing_secret: 'too short' })).status).toBe(422);
+    expect((await register({ event_types: [] })).status).toBe(422);
+    expect((await register({ event_types: ['something.else'] })).status).toBe(422);
+    expect(await api.post('/webhooks/indexing', {})).toMatchObject({ status: 400 });
+    const id = await announceOne();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    expect(request.headers['x-service-signature']).toBe(
+      `sha256=${createHmac('sha256', 'sixteen or more characters').update(request.body).digest('hex')}`,
+    );
+  });
+
+  test('private addresses are refused at registration', async () => {
+    for (const url of [
+      'http://example.com/',
+      'https://10.0.0.1/',
+      'https://[::1]/',
+      'https://user:pw@example.com/',
+      'https://169.254.169.254/latest',
+      'not a url',
+    ]) {
+      const answer = await api.post('/webhooks/indexing', { url });
+      expect([url, answer.status, answer.body.error?.code]).toEqual([url, 422, 'VALIDATION_ERROR']);
+    }
+  });
+
+  test('a failing receiver: the delivery waits as failed, a person retries, and the wait is cut short', async () => {
+    await register();
+    receiver.answer = (_request, count) => ({ status: count <= 2 ? 500 : 204 });
+    const id = await announceOne();
+    const { delivery_id } = await deliveryOf(id);
+    // Two attempts fail; the third is minutes away.
+    const waiting = await eventually('the second failure', async () => {
+      const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
+      return data.status === 'failed' && data.attempts === 2 ? data : undefined;
+    });
+    expect(waiting).toMatchObject({ error_code: 'HTTP_500', next_attempt_at: expect.any(String) });
+    const [first, second] = await Promise.all([
+      api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`),
+      api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`),
+    ]);
+    const statuses = [first.status, second.status].sort();
+    expect(statuses).toEqual([200, 409]);
+    await inState(delivery_id, 'delivered');
+    expect(receiver.received).toHaveLength(3);
+    const again = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    expect([again.status, again.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
+  });
+
+  test('a delivery that was given up is sent again by a manual retry', async () => {
+    await register();
+    receiver.answer = () => ({ status: 410 });
+    const id = await announceOne();
+    const { delivery_id } = await deliveryOf(id);
+    await inState(delivery_id, 'permanently_failed');
+    receiver.answer = () => ({ status: 204 });
+    expect((await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`)).body.data).toMatchObject({
+      delivery_id,
+      queued: true,
+    });
+    expect(await inState(delivery_id, 'delivered')).toMatchObject({ attempts: 2 });
+  });
+
+  test('a test delivery is sent at once, marked as one, and leaves no record', async () => {
+    await register({ signing_secret: 'sixteen or more characters' });
+    const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
+    expect((await api.post('/webhooks/indexing/test')).body.data).toEqual({
+      delivered: true,
+      status_code: 204,
+      message: expect.any(String),
+    });
+    const [request] = receiver.received;
+    expect(request?.json).toMatchObject({
+      test: true,
+      delivery_id: expect.stringMatching(/^test_/),
+      status: 'completed',
+      database: 'webhooks',
+      collection: 'webhooks',
+      tenant_id: 'webhooks',
+      sub_tenant_id: 'webhooks',
+    });
+    expect(request?.headers['x-service-signature']).toMatch(/^sha256=[0-9a-f]{64}$/);
+    receiver.answer = () => ({ status: 418 });
+    expect((await api.post('/webhooks/indexing/test')).body.data).toMatchObject({ delivered: false, status_code: 418 });
+    expect((await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count).toBe(before);
+  });
+
+  test('the signing secret is rotated, set and removed on its own', async () => {
+    expect((await api.post('/webhooks/indexing/signing-secret')).status).toBe(404);
+    await register();
+    const made = (await api.post('/webhooks/indexing/signing-secret')).body.data;
+    expect(made).toMatchObject({ generated: true, signing_secret: expect.stringMatching(/^whsec_/) });
+    const set = (await api.post('/webhooks/indexing/signing-secret', { signing_secret: 'my own secret, long' })).body
+      .data;
+    expect(set).toEqual({ generated: false, message: expect.any(String) });
+    expect((await api.get('/webhooks/indexing')).body.data).not.toHaveProperty('signing_secret');
+    expect((await api.del('/webhooks/indexing/signing-secret')).body.data).toMatchObject({ deleted: true });
+    expect((await api.get('/webhooks/indexing')).body.data.signing_secret_configured).toBe(false);
+  });
+
+  test('a secret that is rotated while a delivery waits signs its next attempt', async () => {
+    await register({ signing_secret: 'the secret of yesterday' });
+    receiver.answer = () => ({ status: 500 });
+    const id = await announceOne();
+    const { delivery_id } = await deliveryOf(id);
+    await inState(delivery_id, 'failed');
+    const { signing_secret } = (await api.post('/webhooks/indexing/signing-secret')).body.data;
+    receiver.answer = () => ({ status: 204 });
+    await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    await inState(delivery_id, 'delivered');
+    const [first, last] = [receiver.received[0]!, receiver.received.at(-1)!];
+    expect(first.headers['x-service-signature']).toBe(signatureHeader(first.body, 'the secret of yesterday'));
+    expect(last.headers['x-service-signature']).toBe(signatureHeader(last.body, signing_secret));
+    expect(last.body.equals(first.body)).toBe(true);
+  });
+
+  test('a delivery expires 30 days after its end; one that is put back, or an item, does not', async () => {
+    await register();
+    receiver.answer = () => ({ status: 410 });
+    const { delivery_id } = await deliveryOf(await announceOne());
+    await inState(delivery_id, 'permanently_failed');
+    await withDb(product.mongodbUri, async (db) => {
+      const deliveries = db.collection<{ _id: string; expires_at: Date | null; updated_at: Date }>('deliveries');
+      const { expires_at, updated_at } = (await deliveries.findOne({ _id: delivery_id }))!;
+      expect(expires_at!.getTime() - updated_at.getTime()).toBe(30 * 24 * 60 * 60 * 1000);
+      // MongoDB removes what its index says, within a minute.
+      expect(await deliveries.indexes()).toContainEqual(
+        expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
+      );
+      for (const index of await db.collection('items').indexes())
+        expect(index).not.toHaveProperty('expireAfterSeconds');
+      receiver.answer = () => ({ status: 500 });
+      await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+      await inState(delivery_id, 'failed');
+      expect((await deliveries.findOne({ _id: delivery_id }))!.expires_at).toBeNull();
+    });
+  });
+
+  test('a delivery is sweeping while its attempt lasts, and failed with the time of the next in between', async () => {
+    await register();
+    let letGo: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    receiver.hold = () => held;
+    receiver.answer = () => ({ status: 500 });
+    const { delivery_id } = await deliveryOf(await announceOne());
+    expect(await inState(delivery_id, 'sweeping')).toMatchObject({ attempts: 1, attempt_log: [] });
+    const early = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    expect([early.status, early.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
+    letGo!();
+    const failed = await inState(delivery_id, 'failed');
+    expect(Date.parse(failed.next_attempt_at)).toBeGreaterThan(Date.parse(failed.updated_at));
+    receiver.hold = undefined;
+  });
+
+  test('the list is paged by a cursor, newest first, and filtered by status', async () => {
+    await register();
+    const ids = [await announceOne(), await announceOne(), await announceOne()];
+    for (const id of ids) await inState((await deliveryOf(id)).delivery_id, 'delivered');
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
+      const { data } = (await api.get(`/webhooks/indexing/deliveries?limit=1&status=delivered${query}`)).body;
+      expect(data.count).toBe(1);
+      seen.push(data.deliveries[0].doc_id);
+      cursor = data.next_cursor;
+      // What comes in meanwhile is newer, and moves nothing on the pages to come.
+      if (seen.length === 1) await inState((await deliveryOf(await announceOne())).delivery_id, 'delivered');
+    } while (cursor !== null && seen.length < 3);
+    expect(seen).toEqual([...ids].reverse());
+    expect((await api.get('/webhooks/indexing/deliveries?cursor=nonsense')).status).toBe(400);
+    expect((await api.get('/webhooks/indexing/deliveries?limit=101')).status).toBe(422);
+    expect((await api.get('/webhooks/indexing/deliveries?status=lost')).status).toBe(422);
+    expect((await api.get('/webhooks/indexing/deliveries/dlv_none')).body.error?.code).toBe('DELIVERY_NOT_FOUND');
+  });
+});

@@ -1,0 +1,56 @@
+import { ActivityFailure, ApplicationFailure, log, proxyActivities } from '@temporalio/workflow';
+import type { ContentActivities } from '../../activities/content/index-item.js';
+import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { showOutcome } from '../outcome.js';
+
+// No limit on attempts: storage errors (E6001) clear by themselves, and what cannot clear is not retryable.
+const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
+
+const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
+const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
+
+const { extractItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Read its text, cut it into chunks' });
+const { embedAndIndexItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Embed and index its chunks' });
+const { linkItemGraph } = proxyActivities<ContentActivities>({ ...short, summary: 'Link it into the graph' });
+const { finishItem } = proxyActivities<ContentActivities>({ ...short, summary: 'Write its end and the delivery' });
+
+/**
+ * One version of one item: queued -> processing -> graph_creation -> completed | errored.
+ * The end is announced by a delivery, whose workflow lives on its own.
+ */
+export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
+  try {
+    const outcome = await index(item);
+    const written = await finishItem(item, outcome);
+    if (outcome.status === 'errored') showOutcome(outcome.status);
+    return written;
+  } catch (error) {
+    if (failureType(error) !== SUPERSEDED) throw error;
+    log.info('This version of the item has been replaced or deleted');
+    return SUPERSEDED;
+  }
+}
+
+async function index(item: ItemRef): Promise<ItemOutcome> {
+  try {
+    await extractItem(item); // processing
+    await embedAndIndexItem(item);
+    await linkItemGraph(item); // graph_creation
+    return { status: 'completed' };
+  } catch (error) {
+    const code = failureType(error);
+    if (code === null || code === SUPERSEDED) throw error;
+    return { status: 'errored', error_code: code, error_message: failureMessage(error) };
+  }
+}
+
+/** The item error code (or `Superseded`) that an activity gave as its failure's type. */
+function failureType(error: unknown): string | null {
+  return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure
+    ? (error.cause.type ?? null)
+    : null;
+}
+
+function failureMessage(error: unknown): string {
+  return error instanceof ActivityFailure && error.cause ? error.cause.message : 'The item could not be indexed.';
+}
