@@ -1,6 +1,6 @@
 # One image for the API and all workers; the command chooses (docker-compose.yml).
 
-FROM node:22-slim AS build
+FROM node:24-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -8,12 +8,12 @@ COPY . .
 RUN npx tsc -p tsconfig.json
 
 # Optional packages carry the native binaries and stay; install scripts never run (.npmrc).
-FROM node:22-slim AS packages
+FROM node:24-slim AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
-FROM node:22-slim AS product
+FROM node:24-slim AS product
 # The small semi-space keeps 150 MB of a worker's memory free (cli/child.ts).
 ENV NODE_ENV=production \
     NODE_OPTIONS=--max-semi-space-size=4
