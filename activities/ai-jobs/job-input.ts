@@ -101,7 +101,7 @@ async function copyUpload(
   fileId: string,
   path: string,
 ): Promise<string> {
-  const upload = await uploads.get(fileId);
+  const upload = await uploads.getById(fileId);
   if (upload?.org !== org) throw new ProviderError('The file has expired.', false);
   await files.copyTo(fileId, path);
   return upload.filename;

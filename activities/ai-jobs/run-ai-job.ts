@@ -95,7 +95,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   /** Turns any error into the failure that the workflow understands; whether Temporal retries follows from it. */
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
     // Best effort: when MongoDB is away there is nothing to count in either.
-    await aiJobs.endRun(job._id).catch(() => undefined);
+    await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');

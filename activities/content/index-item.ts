@@ -97,7 +97,7 @@ export function createContentActivities(deps: ContentDependencies) {
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forItem(ref, async (signal) => {
         const item = await current(ref);
-        const found = await chunks.of(ref);
+        const found = await chunks.listByRef(ref);
         const vectors = new Map(
           found.flatMap((chunk) => (chunk.vector ? [[chunk._id, unpackVector(chunk.vector)]] : [])),
         );
@@ -110,7 +110,7 @@ export function createContentActivities(deps: ContentDependencies) {
           );
         await current(ref); // Embedding takes long; a newer version may have come meanwhile.
         const own = found.map((chunk) => chunk._id);
-        const older = item.version > 1 ? await chunks.idsBefore(ref) : [];
+        const older = item.version > 1 ? await chunks.listOlderIds(ref) : [];
         // Rows are named one by one, so that no version can take away what a newer one has written.
         const written = Context.current().info.attempt > 1 ? own : [];
         const schema = await deps.databases.metadataSchema(item.database_id);
@@ -118,7 +118,7 @@ export function createContentActivities(deps: ContentDependencies) {
         const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null, metadata));
         await index.write(item.database_id, rows, [...older, ...written]);
         if (older.length > 0) await chunks.remove(older);
-        if ((await items.get(ref)) === null) {
+        if ((await items.getByRef(ref)) === null) {
           // The rows are named here, because their chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], own);
           throw superseded();
@@ -130,7 +130,7 @@ export function createContentActivities(deps: ContentDependencies) {
       forItem(ref, async (signal) => {
         if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
         const item = await current(ref);
-        const texts = (await chunks.of(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
+        const texts = (await chunks.listByRef(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
         await current(ref);
       }),
@@ -148,7 +148,7 @@ export function createContentActivities(deps: ContentDependencies) {
         let last = '';
         let started = 0;
         for (;;) {
-          const page = await items.queuedOf(org, batch, last, 200);
+          const page = await items.listQueued(org, batch, last, 200);
           if (page.length === 0) return started;
           for (let n = 0; n < page.length; n += CONCURRENT_STARTS) {
             await Promise.all(page.slice(n, n + CONCURRENT_STARTS).map((item) => deps.starters.startItem(item)));
@@ -183,13 +183,13 @@ export function createContentActivities(deps: ContentDependencies) {
   }
 
   async function clearLeftovers(ref: ItemRef): Promise<void> {
-    const databaseId = await chunks.databaseOf(ref);
+    const databaseId = await chunks.findDatabaseId(ref);
     if (databaseId !== null) await clearItems(deps, databaseId, [ref]);
     else await deps.graph.removeUpTo(ref);
   }
 
   async function current(ref: ItemRef): Promise<ItemRecord> {
-    const item = await items.get(ref);
+    const item = await items.getByRef(ref);
     if (!item) throw superseded();
     return item;
   }
