@@ -20,7 +20,7 @@ export async function sendTestDelivery(
       headers: webhookHeaders(event, body, secret),
       body,
       timeoutMs,
-      maxResponseBytes: 1024,
+      maxAnswerBytes: 1024,
       excerpt: true,
     });
     const delivered = status >= 200 && status < 300;

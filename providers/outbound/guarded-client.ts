@@ -75,10 +75,8 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
           body: request.body,
           signal,
         });
-        const { excerpt, maxResponseBytes } = request;
-        const body = await (excerpt
-          ? readExcerpt(answer.body, maxResponseBytes)
-          : readUpTo(answer.body, maxResponseBytes));
+        const { excerpt, maxAnswerBytes } = request;
+        const body = await (excerpt ? readExcerpt(answer.body, maxAnswerBytes) : readUpTo(answer.body, maxAnswerBytes));
         return { status: answer.statusCode, headers: joinValues(answer.headers), body };
       });
     },
