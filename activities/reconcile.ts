@@ -29,10 +29,10 @@ export function staleWork<Name extends string, Entry>(work: StaleWork<Name, Entr
 
 export interface ReconcileDependencies {
   staleWork: readonly StaleWork<keyof ReconcileReport>[];
-  aiJobs: Pick<AiJobs, 'needFile'>;
+  aiJobs: Pick<AiJobs, 'isFileNeeded'>;
   uploads: Uploads;
   items: Pick<Items, 'anyOfBatch'>;
-  databases: Pick<Databases, 'all'>;
+  databases: Pick<Databases, 'listAll'>;
   files: FileStore;
   index: Pick<SearchIndex, 'compact'>;
   log: Logger;
@@ -87,7 +87,7 @@ export function createReconcileActivities({
   }
 
   async function dropAbandonedFiles(): Promise<void> {
-    for (const { _id } of await uploads.expired(BATCH)) await attempt(_id, () => dropUpload(_id));
+    for (const { _id } of await uploads.listExpired(BATCH)) await attempt(_id, () => dropUpload(_id));
     for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
       await attempt(file.file_id, () => dropUnclaimed(file));
     }
@@ -95,7 +95,7 @@ export function createReconcileActivities({
 
   /** A waiting or running job keeps its file, however long that takes. */
   async function dropUpload(fileId: string): Promise<void> {
-    if (await aiJobs.needFile(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
+    if (await aiJobs.isFileNeeded(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
     await files.remove(fileId);
     await uploads.remove(fileId);
   }
@@ -106,7 +106,7 @@ export function createReconcileActivities({
   }
 
   async function compactSearchIndex(): Promise<void> {
-    for (const database of await databases.all()) {
+    for (const database of await databases.listAll()) {
       if (database.status === 'ready') await index.compact(database._id);
     }
   }

@@ -8,7 +8,7 @@ import type { RequestState } from './request-context.js';
 export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middleware<RequestState> {
   return async (ctx, next) => {
     const key = /^Bearer ([\w-]{20,200})$/i.exec(ctx.get('Authorization'))?.[1];
-    const principal = key === undefined ? null : await keys.find(key);
+    const principal = key === undefined ? null : await keys.authenticate(key);
     if (!principal) {
       ctx.set('WWW-Authenticate', 'Bearer');
       throw new ServiceError('UNAUTHORIZED', 'The API key is missing, unknown, expired or revoked.');

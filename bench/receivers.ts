@@ -38,7 +38,7 @@ export async function receivers(): Promise<void> {
       const hanging = Math.floor(count / 10);
       const ends = await Promise.all(Array.from({ length: count }, (_, n) => startReceiver(n < hanging)));
       const org = (n: number) => `bench-${count}-${n}`;
-      for (const [n, { url }] of ends.entries()) await registrations.replace(org(n), url, ['indexing.status_changed']);
+      for (const [n, { url }] of ends.entries()) await registrations.register(org(n), url, ['indexing.status_changed']);
       const total = RATE * SECONDS;
       await collections.items.insertMany(
         Array.from({ length: total }, (_, n) => underWay(`${count}-${n}`, org(n % count))),

@@ -19,7 +19,7 @@ export async function rebuildIndex(only?: string): Promise<void> {
 
   const parts = await compose({ ...config, POSTBACK_SEALING_KEY: sealingKey(config), POSTBACK_EMBEDDINGS: 'off' }, log);
   try {
-    for (const database of await parts.databases.all()) {
+    for (const database of await parts.databases.listAll()) {
       if (database.status === 'deleting' || (only !== undefined && database._id !== only)) continue;
       await parts.index.create(database._id);
       await parts.index.clear(database._id);
@@ -31,7 +31,7 @@ export async function rebuildIndex(only?: string): Promise<void> {
         written += rows.length;
         chunks = [];
       };
-      for await (const chunk of parts.chunks.ofDatabase(database._id)) {
+      for await (const chunk of parts.chunks.streamDatabase(database._id)) {
         chunks.push(chunk);
         if (chunks.length === BATCH) await flush();
       }
@@ -50,7 +50,7 @@ async function indexRows(
   { metadata_schema }: DatabaseRecord,
   chunks: readonly ChunkRecord[],
 ): Promise<IndexRow[]> {
-  const owners = await items.byKeys([...new Set(chunks.map((chunk) => chunk.item))]);
+  const owners = await items.listByKeys([...new Set(chunks.map((chunk) => chunk.item))]);
   const current = new Map(owners.map((item) => [item._id, item]));
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);

@@ -6,7 +6,7 @@ import { sealingKey } from './sealing-key.js';
 
 /** Prints the public keys (PEM) that receivers may need. */
 export async function showSigningKeys(): Promise<void> {
-  await withSigningKeys(async (keys) => process.stdout.write((await keys.readable()).join('')));
+  await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys()).join('')));
 }
 
 export async function rotateSigningKey(): Promise<void> {

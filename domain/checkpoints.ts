@@ -1,9 +1,12 @@
-/** Results of the finished parts (pages) of one piece of work, kept where they survive the worker. Never in a Temporal history. */
-export interface Parts {
-  /** @returns what was saved, or undefined */
-  load(part: string): Promise<unknown | undefined>;
-  save(part: string, value: unknown): Promise<void>;
+/**
+ * Results of the finished steps (pages, pieces of text) of one piece of work. They outlive the worker, so that a retry
+ * continues where the last attempt stopped. They never stand in a Temporal history.
+ */
+export interface Checkpoints {
+  /** @returns the saved value, or undefined when the step has none */
+  load(step: string): Promise<unknown | undefined>;
+  save(step: string, value: unknown): Promise<void>;
 }
 
-/** For work that nobody takes up again. */
-export const noCheckpoints: Parts = { load: async () => undefined, save: async () => {} };
+/** For work that is never resumed. */
+export const noCheckpoints: Checkpoints = { load: async () => undefined, save: async () => {} };

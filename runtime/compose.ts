@@ -15,7 +15,7 @@ import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
-import { createPartsStore } from '../storage/checkpoints.js';
+import { createCheckpointStore } from '../storage/checkpoints.js';
 import { connectCollections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
@@ -71,7 +71,7 @@ export async function compose(config: Config, log: Logger) {
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewSteps: createCrewSteps(collections),
-    parts: createPartsStore(collections),
+    checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
     deliveries: createDeliveries(collections, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),

@@ -43,7 +43,7 @@ export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
      * The look-up goes by the key's SHA-256, so its timing tells nothing about a stored key.
      * @returns null for a key that is unknown, expired or revoked
      */
-    async find(key: string, now = new Date()): Promise<Principal | null> {
+    async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await keys.findOne({ hash: sha256Hex(key) });
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
       return { key_id: record._id, org: record.org, kind: record.kind };

@@ -1,41 +1,42 @@
 import type { Collection } from 'mongodb';
-import type { Parts } from '../domain/checkpoints.js';
+import type { Checkpoints } from '../domain/checkpoints.js';
 import type { ItemRef } from '../domain/content/workflow-contract.js';
 import { isDuplicateKey } from './transactions.js';
 
-/** A finished part (page) of a job, or of a version of an item, under way. */
-export interface PartRecord {
-  /** Owner and part. */
+/** The result of one finished step (a page) of a running job or of an item version that is being indexed. */
+export interface CheckpointRecord {
+  /** `<owner>/<content>/<step>` */
   _id: string;
-  /** The job's id, or the item's with its version. */
+  /** The job's id, or `checkpointOwner` of an item version. */
   owner: string;
+  /** JSON. */
   value: string;
   expires_at: Date;
 }
 
-export type PartsStore = ReturnType<typeof createPartsStore>;
+export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
 
-/** Parts are dropped when their work ends; what a death at the wrong moment leaves behind goes after this long. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
+/** Checkpoints are deleted when their work ends. Those left behind by a crash expire after this time. */
+const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Finished parts (pages) of work under way, for whoever takes it up after a worker's death. */
-export function createPartsStore({ parts }: { parts: Collection<PartRecord> }) {
+/** Checkpoints in MongoDB, so that any worker can resume the work of one that died. */
+export function createCheckpointStore({ checkpoints }: { checkpoints: Collection<CheckpointRecord> }) {
   return {
     /**
-     * @param owner a job's id, or `partsOwner` of an item
-     * @param content tells the input from another that its address may give the next time
+     * @param owner a job's id, or `checkpointOwner` of an item version
+     * @param content identifies the input, which may differ at the next attempt when it is read from a URL
      */
-    of(owner: string, content = 'file'): Parts {
-      const id = (part: string) => `${owner}/${content}/${part}`;
+    of(owner: string, content = 'file'): Checkpoints {
+      const id = (step: string) => `${owner}/${content}/${step}`;
       return {
-        async load(part) {
-          const found = await parts.findOne({ _id: id(part) });
+        async load(step) {
+          const found = await checkpoints.findOne({ _id: id(step) });
           return found ? JSON.parse(found.value) : undefined;
         },
-        async save(part, value) {
-          const expires_at = new Date(Date.now() + KEPT_MS);
-          const record = { _id: id(part), owner, value: JSON.stringify(value), expires_at };
-          await parts.insertOne(record).catch((error) => {
+        async save(step, value) {
+          const expires_at = new Date(Date.now() + TTL_MS);
+          const record = { _id: id(step), owner, value: JSON.stringify(value), expires_at };
+          await checkpoints.insertOne(record).catch((error) => {
             if (!isDuplicateKey(error)) throw error;
           });
         },
@@ -43,12 +44,12 @@ export function createPartsStore({ parts }: { parts: Collection<PartRecord> }) {
     },
 
     async drop(owner: string): Promise<void> {
-      await parts.deleteMany({ owner });
+      await checkpoints.deleteMany({ owner });
     },
   };
 }
 
-/** Each version of an item has parts of its own: a replacement is another file. */
-export function partsOwner({ item, version }: ItemRef): string {
+/** Each version of an item has its own checkpoints, because a replacement is another file. */
+export function checkpointOwner({ item, version }: ItemRef): string {
   return `${item}/${version}`;
 }

@@ -3,7 +3,7 @@ import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/jobs.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
-import type { PartRecord } from './checkpoints.js';
+import type { CheckpointRecord } from './checkpoints.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { ConnectorResourceRecord } from './connectors/resources.js';
 import type { ChunkRecord } from './content/chunks.js';
@@ -40,7 +40,7 @@ export interface Collections {
   eligibilityData: Collection<EligibilityDataRecord>;
   aiJobs: Collection<AiJobRecord>;
   aiJobResults: Collection<AiJobResultRecord>;
-  parts: Collection<PartRecord>;
+  checkpoints: Collection<CheckpointRecord>;
   uploads: Collection<UploadRecord>;
   unclaimedFiles: Collection<UnclaimedFileRecord>;
   signingKeys: Collection<SigningKeyRecord>;
@@ -85,7 +85,7 @@ export async function connectCollections(uri: string, appName: string): Promise<
     eligibilityData: db.collection('eligibility_data'),
     aiJobs: db.collection('ai_jobs'),
     aiJobResults: db.collection('ai_job_results'),
-    parts: db.collection('parts'),
+    checkpoints: db.collection('checkpoints'),
     uploads: db.collection('uploads'),
     unclaimedFiles: db.collection('unclaimed_files'),
     signingKeys: db.collection('signing_keys'),

@@ -83,7 +83,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
-  parts: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  checkpoints: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   uploads: [{ key: { expires_at: 1 } }],
   signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
   idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],

@@ -190,7 +190,7 @@ describe('a process that dies in the middle', () => {
       (tx) => databases.create(scope.org, 'late', [], tx),
     );
     await expect(late).rejects.toMatchObject({ code: 'IDEMPOTENCY_IN_PROGRESS' });
-    await expect(databases.get(scope.org, 'late')).rejects.toMatchObject({ code: 'DATABASE_NOT_FOUND' });
+    await expect(databases.requireForOrg(scope.org, 'late')).rejects.toMatchObject({ code: 'DATABASE_NOT_FOUND' });
     await keys.saveWith(
       taken,
       () => response,

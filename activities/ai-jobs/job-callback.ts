@@ -12,14 +12,14 @@ export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; s
   return {
     policy: CALLBACK_DELIVERY_POLICY,
     async prepare(delivery) {
-      const job = await aiJobs.get(delivery.doc_id);
+      const job = await aiJobs.getById(delivery.doc_id);
       if (!job?.webhook_receiver || !job.signing_key) {
         return gone;
       }
-      const result = await aiJobs.result(job._id);
+      const result = await aiJobs.getResult(job._id);
       if (job.status === 'success' && !result) return gone;
       const body = jobCallbackBody(describeJob(job, result));
-      const signature = jobCallbackSignature(body, await signingKeys.privateKey(job.signing_key));
+      const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.signing_key));
       return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
     },
   };

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-jobs/features.js';
 import { readFileReference } from '../../domain/ai-jobs/jobs.js';
 import type { InputFile, ValidatedInput } from '../../domain/ai-jobs/provider.js';
-import type { Parts } from '../../domain/checkpoints.js';
+import type { Checkpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { Extraction, FileKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
@@ -19,10 +19,14 @@ export interface JobInputDependencies {
   uploads: Uploads;
   files: FileStore;
   outbound: OutboundClient;
-  /** Keeps the scanned pages it has read. */
-  parts: { of(job: string, content: string): Parts };
+  /** Store the scanned pages that were read. */
+  checkpoints: { of(job: string, content: string): Checkpoints };
   extractor: {
-    extract(source: { path: string; kind: FileKind }, signal?: AbortSignal, parts?: Parts): Promise<Extraction>;
+    extract(
+      source: { path: string; kind: FileKind },
+      signal?: AbortSignal,
+      checkpoints?: Checkpoints,
+    ): Promise<Extraction>;
   };
   describeFile(
     head: Buffer,
@@ -60,7 +64,7 @@ export async function prepareInput(
     throw new ProviderError('No text can be read from a file of this kind.', false);
   }
   const { sections } = await deps.extractor
-    .extract({ path: local.path, kind: local.kind }, signal, deps.parts.of(job._id, fingerprint))
+    .extract({ path: local.path, kind: local.kind }, signal, deps.checkpoints.of(job._id, fingerprint))
     .catch(refused);
   const text = sections.map((section) => section.text).join('\n\n');
   return { input: { ...input, text } as ValidatedInput, fingerprint };
@@ -97,7 +101,7 @@ async function copyUpload(
   fileId: string,
   path: string,
 ): Promise<string> {
-  const upload = await uploads.get(fileId);
+  const upload = await uploads.getById(fileId);
   if (upload?.org !== org) throw new ProviderError('The file has expired.', false);
   await files.copyTo(fileId, path);
   return upload.filename;

@@ -8,7 +8,7 @@ import { canonicalJson, JsonError, tidyJson } from '../../domain/canonical-json.
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
-import type { PartsStore } from '../../storage/checkpoints.js';
+import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -17,7 +17,7 @@ import { type JobInputDependencies, prepareInput } from './job-input.js';
 
 export interface AiJobDependencies extends CompletionDependencies, JobInputDependencies {
   aiJobs: AiJobs;
-  parts: PartsStore;
+  checkpoints: CheckpointStore;
   providers: AiProviders;
   scratch: Scratch;
   log: Logger;
@@ -75,7 +75,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     if (!provider) throw new ProviderError('This provider is not configured any more.', false);
     return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
-      const options = { model: job.model, parts: deps.parts.of(job._id, fingerprint) };
+      const options = { model: job.model, checkpoints: deps.checkpoints.of(job._id, fingerprint) };
       return provider.run(input, options, signal, () => Context.current().heartbeat());
     });
   }
@@ -95,7 +95,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   /** Turns any error into the failure that the workflow understands; whether Temporal retries follows from it. */
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
     // Best effort: when MongoDB is away there is nothing to count in either.
-    await aiJobs.endRun(job._id).catch(() => undefined);
+    await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
@@ -134,7 +134,7 @@ function failed(message: string, options: { nonRetryable: boolean; nextRetryDela
 }
 
 /** Ends an AI job, and announces it where the job named a receiver. */
-export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs; parts: PartsStore }) {
+export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs; checkpoints: CheckpointStore }) {
   const complete = createCompletion(deps);
   return async (ref: JobRef, outcome: JobOutcome): Promise<void> => {
     const dedupe_key = `ai-job/${ref.job}`;
@@ -145,6 +145,6 @@ export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs;
       const announcement = { _id: newDeliveryId(), org: job.org, dedupe_key, doc_id: job._id, now };
       return pendingDelivery({ ...announcement, event_type: 'async_job_completed', url: job.webhook_receiver });
     });
-    await deps.parts.drop(ref.job);
+    await deps.checkpoints.drop(ref.job);
   };
 }

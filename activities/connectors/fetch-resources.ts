@@ -19,7 +19,7 @@ import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { hashOf, headOf } from '../local-file.js';
 
-export interface TakeInDependencies {
+export interface ResourceFetcherDependencies {
   resources: ConnectorResources;
   items: Items;
   files: FileStore;
@@ -31,14 +31,14 @@ export interface TakeInDependencies {
 }
 
 /** A resource that was due, with what it was found to be, and its content where that is new. */
-export interface Taken {
+export interface FetchedResource {
   resource: ConnectorResourceRecord;
   result: ResourceResult;
   content?: Pick<ItemRecord, 'title' | 'source' | 'additional_metadata'> & { file_id: string };
 }
 
 /** From a resource to an item as an ingest writes it. A resource that fails keeps the item it has. */
-export function createTakeIn({ items, files, scratch, detectKind }: TakeInDependencies) {
+export function createResourceFetcher({ items, files, scratch, detectKind }: ResourceFetcherDependencies) {
   return {
     /** Looks at each resource, some side by side; what fails is a result like any other. */
     async fetch(
@@ -47,8 +47,8 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
       due: readonly ConnectorResourceRecord[],
       batch: string,
       signal: AbortSignal,
-    ): Promise<Taken[]> {
-      const taken: Taken[] = [];
+    ): Promise<FetchedResource[]> {
+      const taken: FetchedResource[] = [];
       const waiting = [...due.entries()];
       const one = async (folder: string) => {
         for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -72,12 +72,12 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
     /** The items to queue; one that is there is replaced. */
     async asItems(
       { org, database_id: databaseId, database, collection }: ConnectorRecord,
-      taken: readonly Taken[],
+      taken: readonly FetchedResource[],
       batch: string,
     ): Promise<{ records: ItemRecord[]; replacedFiles: string[] }> {
       const wanted = taken.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = wanted.map(({ id }) => id);
-      const existing = new Map((await items.existing(databaseId, ids)).map((item) => [item.id, item]));
+      const existing = new Map((await items.findExisting(databaseId, ids)).map((item) => [item.id, item]));
       const now = new Date();
       const records = wanted.map(({ id, content: { file_id: _, ...content } }): ItemRecord => {
         const before = existing.get(id);
@@ -105,13 +105,13 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
     },
 
     /** The items are queued: their files are theirs, those of the versions before are not needed. */
-    async settle(batch: string, taken: readonly Taken[], replacedFiles: readonly string[]): Promise<void> {
+    async settle(batch: string, taken: readonly FetchedResource[], replacedFiles: readonly string[]): Promise<void> {
       if (taken.some(({ content }) => content)) await files.claim(batch);
       for (const file of replacedFiles) await files.remove(file);
     },
 
     /** Nothing was queued. */
-    async discard(taken: readonly Taken[]): Promise<void> {
+    async discard(taken: readonly FetchedResource[]): Promise<void> {
       for (const { content } of taken) if (content) await files.remove(content.file_id);
     },
   };
@@ -122,7 +122,7 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
     resource: ConnectorResourceRecord,
     { path, batch }: { path: string; batch: string },
     signal: AbortSignal,
-  ): Promise<Taken> {
+  ): Promise<FetchedResource> {
     const { _id, key, item_id } = resource;
     try {
       // Only a version that was taken in may be asked not to come again.
@@ -156,7 +156,7 @@ export function createTakeIn({ items, files, scratch, detectKind }: TakeInDepend
       path,
       batch,
     }: { fetched: Fetched & { state: 'content' }; version: Partial<ResourceResult>; path: string; batch: string },
-  ): Promise<Taken> {
+  ): Promise<FetchedResource> {
     const { _id, key, item_id } = resource;
     const { filename, title, url } = fetched;
     const detected = await detectKind(await headOf(path), { filename, openStream: () => createReadStream(path) }).catch(

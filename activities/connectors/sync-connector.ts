@@ -11,16 +11,16 @@ import {
 import { newBatchId } from '../../domain/ids.js';
 import type { OpenSource } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
-import type { ConnectorResourceRecord, MetResource } from '../../storage/connectors/resources.js';
+import type { ConnectorResourceRecord, SeenResource } from '../../storage/connectors/resources.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { createTakeIn, type TakeInDependencies } from './fetch-resources.js';
+import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
 
-export interface SyncDependencies extends TakeInDependencies {
+export interface SyncDependencies extends ResourceFetcherDependencies {
   mongoClient: MongoClient;
   connectors: Connectors;
   databases: Databases;
@@ -43,12 +43,12 @@ const WRITTEN_AT_ONCE = 500;
 /** The steps of a sync. How far it is stands in MongoDB, so each may be repeated and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
   const { connectors, resources, databases, removedItems, starters, log } = deps;
-  const takeIn = createTakeIn(deps);
+  const takeIn = createResourceFetcher(deps);
 
   return {
     /** @returns the number of the new sync; null when the connector is gone */
     async beginSync({ org, connector }: SyncRef): Promise<number | null> {
-      return (await connectors.begin(org, connector))?.sync?.number ?? null;
+      return (await connectors.startSync(org, connector))?.sync?.number ?? null;
     },
 
     /** Reads one page of the listing. @returns whether there are more */
@@ -57,17 +57,17 @@ export function createSyncActivities(deps: SyncDependencies) {
         const connector = await current(ref);
         const { cursor, listed } = connector.sync!;
         if (listed) return false;
-        const database = await databases.get(ref.org, connector.database).catch(() => null);
+        const database = await databases.requireForOrg(ref.org, connector.database).catch(() => null);
         if (database?._id !== connector.database_id) throw new SourceError('DATABASE_NOT_FOUND');
         const page = await open(connector).list(cursor, connector.listing, signal);
-        const met = page.resources.map(({ key, etag }): MetResource => ({ key, etag, depth: 0 }));
+        const met = page.resources.map(({ key, etag }): SeenResource => ({ key, etag, depth: 0 }));
         const truncated = !(await meet(ref, connector, met));
         const done = page.next === null || truncated;
         await inStep(
           ref,
           { cursor: done ? null : page.next, listed: done, validators: page.validators ?? {} },
           async (session) => {
-            if (page.unchanged) await resources.meetAll(ref, session);
+            if (page.unchanged) await resources.recordAllSeen(ref, session);
           },
         );
         return !done;
@@ -89,11 +89,11 @@ export function createSyncActivities(deps: SyncDependencies) {
         const { records, replacedFiles } = await takeIn.asItems(connector, taken, batch);
         const results = taken.map(({ result }) => result);
         try {
-          if (records.length === 0) await inStep(ref, {}, (session) => resources.record(results, session));
+          if (records.length === 0) await inStep(ref, {}, (session) => resources.recordResults(results, session));
           else
             await inStep(ref, {}, async (tx) => {
               await deps.items.queue(records, tx);
-              await resources.record(results, tx);
+              await resources.recordResults(results, tx);
             });
         } catch (error) {
           await takeIn.discard(taken);
@@ -115,7 +115,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         // What lies beyond the limit, and what a feed has dropped, has not vanished.
         const complete =
           !sync!.truncated && !(kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped);
-        const vanished = await resources.vanished(ref, complete, VANISHED_BATCH);
+        const vanished = await resources.listVanished(ref, complete, VANISHED_BATCH);
         const ids = vanished.flatMap(({ item_id }) => item_id ?? []);
         await removeItems(ref.org, databaseId, ids);
         await inStep(ref, { removed: ids.length }, (session) =>
@@ -128,21 +128,21 @@ export function createSyncActivities(deps: SyncDependencies) {
       }),
 
     async endSync(ref: StartedSync, outcome: SyncOutcome): Promise<void> {
-      const connector = await connectors.current(ref);
+      const connector = await connectors.findRunningSync(ref);
       if (!connector) return;
-      const counts = await resources.counts(ref.connector, ref.sync, connector.sync!.removed);
+      const counts = await resources.countOutcomes(ref.connector, ref.sync, connector.sync!.removed);
       // After a failure the next listing is read even if nothing in it has changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
-      await connectors.end(ref, outcome, counts, clean ? connector.sync!.validators : {});
+      await connectors.endSync(ref, outcome, counts, clean ? connector.sync!.validators : {});
       log.info({ ...ref, ...counts, status: outcome.status, code: outcome.error_code }, 'connector synced');
     },
 
     /** Removes what a deleted connector has left, some at a time. @returns false when nothing is left of it */
     removeRemains: ({ org, connector: id }: SyncRef): Promise<boolean> =>
       withHeartbeat(async () => {
-        const connector = await connectors.findAny(org, id);
+        const connector = await connectors.findAnyForOrg(org, id);
         if (!connector || connector.deleted_at === null) return false;
-        const left = await resources.any(id, VANISHED_BATCH);
+        const left = await resources.listAny(id, VANISHED_BATCH);
         const items = left.flatMap(({ item_id }) => item_id ?? []);
         if (connector.remove_items) await removeItems(org, connector.database_id, items);
         await resources.remove(left.map(({ _id }) => _id));
@@ -159,11 +159,11 @@ export function createSyncActivities(deps: SyncDependencies) {
 
   function open(connector: ConnectorRecord) {
     const { kind, settings } = connector;
-    return deps.openSource({ kind, settings, credentials: connectors.credentialsOf(connector) });
+    return deps.openSource({ kind, settings, credentials: connectors.openCredentials(connector) });
   }
 
   async function current(ref: StartedSync): Promise<ConnectorRecord> {
-    const connector = await connectors.current(ref);
+    const connector = await connectors.findRunningSync(ref);
     if (!connector) throw ended();
     return connector;
   }
@@ -172,14 +172,14 @@ export function createSyncActivities(deps: SyncDependencies) {
   async function meet(
     ref: StartedSync,
     { kind, settings }: ConnectorRecord,
-    met: readonly MetResource[],
+    met: readonly SeenResource[],
   ): Promise<boolean> {
     const own = kind === 'web' ? (settings as WebSettings).max_pages : undefined;
     const limit = Math.min(own ?? deps.maxResources, deps.maxResources);
     for (let n = 0; n < met.length; n += WRITTEN_AT_ONCE) {
       const room = limit - (await resources.met(ref));
       const some = met.slice(n, n + WRITTEN_AT_ONCE);
-      const leftOut = await inStep(ref, {}, (session) => resources.meet(ref, some, room, session));
+      const leftOut = await inStep(ref, {}, (session) => resources.recordSeen(ref, some, room, session));
       if (leftOut > 0) {
         await inStep(ref, { truncated: true }, async () => undefined);
         return false;
@@ -190,11 +190,11 @@ export function createSyncActivities(deps: SyncDependencies) {
 
   function inStep<T>(
     ref: StartedSync,
-    step: Parameters<Connectors['step']>[2],
+    step: Parameters<Connectors['recordStep']>[2],
     write: (tx: ClientSession) => Promise<T>,
   ): Promise<T> {
     return inTransaction(deps.mongoClient, async (tx) => {
-      if (!(await connectors.step(ref, tx, step))) throw ended();
+      if (!(await connectors.recordStep(ref, tx, step))) throw ended();
       return write(tx);
     });
   }
@@ -220,7 +220,7 @@ function linksOf(
   { kind, settings }: ConnectorRecord,
   { depth, links: before }: ConnectorResourceRecord,
   links: readonly string[] | undefined = before,
-): MetResource[] {
+): SeenResource[] {
   if (kind !== 'web' || !('follow_links' in settings) || !settings.follow_links || depth >= settings.max_depth)
     return [];
   return (links ?? []).map((key) => ({ key, depth: depth + 1 }));

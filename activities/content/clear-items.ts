@@ -19,7 +19,7 @@ export async function clearItems(
   databaseId: string,
   refs: readonly ItemRef[],
 ): Promise<void> {
-  const left = await Promise.all(refs.map(({ item, version }) => chunks.idsBefore({ item, version: version + 1 })));
+  const left = await Promise.all(refs.map(({ item, version }) => chunks.listOlderIds({ item, version: version + 1 })));
   const ids = left.flat();
   if (ids.length > 0) {
     // The index first: without its chunk a row could not be named any more. A deleted database has no table.
@@ -46,7 +46,7 @@ export function createRemovalActivities(deps: RemovalDependencies) {
       withHeartbeat(async () => {
         let cleared = 0;
         for (;;) {
-          const page = await deps.removedItems.pending(ref, PAGE);
+          const page = await deps.removedItems.listPending(ref, PAGE);
           if (page.length === 0) return cleared;
           // A removal is of one database.
           const { database_id: databaseId } = page[0]!;
@@ -56,7 +56,7 @@ export function createRemovalActivities(deps: RemovalDependencies) {
             page.map(({ _id, version }) => ({ item: _id, version })),
           );
           for (const { files } of page) for (const file of files) await deps.files.remove(file);
-          await deps.removedItems.cleared(ref, page);
+          await deps.removedItems.markCleared(ref, page);
           cleared += page.length;
         }
       }),

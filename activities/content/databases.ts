@@ -37,7 +37,7 @@ export function createDatabaseActivities({
     /** Its connectors first, which would fill it again. */
     removeDatabaseItems: (databaseId: string): Promise<void> =>
       withHeartbeat(async () => {
-        await connectors.markDeletedOf(databaseId);
+        await connectors.markDatabaseDeleted(databaseId);
         await contents.removeItems(databaseId);
       }),
 

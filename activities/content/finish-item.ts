@@ -22,12 +22,12 @@ export function createFinish(deps: FinishDependencies) {
     const ended = await complete(itemDedupeKey(ref.item, ref.version), async (session, now) => {
       const item = await items.finish(ref, outcome, now, session);
       if (!item) return undefined;
-      const registration = await registrations.get(item.org);
+      const registration = await registrations.findForOrg(item.org);
       return registration?.event_types.includes('indexing.status_changed')
         ? itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now)
         : null;
     });
     if (ended) deps.metrics.itemFinished(outcome.status);
-    return ended || (await items.get(ref)) !== null;
+    return ended || (await items.getByRef(ref)) !== null;
   };
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
-import type { Parts } from '../../domain/checkpoints.js';
+import type { Checkpoints } from '../../domain/checkpoints.js';
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 import type { Graph } from '../../domain/content/graph.js';
 import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
@@ -13,7 +13,7 @@ import type { FileStore } from '../../domain/file-store.js';
 import { chunkId } from '../../domain/ids.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { Extractor } from '../../providers/extraction/index.js';
-import { type PartsStore, partsOwner } from '../../storage/checkpoints.js';
+import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type ChunkRecord, type Chunks, indexRow, placeFields, unpackVector } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
@@ -35,7 +35,7 @@ export interface ContentDependencies {
   files: FileStore;
   scratch: Scratch;
   chunks: Chunks;
-  parts: PartsStore;
+  checkpoints: CheckpointStore;
   graph: GraphStore;
   registrations: Registrations;
   deliveries: Deliveries;
@@ -57,7 +57,7 @@ const CONCURRENT_STARTS = 16;
 
 /** The steps of indexing one item, in the order of its statuses. Each may be repeated without harm. */
 export function createContentActivities(deps: ContentDependencies) {
-  const { items, chunks, files, parts, index, embedder } = deps;
+  const { items, chunks, files, checkpoints, index, embedder } = deps;
   const finish = createFinish(deps);
 
   return {
@@ -67,7 +67,7 @@ export function createContentActivities(deps: ContentDependencies) {
         if (!(await items.setStatus(ref, 'processing'))) throw superseded();
         const item = await current(ref);
         if (!(await deps.databases.isOpen(item.database_id))) await discard(item);
-        const extraction = await extract(item, signal, pagesOf(ref));
+        const extraction = await extract(item, signal, pageCheckpoints(ref));
         if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
         const title = item.title ?? extraction.title;
         const drafts = chunkSections({ ...extraction, title });
@@ -89,7 +89,7 @@ export function createContentActivities(deps: ContentDependencies) {
             vector: null,
           })),
         );
-        await parts.drop(partsOwner(ref));
+        await checkpoints.drop(checkpointOwner(ref));
         await current(ref);
       }),
 
@@ -97,7 +97,7 @@ export function createContentActivities(deps: ContentDependencies) {
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forItem(ref, async (signal) => {
         const item = await current(ref);
-        const found = await chunks.of(ref);
+        const found = await chunks.listByRef(ref);
         const vectors = new Map(
           found.flatMap((chunk) => (chunk.vector ? [[chunk._id, unpackVector(chunk.vector)]] : [])),
         );
@@ -110,7 +110,7 @@ export function createContentActivities(deps: ContentDependencies) {
           );
         await current(ref); // Embedding takes long; a newer version may have come meanwhile.
         const own = found.map((chunk) => chunk._id);
-        const older = item.version > 1 ? await chunks.idsBefore(ref) : [];
+        const older = item.version > 1 ? await chunks.listOlderIds(ref) : [];
         // Rows are named one by one, so that no version can take away what a newer one has written.
         const written = Context.current().info.attempt > 1 ? own : [];
         const schema = await deps.databases.metadataSchema(item.database_id);
@@ -118,7 +118,7 @@ export function createContentActivities(deps: ContentDependencies) {
         const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null, metadata));
         await index.write(item.database_id, rows, [...older, ...written]);
         if (older.length > 0) await chunks.remove(older);
-        if ((await items.get(ref)) === null) {
+        if ((await items.getByRef(ref)) === null) {
           // The rows are named here, because their chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], own);
           throw superseded();
@@ -130,7 +130,7 @@ export function createContentActivities(deps: ContentDependencies) {
       forItem(ref, async (signal) => {
         if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
         const item = await current(ref);
-        const texts = (await chunks.of(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
+        const texts = (await chunks.listByRef(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
         await current(ref);
       }),
@@ -148,7 +148,7 @@ export function createContentActivities(deps: ContentDependencies) {
         let last = '';
         let started = 0;
         for (;;) {
-          const page = await items.queuedOf(org, batch, last, 200);
+          const page = await items.listQueued(org, batch, last, 200);
           if (page.length === 0) return started;
           for (let n = 0; n < page.length; n += CONCURRENT_STARTS) {
             await Promise.all(page.slice(n, n + CONCURRENT_STARTS).map((item) => deps.starters.startItem(item)));
@@ -166,7 +166,7 @@ export function createContentActivities(deps: ContentDependencies) {
       // Whatever this version has written meanwhile is in nobody's way, but it would stay for good.
       if (isSuperseded(error)) await clearLeftovers(ref);
       // Whatever was read of it, nobody will take it up again.
-      if (isForGood(error)) await parts.drop(partsOwner(ref)).catch(() => undefined);
+      if (isForGood(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       throw await asItemFailure(error, (code, message) =>
         // Best effort: when MongoDB itself is away there is no status to read either.
@@ -183,30 +183,30 @@ export function createContentActivities(deps: ContentDependencies) {
   }
 
   async function clearLeftovers(ref: ItemRef): Promise<void> {
-    const databaseId = await chunks.databaseOf(ref);
+    const databaseId = await chunks.findDatabaseId(ref);
     if (databaseId !== null) await clearItems(deps, databaseId, [ref]);
     else await deps.graph.removeUpTo(ref);
   }
 
   async function current(ref: ItemRef): Promise<ItemRecord> {
-    const item = await items.get(ref);
+    const item = await items.getByRef(ref);
     if (!item) throw superseded();
     return item;
   }
 
-  /** Scanned pages take long: with each it is seen whether the version is still wanted. */
-  function pagesOf(ref: ItemRef): Parts {
-    const kept = parts.of(partsOwner(ref));
+  /** Scanned pages take long: each page checks first whether the version is still current. */
+  function pageCheckpoints(ref: ItemRef): Checkpoints {
+    const stored = checkpoints.of(checkpointOwner(ref));
     return {
-      async load(part) {
+      async load(step) {
         await current(ref);
-        return kept.load(part);
+        return stored.load(step);
       },
-      save: kept.save,
+      save: stored.save,
     };
   }
 
-  async function extract(item: ItemRecord, signal: AbortSignal, pages: Parts): Promise<Extraction> {
+  async function extract(item: ItemRecord, signal: AbortSignal, pages: Checkpoints): Promise<Extraction> {
     const { source } = item;
     if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
     return deps.scratch.use(async (folder) => {

@@ -10,8 +10,8 @@ export function createCrewCallbacks({ registrations }: { registrations: Registra
     policy: CALLBACK_DELIVERY_POLICY,
     async prepare({ _id, org, event_type, message }) {
       if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is not stored any more.' };
-      const registration = await registrations.get(org);
-      const secret = registration && registrations.secretOf(registration);
+      const registration = await registrations.findForOrg(org);
+      const secret = registration && registrations.openSecret(registration);
       const body = Buffer.from(message.body);
       return { url: message.url, headers: webhookHeaders({ delivery_id: _id, event: event_type }, body, secret), body };
     },

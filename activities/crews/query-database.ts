@@ -17,7 +17,7 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
     arguments: z.object({ database: z.string().min(1).max(64), query: z.string().trim().min(1).max(2_000) }),
 
     async offer(org) {
-      const names = await databases.readyNames(org);
+      const names = await databases.listReadyNames(org);
       return {
         description:
           'Finds the passages of a content database that fit a question best, by words and by meaning. ' +
@@ -40,7 +40,7 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
 
     async run(org: string, { database, query }: { database: string; query: string }) {
       try {
-        const record = await databases.get(org, database);
+        const record = await databases.requireForOrg(org, database);
         if (record.status !== 'ready') throw new ToolError(`The database "${database}" is not ready yet.`);
         const { chunks } = await retrieval.ask(record, {
           query,

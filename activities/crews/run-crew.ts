@@ -49,18 +49,18 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** One thought of the agent: an answer, or the tools it wants to use. @returns how many of these */
     callModel: guarded(async (at: StepRef): Promise<{ tool_calls: number }> => {
-      const step = (await crewSteps.find(at)) ?? (await withHeartbeat((signal) => think(at, signal)));
+      const step = (await crewSteps.getById(at)) ?? (await withHeartbeat((signal) => think(at, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
     /** One tool call that the agent asked for. A tool that cannot do it says so to the agent. */
     callTool: guarded(async (at: ToolCallRef): Promise<void> => {
-      if (!(await crewSteps.find(at))) await withHeartbeat((signal) => act(at, signal));
+      if (!(await crewSteps.getById(at))) await withHeartbeat((signal) => act(at, signal));
     }),
 
     /** running -> completed, or pending_human_input, and announces it. @param human whether a person has to agree */
     endTask: guarded(async (at: StepRef, human: boolean): Promise<void> => {
-      const answer = await crewSteps.find(at);
+      const answer = await crewSteps.getById(at);
       if (answer?.kind !== 'model') throw new Error('the step that answers is not stored');
       if (Buffer.byteLength(answer.text) > MAX_OUTPUT_BYTES) {
         throw new ProviderError(`The output of a task may have ${MAX_OUTPUT_BYTES} bytes at the most.`, false);
@@ -78,7 +78,8 @@ export function createCrewActivities(deps: CrewDependencies) {
         if (!execution || !ref.is_approve) return execution && null;
         return announceTask(execution, ref, 'task_completed', now);
       });
-      if (!done && !(await crewExecutions.isApplied(ref.feedback))) throw new Error('the task does not wait yet');
+      if (!done && !(await crewExecutions.isFeedbackApplied(ref.feedback)))
+        throw new Error('the task does not wait yet');
     }),
 
     /** -> completed | error, with the delivery that announces it. */
@@ -94,7 +95,7 @@ export function createCrewActivities(deps: CrewDependencies) {
             : { event: 'crew_failed' as const, error: execution.error_message! };
         return crewDelivery(execution, dedupeKey, event, now);
       });
-      await crewExecutions.tidy(id, new Date());
+      await crewExecutions.removeLeftovers(id, new Date());
     }),
   };
 
@@ -110,7 +111,7 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   async function act(at: ToolCallRef, signal: AbortSignal): Promise<void> {
     const { call: index, ...asking } = at;
-    const thought = await crewSteps.find(asking);
+    const thought = await crewSteps.getById(asking);
     const call = thought?.kind === 'model' ? thought.tool_calls[index] : undefined;
     if (!call) throw new Error('the step that asked for the tool is not stored');
     const execution = await load(at.execution);
@@ -134,7 +135,7 @@ export function createCrewActivities(deps: CrewDependencies) {
   }
 
   async function load(id: string): Promise<CrewExecutionRecord> {
-    const execution = await crewExecutions.get(id);
+    const execution = await crewExecutions.getById(id);
     if (execution) return execution;
     throw ApplicationFailure.nonRetryable('The execution is not stored any more.');
   }

@@ -33,7 +33,7 @@ export async function gatherTurn(
   const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
-  const feedback = await stores.crewExecutions.feedbackOf(execution._id);
+  const feedback = await stores.crewExecutions.listAppliedFeedback(execution._id);
   const rejected = feedback.filter((one) => one.task === at.task && !one.is_approve && one.attempt < at.attempt);
   return {
     agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
@@ -45,7 +45,7 @@ export async function gatherTurn(
       .slice(-MAX_FEEDBACK)
       .map(({ task, text }) => ({ task, text })),
     rejections: rejected.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
-    steps: await stores.crewSteps.of(at),
+    steps: await stores.crewSteps.listByAttempt(at),
     tools: await stores.tools.offers(execution.org, task.tools),
     must_answer: at.last ?? false,
   };

@@ -103,7 +103,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   async function attemptWhenDue(deliveryId: string): Promise<Standing> {
     const now = await deps.now();
     const claimed = await deliveries.claim(deliveryId, now, attemptMs);
-    if (!claimed) return whereItStands(await deliveries.get(deliveryId), now);
+    if (!claimed) return whereItStands(await deliveries.getById(deliveryId), now);
     const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
     const end = await deps.now();
     await deliveries.record(claimed, recorded, end);

@@ -19,7 +19,7 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
   return {
     policy: deps.policy,
     async prepare(delivery: DeliveryRecord) {
-      const registration = await registrations.get(delivery.org);
+      const registration = await registrations.findForOrg(delivery.org);
       if (!registration) {
         return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
       }
@@ -30,7 +30,7 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
       const body = Buffer.from(JSON.stringify(payload));
       return {
         url: registration.url,
-        headers: webhookHeaders(payload, body, registrations.secretOf(registration)),
+        headers: webhookHeaders(payload, body, registrations.openSecret(registration)),
         body,
         attempted: (delivered, now) => remember(registration, delivered, now),
       };

@@ -7,12 +7,12 @@ import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { modelsSchema } from './responses.js';
 
-type Offer = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
+type OfferedProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
 
 /** What can be asked for, and of whom; the providers themselves run elsewhere. */
 export interface AiCatalogue {
-  list(): Offer[];
-  find(subfeature: string, name: string): Offer | undefined;
+  list(): OfferedProvider[];
+  find(subfeature: string, name: string): OfferedProvider | undefined;
 }
 
 export interface CatalogueDependencies {
@@ -42,14 +42,14 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
         response: z.string(),
         type: 'application/x-pem-file',
       },
-      async (_ctx, { respond }) => respond((await signingKeys.readable()).join('')),
+      async (_ctx, { respond }) => respond((await signingKeys.listPublicKeys()).join('')),
     ),
   );
 
   return router;
 }
 
-function described({ subfeature: name, name: provider, models }: Offer) {
+function described({ subfeature: name, name: provider, models }: OfferedProvider) {
   const [feature, subfeature] = name.split('/') as [string, string];
   const { summary, takes } = AI_FEATURES[name];
   return { model: `${name}/${provider}`, feature, subfeature, provider, summary, takes, provider_models: models };

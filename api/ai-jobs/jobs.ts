@@ -63,7 +63,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await find(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // As in the callback: the numbers of the client's parameters keep their notation.
-        ctx.body = canonicalObject(describeJob(job, await aiJobs.result(job._id)));
+        ctx.body = canonicalObject(describeJob(job, await aiJobs.getResult(job._id)));
       },
     ),
   );
@@ -94,7 +94,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   return router;
 
   async function find(org: string, id: string): Promise<AiJobRecord> {
-    const job = await aiJobs.find(org, id);
+    const job = await aiJobs.findForOrg(org, id);
     if (!job) throw new ServiceError('JOB_NOT_FOUND', `There is no job "${id}".`);
     return job;
   }

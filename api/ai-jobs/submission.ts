@@ -49,7 +49,7 @@ export async function readSubmission(
       user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
       show_original_response: request.show_original_response,
       time_limit_ms: deps.jobTimeLimitMs,
-      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.current(),
+      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.currentId(),
     },
     new Date(),
   );
@@ -89,7 +89,7 @@ async function checkFile(deps: SubmissionDependencies, org: string, file: string
     await rejectBlockedUrl(deps.outbound, 'input.file', named.url);
     return null;
   }
-  if (await deps.uploads.find(org, named.file_id)) return named.file_id;
+  if (await deps.uploads.findForOrg(org, named.file_id)) return named.file_id;
   throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${named.file_id}", or it has expired`);
 }
 

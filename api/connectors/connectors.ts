@@ -63,7 +63,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       },
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
-        const database = await databases.get(org, body.database);
+        const database = await databases.requireForOrg(org, body.database);
         await refuseBlockedSettings(body.settings);
         const now = new Date();
         const fields = {
@@ -99,7 +99,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       { summary: 'List connectors', query: pageQuerySchema, status: 200, response: connectorListSchema },
       async (ctx, { query: { limit, cursor }, respond }) => {
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await connectors.list(ctx.state.principal.org, { before, limit: limit + 1 });
+        const found = await connectors.listForOrg(ctx.state.principal.org, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
         respond({ connectors: shown.map(describeConnector), count: shown.length, next_cursor });
       },
@@ -136,7 +136,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         }
         const settings = body.settings && readSettings(before, body.settings);
         if (settings) await refuseBlockedSettings(settings);
-        const changed = await connectors.change(org, before._id, {
+        const changed = await connectors.update(org, before._id, {
           ...(settings ? { settings } : {}),
           ...(body.schedule ? { schedule: { ...before.schedule, ...given(body.schedule) } } : {}),
           credentials: body.credentials,
@@ -195,7 +195,7 @@ function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name
 
 /** @throws ServiceError CONNECTOR_NOT_FOUND */
 export async function findConnector(connectors: Connectors, org: string, id: string): Promise<ConnectorRecord> {
-  return (await connectors.find(org, id)) ?? Promise.reject(notFound(id));
+  return (await connectors.findForOrg(org, id)) ?? Promise.reject(notFound(id));
 }
 
 function notFound(id: string): ServiceError {

@@ -63,10 +63,10 @@ export function syncRoutes(deps: SyncDependencies): Router<RequestState> {
         const after = cursor === undefined ? undefined : openCursor(cursor, new RegExp(`^${id}/[0-9a-f]{32}$`));
         const [{ next, running }, found] = await Promise.all([
           starters.describeSchedule(connector),
-          resources.failing(id, { after, limit: limit + 1 }),
+          resources.listFailing(id, { after, limit: limit + 1 }),
         ]);
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        const counts = sync && (sync.counts ?? (await resources.counts(id, sync.number, sync.removed)));
+        const counts = sync && (sync.counts ?? (await resources.countOutcomes(id, sync.number, sync.removed)));
         respond({
           id,
           syncing: running,

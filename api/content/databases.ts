@@ -135,7 +135,7 @@ function routes(
         errors: NOT_FOUND,
       },
       async (ctx, { query, respond }) => {
-        const database = await databases.find(ctx.state.principal.org, query.database);
+        const database = await databases.requireAnyForOrg(ctx.state.principal.org, query.database);
         const [scheduler, vectorstore] = await Promise.all([deps.temporalReachable(), deps.index.exists(database._id)]);
         respond({
           database: database.name,
@@ -165,7 +165,11 @@ function routes(
         errors: NOT_FOUND,
       },
       async (ctx, { respond }) => {
-        const { _id: database_id, org, name: database } = await databases.find(ctx.state.principal.org, named(ctx));
+        const {
+          _id: database_id,
+          org,
+          name: database,
+        } = await databases.requireAnyForOrg(ctx.state.principal.org, named(ctx));
         await databases.markDeleting(database_id);
         await startOrDefer(deps.log, 'deletion', { database_id }, () =>
           deps.starters.startDatabaseDeletion({ org, database_id }, database),
@@ -180,7 +184,7 @@ function routes(
     operation(
       { summary: 'The collections of a database', status: 200, response: collectionsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
-        const database = await databases.get(ctx.state.principal.org, named(ctx));
+        const database = await databases.requireForOrg(ctx.state.principal.org, named(ctx));
         const collections = await contents.collections(database._id);
         respond({ database: database.name, collections, count: collections.length });
       },
@@ -192,7 +196,7 @@ function routes(
     operation(
       { summary: 'What a database holds', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
-        const database = await databases.get(ctx.state.principal.org, named(ctx));
+        const database = await databases.requireForOrg(ctx.state.principal.org, named(ctx));
         respond({ database: database.name, ...(await contents.stats(database._id)) });
       },
     ),

@@ -71,8 +71,8 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
       },
       async (ctx, { body, respondWith }) => {
         const { org, key_id } = ctx.state.principal;
-        const database = await deps.databases.get(org, body.database);
-        const record = deps.feedback.draft(database, key_id, {
+        const database = await deps.databases.requireForOrg(org, body.database);
+        const record = deps.feedback.newFeedback(database, key_id, {
           query: body.query ?? null,
           source_id: await ratedSource(database._id, body),
           chunk_id: body.chunk_id ?? null,
@@ -95,7 +95,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         errors: ['DATABASE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, cursor, limit, ...filters }, respond }) => {
-        const database = await deps.databases.get(ctx.state.principal.org, name);
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
@@ -109,7 +109,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
   /** @returns the id of the item that is meant, null when it is the answer as a whole */
   async function ratedSource(databaseId: string, { source_id, chunk_id }: z.output<typeof feedbackSchema>) {
     if (chunk_id !== undefined) {
-      const chunk = (await deps.chunks.byIds([chunk_id])).get(chunk_id);
+      const chunk = (await deps.chunks.getByIds([chunk_id])).get(chunk_id);
       if (chunk?.database_id !== databaseId)
         throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
       if (source_id !== undefined && source_id !== chunk.source_id) {
@@ -117,7 +117,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
       }
       return chunk.source_id;
     }
-    if (source_id !== undefined && (await deps.items.statuses(databaseId, [source_id])).length === 0) {
+    if (source_id !== undefined && (await deps.items.listByIds(databaseId, [source_id])).length === 0) {
       throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
     }
     return source_id ?? null;

@@ -78,7 +78,7 @@ async function unchangedDeliveries(
 ) {
   const completed = unchanged.filter(({ indexing_status }) => indexing_status === 'completed');
   if (completed.length === 0) return [];
-  const registration = await deps.registrations.get(database.org);
+  const registration = await deps.registrations.findForOrg(database.org);
   if (!registration?.event_types.includes('indexing.status_changed')) return [];
   return completed.map(({ _id, id, version }) =>
     itemDelivery(

@@ -31,7 +31,7 @@ const WORTH_KEEPING: readonly IndexingStatus[] = ['queued', 'processing', 'graph
 export async function planIngest(items: Items, drafts: readonly Draft[], target: IngestTarget): Promise<IngestPlan> {
   const { database, collection, batch, upsert } = target;
   const wanted = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
-  const found = await items.existing(
+  const found = await items.findExisting(
     database._id,
     wanted.map(({ id }) => id),
   );

@@ -105,7 +105,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   }
 
   async function openDatabase(org: string, name: string): Promise<DatabaseRecord> {
-    const database = await deps.databases.get(org, name);
+    const database = await deps.databases.requireForOrg(org, name);
     if (database.status === 'ready') return database;
     throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${name}" is not ready for ingestion yet.`);
   }

@@ -64,7 +64,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: ['DATABASE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
-        const database = await databases.get(ctx.state.principal.org, name);
+        const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
         const found = await itemCatalogue.list(database._id, filter, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
@@ -86,10 +86,10 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: NOT_FOUND,
       },
       async (ctx, { query: { database: name, collection, limit, cursor }, respond }) => {
-        const database = await databases.get(ctx.state.principal.org, name);
-        const item = await itemCatalogue.find(database._id, ctx.params.id!, collection);
+        const database = await databases.requireForOrg(ctx.state.principal.org, name);
+        const item = await itemCatalogue.require(database._id, ctx.params.id!, collection);
         const from = cursor === undefined ? 0 : Number(openCursor(cursor, ORDINAL)) + 1;
-        const found = await chunks.page({ item: item._id, version: item.version }, from, limit + 1);
+        const found = await chunks.listPage({ item: item._id, version: item.version }, from, limit + 1);
         const { shown, next_cursor } = pageOf(found, limit, ({ ordinal }) => String(ordinal));
         respond({ ...describeItem(item), chunks: shown.map(describeChunk), next_cursor });
       },
@@ -110,8 +110,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: [...NOT_FOUND, 'RANGE_NOT_SATISFIABLE'],
       },
       async (ctx, { query: { database: name, collection } }) => {
-        const database = await databases.get(ctx.state.principal.org, name);
-        sendOriginal(ctx, deps.files, await itemCatalogue.find(database._id, ctx.params.id!, collection));
+        const database = await databases.requireForOrg(ctx.state.principal.org, name);
+        sendOriginal(ctx, deps.files, await itemCatalogue.require(database._id, ctx.params.id!, collection));
       },
     ),
   );
@@ -131,9 +131,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
       },
       async (ctx, { body: { database: name, collection, ...change }, respond }) => {
-        const database = await databases.get(ctx.state.principal.org, name);
+        const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const of = { database_id: database._id, id: ctx.params.id!, collection };
-        const { item, change: id } = await itemCatalogue.change(of, change, (changed) => {
+        const { item, change: id } = await itemCatalogue.update(of, change, (changed) => {
           for (const [name, value] of Object.entries(changed)) {
             const fault = name === 'metadata' ? metadataFault(database.metadata_schema, value) : null;
             if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
@@ -167,7 +167,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         const { database: name, collection, id, ids = [] } = read(deleteItemsSchema, { ...query, ...body });
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
         if (wanted.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
-        const database = await databases.get(ctx.state.principal.org, name);
+        const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const removal = await deps.removedItems.remove(database, { ids: wanted, collection, underWay: 'refuse' });
         if (!removal.ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
         const { ref } = removal;

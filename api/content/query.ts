@@ -96,7 +96,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],
       },
       async (ctx, { body: question, respond }) => {
-        const database = await deps.databases.get(ctx.state.principal.org, question.database);
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, question.database);
         if (database.status !== 'ready') {
           throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
         }

@@ -41,18 +41,18 @@ export function relationRoutes(deps: { databases: Databases; items: Items; graph
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, collection, id, ids = [], limit, cursor }, respond }) => {
-        const database = await deps.databases.get(ctx.state.principal.org, name);
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
-        const named = wanted.length === 0 ? null : await deps.items.statuses(database._id, wanted, collection);
+        const named = wanted.length === 0 ? null : await deps.items.listByIds(database._id, wanted, collection);
         if (named?.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
-        const found = await deps.graph.relations(database._id, {
+        const found = await deps.graph.listRelations(database._id, {
           refs: named?.map(({ _id, version }) => ({ item: _id, version })),
           after: cursor === undefined ? undefined : openCursor(cursor, CURSOR),
           limit: limit + 1,
         });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
         // What a replaced or deleted item has left is not cleared away in the same moment.
-        const owners = await deps.items.byKeys([...new Set(shown.map(({ item }) => item))]);
+        const owners = await deps.items.listByKeys([...new Set(shown.map(({ item }) => item))]);
         const current = new Map(
           owners
             .filter((owner) => collection === undefined || owner.collection === collection)

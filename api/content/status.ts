@@ -43,8 +43,8 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
       },
       async (ctx, { query: { database: name, collection, ids }, respond }) => {
         if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
-        const database = await deps.databases.get(ctx.state.principal.org, name);
-        const found = await deps.items.statuses(database._id, ids, collection);
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
+        const found = await deps.items.listByIds(database._id, ids, collection);
         if (ids.length === 1 && found.length === 0) {
           throw new ServiceError(
             'FILE_NOT_FOUND',

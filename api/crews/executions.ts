@@ -76,7 +76,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       async (ctx, { respond }) => {
         const { crew, kickoff_id } = ctx.params;
         // An execution can outlive its crew's deployment, and its status with it.
-        const execution = await deps.crewExecutions.find(ctx.state.principal.org, crew!, kickoff_id!);
+        const execution = await deps.crewExecutions.findForOrg(ctx.state.principal.org, crew!, kickoff_id!);
         if (!execution) throw notFound(`execution "${kickoff_id}"`);
         respond(describeExecution(execution, new Date()));
       },

@@ -42,7 +42,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
       },
       async (ctx, { body, respond }) => {
         const { execution_id, task_id, is_approve } = body;
-        const execution = await crewExecutions.find(ctx.state.principal.org, ctx.params.crew!, execution_id);
+        const execution = await crewExecutions.findForOrg(ctx.state.principal.org, ctx.params.crew!, execution_id);
         if (!execution) throw notFound(`execution "${execution_id}"`);
         const task = execution.tasks.find((one) => one.task_id === task_id);
         if (!task) throw notFound(`task "${task_id}" in this execution`);
@@ -85,7 +85,7 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
     try {
       return await starters.resumeCrew(ref);
     } catch (error) {
-      if (error instanceof ServiceError && error.status < 500) await crewExecutions.dropFeedback(ref.feedback);
+      if (error instanceof ServiceError && error.status < 500) await crewExecutions.removeFeedback(ref.feedback);
       throw error;
     }
   }

@@ -25,20 +25,20 @@ export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
 export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
   return async (ctx, next) => {
     const principal = await findPrincipal(ctx, keys);
-    if (principal?.kind !== 'payment_secret' && principal?.kind !== 'payment_publishable') throw notProven();
+    if (principal?.kind !== 'payment_secret' && principal?.kind !== 'payment_publishable') throw invalidCredentials();
     ctx.state.principal = principal;
     await next();
   };
 }
 
 /** The one answer to a wrong key, a wrong client secret, an unknown authentication and another organisation's. */
-export function notProven(): ServiceError {
+export function invalidCredentials(): ServiceError {
   return new ServiceError('UNAUTHORIZED', 'The api-key or the client_secret is not right for this authentication.');
 }
 
 async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Principal | null> {
   const key = ctx.get('api-key');
-  return /^[\w-]{20,200}$/.test(key) ? keys.find(key) : null;
+  return /^[\w-]{20,200}$/.test(key) ? keys.authenticate(key) : null;
 }
 
 /**

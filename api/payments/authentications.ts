@@ -56,7 +56,7 @@ export function authenticationRoutes(deps: {
       { summary: 'Read an authentication', status: 200, response: authenticationSchema, errors: refusals },
       async (ctx, { respond }) => {
         const now = new Date();
-        const record = await authentications.get(ctx.state.principal.org, ctx.params.id!, now);
+        const record = await authentications.findForOrg(ctx.state.principal.org, ctx.params.id!, now);
         if (!record) throw notFound();
         respond(await described(authentications, record, now));
       },
@@ -82,7 +82,7 @@ export function authenticationRoutes(deps: {
 
 /** The authentication as the merchant's server sees it. */
 async function described(authentications: Authentications, record: AuthenticationRecord, now: Date) {
-  const { customer = null, return_url = null, metadata = {} } = authentications.detailsOf(record);
+  const { customer = null, return_url = null, metadata = {} } = authentications.openDetails(record);
   return {
     authentication_id: record._id,
     status: statusAt(record, now),
@@ -94,7 +94,7 @@ async function described(authentications: Authentications, record: Authenticatio
     eligibility_check: record.check && {
       sdk_next_action: record.check.sdk_next_action,
       checked_at: record.check.checked_at.toISOString(),
-      eligibility_check_data: await authentications.dataOf(record, now),
+      eligibility_check_data: await authentications.findCheckData(record, now),
     },
     created_at: record.created_at.toISOString(),
     expires_at: record.expires_at.toISOString(),

@@ -10,7 +10,7 @@ import type { Authentications } from '../../storage/payments/authentications.js'
 import type { RateLimit } from '../../storage/rate-limits.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
-import { limitByAuthentication, notProven, requirePaymentKey } from './authenticate.js';
+import { invalidCredentials, limitByAuthentication, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
 import { paymentOperation } from './document.js';
 import { eligibilitySchema } from './responses.js';
@@ -69,11 +69,11 @@ export function eligibilityCheckRoutes(deps: {
       async (ctx, { body: { client_secret, eligibility_check_data: data }, respond }) => {
         const { org } = ctx.state.principal;
         const now = new Date();
-        const proven = await authentications.prove(org, ctx.params.id!, client_secret, now);
-        if (!proven) throw notProven();
+        const proven = await authentications.verify(org, ctx.params.id!, client_secret, now);
+        if (!proven) throw invalidCredentials();
         const fingerprint = checkFingerprint(client_secret, data);
         const record = await authentications.check(proven, data, fingerprint, now);
-        if (!record) throw notProven();
+        if (!record) throw invalidCredentials();
         const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
         if (action === null || (action !== 'deny' && record.check?.fingerprint !== fingerprint)) {
           throw new ServiceError(
@@ -106,9 +106,9 @@ export function eligibilityCheckRoutes(deps: {
         const id = ctx.params.id!;
         const record =
           kind === 'payment_secret'
-            ? await authentications.get(org, id, now)
-            : await authentications.prove(org, id, ctx.get('client-secret'), now);
-        if (!record) throw kind === 'payment_secret' ? notFound() : notProven();
+            ? await authentications.findForOrg(org, id, now)
+            : await authentications.verify(org, id, ctx.get('client-secret'), now);
+        if (!record) throw kind === 'payment_secret' ? notFound() : invalidCredentials();
         const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
         if (action === null) {
           throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
@@ -123,7 +123,7 @@ export function eligibilityCheckRoutes(deps: {
 
 /** A secret key in a browser is a mistake; here it is a wrong key like any other. */
 const publishableOnly: Middleware<RequestState> = async (ctx, next) => {
-  if (ctx.state.principal.kind !== 'payment_publishable') throw notProven();
+  if (ctx.state.principal.kind !== 'payment_publishable') throw invalidCredentials();
   await next();
 };
 

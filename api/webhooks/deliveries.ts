@@ -48,7 +48,7 @@ export function deliveryRoutes({
       { summary: 'List deliveries', query: listQuerySchema, status: 200, response: deliveryListSchema },
       async (ctx, { query: { limit, status, cursor }, respond }) => {
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await deliveries.list(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
+        const found = await deliveries.listForOrg(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
         respond({ deliveries: shown.map(describeDelivery), count: shown.length, next_cursor });
       },
@@ -101,7 +101,7 @@ export function deliveryRoutes({
   return router;
 
   async function find(org: string, id: string): Promise<DeliveryRecord> {
-    const record = await deliveries.find(org, EVENT, id);
+    const record = await deliveries.findForOrg(org, EVENT, id);
     if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
     return record;
   }

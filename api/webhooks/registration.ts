@@ -50,7 +50,7 @@ export function registrationRoutes({
         const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
         const { org } = ctx.state.principal;
         const secret = generated ?? body.signing_secret;
-        const record = await registrations.replace(org, body.url, body.event_types, secret);
+        const record = await registrations.register(org, body.url, body.event_types, secret);
         respond({
           ...describeRegistration(record),
           ...(generated === undefined ? {} : { signing_secret: generated }),
@@ -66,7 +66,7 @@ export function registrationRoutes({
   router.get(
     '/',
     operation({ summary: 'The registration', status: 200, response: registrationSchema }, async (ctx, { respond }) =>
-      respond(describeRegistration(await registrations.get(ctx.state.principal.org))),
+      respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
     ),
   );
 
@@ -112,7 +112,7 @@ export function registrationRoutes({
       { summary: 'Send unsigned from now on', status: 200, response: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
-        const before = await registrations.get(org);
+        const before = await registrations.findForOrg(org);
         if (!before || !(await registrations.setSecret(org, null))) throw noWebhook();
         const deleted = before.sealed_secret !== null;
         respond({
@@ -133,9 +133,9 @@ export function registrationRoutes({
         errors: ['WEBHOOK_NOT_FOUND'],
       },
       async (ctx, { respond }) => {
-        const registration = await registrations.get(ctx.state.principal.org);
+        const registration = await registrations.findForOrg(ctx.state.principal.org);
         if (!registration) throw noWebhook();
-        respond(await sendTestDelivery(outbound, registration, registrations.secretOf(registration), timeoutMs));
+        respond(await sendTestDelivery(outbound, registration, registrations.openSecret(registration), timeoutMs));
       },
     ),
   );

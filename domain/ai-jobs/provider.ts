@@ -1,4 +1,4 @@
-import type { Parts } from '../checkpoints.js';
+import type { Checkpoints } from '../checkpoints.js';
 import type { FileKind } from '../extraction.js';
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './features.js';
 
@@ -26,8 +26,8 @@ export type ValidatedInput<S extends SubfeatureName = SubfeatureName> = Omit<Fea
 export interface ProviderOptions {
   /** The provider's model (4th part of the job's `model`), or null for its default. */
   model: string | null;
-  /** What was finished before a worker died. */
-  parts: Parts;
+  /** Steps that an earlier attempt finished. */
+  checkpoints: Checkpoints;
 }
 
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {

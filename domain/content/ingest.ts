@@ -44,7 +44,7 @@ export const documentMetadataSchema = z.array(
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
 /** @param wanted names what may say something */
-const saysSomething = <Item extends z.ZodType<Said>>(item: Item, wanted: string) =>
+const saysSomething = <Item extends z.ZodType<TextSource>>(item: Item, wanted: string) =>
   item
     .refine((said) => wholeText(said) !== '', `needs ${wanted}`)
     .refine((said) => wholeText(said).length <= MAX_TEXT, 'may have 2 MiB of text at the most');
@@ -118,14 +118,14 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
 });
 
 /** What an app item or a memory says, by whichever of its fields. */
-interface Said {
+interface TextSource {
   text?: string | undefined;
   content?: string | undefined;
   user_assistant_pairs?: readonly { user: string; assistant: string }[] | undefined;
 }
 
 /** The text that is indexed: all that is said, each thing once. Empty when that is nothing but blanks. */
-export function wholeText({ text, content, user_assistant_pairs = [] }: Said): string {
+export function wholeText({ text, content, user_assistant_pairs = [] }: TextSource): string {
   const conversation = user_assistant_pairs
     .filter((pair) => `${pair.user}${pair.assistant}`.trim() !== '')
     .map((pair) => `User: ${pair.user}\nAssistant: ${pair.assistant}`)

@@ -8,20 +8,20 @@ import type { AiLimits } from './limits.js';
 
 const HEARTBEAT_MS = 3_000;
 
-/** Reads pictures and PDFs page by page; each finished page is kept as a part. */
+/** Reads pictures and PDFs page by page; each finished page is saved as a checkpoint. */
 export function createTesseractProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_async'> {
   const settled = { ...DEFAULT_LIMITS, maxPages: limits.ocrPages, maxPixels: limits.imagePixels };
   return {
     subfeature: 'ocr/ocr_async',
     name: 'tesseract',
     models: null,
-    async run({ file: { path, kind } }, { parts }, signal, heartbeat) {
+    async run({ file: { path, kind } }, { checkpoints }, signal, heartbeat) {
       if (kind !== 'pdf' && kind !== 'image')
         throw new ProviderError('The file is neither a PDF nor a picture (PNG, JPEG, WebP, TIFF, BMP or GIF).', false);
       // A page may take longer than a heartbeat may be away; the reader's limit sees to it that none takes for ever.
       const beating = setInterval(heartbeat, HEARTBEAT_MS);
       try {
-        const pages = await reader.read({ path, kind }, { limits: settled, parts, onPage: heartbeat }, signal);
+        const pages = await reader.read({ path, kind }, { limits: settled, checkpoints, onPage: heartbeat }, signal);
         return { output: toOutput(pages), original: pages };
       } catch (error) {
         throw asProviderError(error);

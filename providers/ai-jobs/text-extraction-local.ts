@@ -11,7 +11,7 @@ export function createLocalTextExtraction(extractor: Extractor): AiProvider<'doc
     subfeature: 'document/text_extraction',
     name: 'local',
     models: null,
-    async run({ file: { path, kind, filename } }, { parts }, signal, heartbeat) {
+    async run({ file: { path, kind, filename } }, { checkpoints }, signal, heartbeat) {
       if (kind === 'audio' || kind === 'unknown')
         throw new ProviderError(
           'The file format is not supported. Accepted: PDF, Office documents, images, CSV, HTML, Markdown, JSON and text.',
@@ -20,7 +20,7 @@ export function createLocalTextExtraction(extractor: Extractor): AiProvider<'doc
       // The extractor's own time limit ends what hangs.
       const beating = setInterval(heartbeat, HEARTBEAT_MS);
       try {
-        const extraction = await extractor.extract({ path, kind, filename }, signal, parts);
+        const extraction = await extractor.extract({ path, kind, filename }, signal, checkpoints);
         const sections = extraction.sections.map(({ text, headings, page, slide, sheet = null }) => ({
           text,
           headings,

@@ -1,4 +1,4 @@
-import { noCheckpoints, type Parts } from '../../domain/checkpoints.js';
+import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
 import { DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
 import { createPageReader, type PageReader } from './page-reader.js';
@@ -33,10 +33,10 @@ export interface ExtractionSource {
 
 export interface Extractor {
   /**
-   * @param parts takes the scanned pages that were read, and gives those that an earlier run has read
+   * @param checkpoints holds the scanned pages that an earlier attempt has read, and takes those read now
    * @throws ExtractionError when the file is at fault; the signal's reason when it was aborted; anything else is worth a retry
    */
-  extract(source: ExtractionSource, signal?: AbortSignal, parts?: Parts): Promise<Extraction>;
+  extract(source: ExtractionSource, signal?: AbortSignal, checkpoints?: Checkpoints): Promise<Extraction>;
   /** What reads scanned pages here, for whoever has only such. */
   pages: PageReader;
   /** Ends the threads with whatever they are doing. */
@@ -61,8 +61,8 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
   }
 
   return {
-    async extract({ path, kind }, signal = new AbortController().signal, parts = noCheckpoints) {
-      const reading = { pages, limits, parts, signal };
+    async extract({ path, kind }, signal = new AbortController().signal, checkpoints = noCheckpoints) {
+      const reading = { pages, limits, checkpoints, signal };
       if (kind === 'image') return readPicture(path, reading);
       const { extraction, scans } = await parse(path, kind, signal);
       return scans.length === 0 ? extraction : readScans(path, extraction, scans, reading);

@@ -1,5 +1,5 @@
 import { type OcrPage, ocrPage } from '../../domain/ai-jobs/features.js';
-import { noCheckpoints, type Parts } from '../../domain/checkpoints.js';
+import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { inLanes } from './lanes.js';
 import type { ExtractionLimits } from './limits.js';
@@ -24,7 +24,7 @@ export interface ReadingOptions {
   /** Pages wanted, from 1; all when left out. */
   pages?: readonly number[];
   /** Each finished page is kept as `page-<number>`; what is there already is not read again. */
-  parts?: Parts;
+  checkpoints?: Checkpoints;
   /** Told of each finished page. */
   onPage?: () => void;
 }
@@ -32,7 +32,7 @@ export interface ReadingOptions {
 export interface PageReader {
   /**
    * Reads pages by OCR, some side by side, and gives them in their order.
-   * @throws ExtractionError when the file is at fault, the signal's reason, or what `parts` threw
+   * @throws ExtractionError when the file is at fault, the signal's reason, or what `checkpoints` threw
    */
   read(file: Scanned, options: ReadingOptions, signal: AbortSignal): Promise<OcrPage[]>;
   close(): Promise<void>;
@@ -67,22 +67,28 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     return Array.from({ length: 'count' in counted ? counted.count : 0 }, (_, index) => index + 1);
   }
 
-  async function readPage(file: Scanned, page: number, limits: ExtractionLimits, parts: Parts, signal: AbortSignal) {
-    const part = `page-${page}`;
-    const kept = ocrPage.safeParse(await parts.load(part));
+  async function readPage(
+    file: Scanned,
+    page: number,
+    limits: ExtractionLimits,
+    checkpoints: Checkpoints,
+    signal: AbortSignal,
+  ) {
+    const step = `page-${page}`;
+    const kept = ocrPage.safeParse(await checkpoints.load(step));
     if (kept.success) return kept.data;
     const outcome = await ask(file, page, limits, signal);
     if (!('page' in outcome)) throw new Error('The thread counted pages instead of reading one.');
-    await parts.save(part, outcome.page);
+    await checkpoints.save(step, outcome.page);
     return outcome.page;
   }
 
   return {
-    async read({ path, kind }, { limits, pages, parts = noCheckpoints, onPage }, signal) {
+    async read({ path, kind }, { limits, pages, checkpoints = noCheckpoints, onPage }, signal) {
       const file = { path, kind };
       const wanted = pages ?? (await allPages(file, limits, signal));
       return inLanes(wanted, options.threads, signal, async (page, ending) => {
-        const read = await readPage(file, page, limits, parts, ending);
+        const read = await readPage(file, page, limits, checkpoints, ending);
         onPage?.();
         return read;
       });

@@ -1,4 +1,4 @@
-import type { Parts } from '../../domain/checkpoints.js';
+import type { Checkpoints } from '../../domain/checkpoints.js';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../domain/extraction.js';
 import { countLetters } from './letters.js';
 import type { ExtractionLimits } from './limits.js';
@@ -8,7 +8,7 @@ import { withText } from './with-text.js';
 export interface Reading {
   pages: PageReader;
   limits: ExtractionLimits;
-  parts: Parts;
+  checkpoints: Checkpoints;
   signal: AbortSignal;
 }
 
@@ -16,9 +16,9 @@ export interface Reading {
  * The words in a picture, one section a frame (pages of a TIFF; of an animation the first frame only).
  * @throws ExtractionError E2003 too many pixels or frames, E2001 not decodable, E2004 no words
  */
-export async function readPicture(path: string, { pages, limits, parts, signal }: Reading): Promise<Extraction> {
+export async function readPicture(path: string, { pages, limits, checkpoints, signal }: Reading): Promise<Extraction> {
   const frames = { ...limits, maxPages: limits.maxScannedPages };
-  const read = await pages.read({ path, kind: 'image' }, { limits: frames, parts }, signal);
+  const read = await pages.read({ path, kind: 'image' }, { limits: frames, checkpoints }, signal);
   return withText({ title: null, sections: read.map(({ page, text }) => ({ text, headings: [], page })) }, limits);
 }
 
@@ -31,7 +31,7 @@ export async function readScans(
   path: string,
   { title, sections }: Extraction,
   scans: readonly ExtractedSection[],
-  { pages, limits, parts, signal }: Reading,
+  { pages, limits, checkpoints, signal }: Reading,
 ): Promise<Extraction> {
   if (scans.length > limits.maxScannedPages)
     throw new ExtractionError(
@@ -39,7 +39,7 @@ export async function readScans(
       `It has ${scans.length} pages without a text layer, ${limits.maxScannedPages} are allowed.`,
     );
   const wanted = scans.map(({ page }) => page!);
-  const read = await pages.read({ path, kind: 'pdf' }, { limits, pages: wanted, parts }, signal);
+  const read = await pages.read({ path, kind: 'pdf' }, { limits, pages: wanted, checkpoints }, signal);
   const seen = scans.map((scan, at) => {
     const { text } = read[at]!;
     return countLetters(text) > countLetters(scan.text) ? { ...scan, text } : scan;

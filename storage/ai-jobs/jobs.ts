@@ -115,12 +115,12 @@ export function createAiJobs(
       await aiJobs.insertOne(job, { session: tx });
     },
 
-    get(jobId: string): Promise<AiJobRecord | null> {
+    getById(jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOne({ _id: jobId });
     },
 
     /** @param jobId as its client wrote it: a UUID is the same in capitals (RFC 9562) */
-    find(org: string, jobId: string): Promise<AiJobRecord | null> {
+    findForOrg(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOne({ _id: jobId.toLowerCase(), org });
     },
 
@@ -181,7 +181,7 @@ export function createAiJobs(
       await aiJobResults.updateOne({ _id: jobId }, { $setOnInsert: { ...packed, expires_at: null } }, { upsert: true });
     },
 
-    async result(jobId: string): Promise<AiJobResult | null> {
+    async getResult(jobId: string): Promise<AiJobResult | null> {
       const found = await aiJobResults.findOne({ _id: jobId });
       if (!found) return null;
       return { output: await unpack(found.output), original: found.original && (await unpack(found.original)) };
@@ -202,12 +202,12 @@ export function createAiJobs(
     },
 
     /** The run that `start` counted has ended with the process alive. */
-    async endRun(jobId: string): Promise<void> {
+    async countOrderlyEnd(jobId: string): Promise<void> {
       await aiJobs.updateOne({ _id: jobId }, { $inc: { runs: -1 } });
     },
 
     /** Whether a job that waits or runs names this upload. */
-    async needFile(fileId: string): Promise<boolean> {
+    async isFileNeeded(fileId: string): Promise<boolean> {
       return (
         (await aiJobs.findOne({ file_id: fileId, status: { $in: UNDER_WAY } }, { projection: { _id: 1 } })) !== null
       );

@@ -45,12 +45,12 @@ export function createSigningKeys(
 
   return {
     /** The id of the key that signs new jobs; the first is made when it is first asked for. */
-    async current(): Promise<string> {
+    async currentId(): Promise<string> {
       return (await signingKeys.findOne({ current: true }, { projection: { _id: 1 } }))?._id ?? (await makeFirst());
     },
 
     /** @throws Error when there is no such key, or it was sealed with another sealing key */
-    async privateKey(id: string): Promise<KeyObject> {
+    async openPrivateKey(id: string): Promise<KeyObject> {
       const known = opened.get(id);
       if (known) return known;
       const record = await signingKeys.findOne({ _id: id });
@@ -61,8 +61,8 @@ export function createSigningKeys(
     },
 
     /** Public keys (PEM) that receivers may need: the current one first, then those that unfinished jobs are signed with. */
-    async readable(): Promise<string[]> {
-      await this.current();
+    async listPublicKeys(): Promise<string[]> {
+      await this.currentId();
       const records = await signingKeys.find().sort({ current: -1, created_at: -1 }).toArray();
       const unsent = await unsentJobs();
       const waitedFor = await Promise.all(records.map((record) => isReadable(record, unsent)));
@@ -71,7 +71,7 @@ export function createSigningKeys(
 
     /** New jobs are signed with a new key from now on. @returns its id */
     async rotate(): Promise<string> {
-      await this.current();
+      await this.currentId();
       const next = await newKey();
       const retired = { $set: { current: false, retired_at: new Date() } };
       await mongoClient.withSession((session) =>

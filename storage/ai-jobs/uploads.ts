@@ -22,12 +22,12 @@ export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }
     },
 
     /** @returns null for one that is unknown, another organisation's, or expired */
-    find(org: string, fileId: string): Promise<UploadRecord | null> {
+    findForOrg(org: string, fileId: string): Promise<UploadRecord | null> {
       return uploads.findOne({ _id: fileId, org, expires_at: { $gt: new Date() } });
     },
 
     /** @returns null when its content has been removed */
-    get(fileId: string): Promise<UploadRecord | null> {
+    getById(fileId: string): Promise<UploadRecord | null> {
       return uploads.findOne({ _id: fileId });
     },
 
@@ -35,7 +35,7 @@ export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }
       await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
     },
 
-    expired(limit: number): Promise<UploadRecord[]> {
+    listExpired(limit: number): Promise<UploadRecord[]> {
       return uploads
         .find({ expires_at: { $lt: new Date() } })
         .limit(limit)

@@ -98,17 +98,20 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** @returns null for a deleted one and another organisation's as well */
-    find(org: string, id: string): Promise<ConnectorRecord | null> {
+    findForOrg(org: string, id: string): Promise<ConnectorRecord | null> {
       return connectors.findOne({ _id: id, org, deleted_at: null });
     },
 
     /** Deleted or not. */
-    findAny(org: string, id: string): Promise<ConnectorRecord | null> {
+    findAnyForOrg(org: string, id: string): Promise<ConnectorRecord | null> {
       return connectors.findOne({ _id: id, org });
     },
 
     /** Newest first. @param before the last id of the page before */
-    list(org: string, { before, limit }: { before?: string | undefined; limit: number }): Promise<ConnectorRecord[]> {
+    listForOrg(
+      org: string,
+      { before, limit }: { before?: string | undefined; limit: number },
+    ): Promise<ConnectorRecord[]> {
       return connectors
         .find({ org, deleted_at: null, ...(before === undefined ? {} : { _id: { $lt: before } }) })
         .sort({ _id: -1 })
@@ -117,7 +120,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** @returns the connector as it is now, null when there is none */
-    change(org: string, id: string, { credentials, ...fields }: ConnectorChange): Promise<ConnectorRecord | null> {
+    update(org: string, id: string, { credentials, ...fields }: ConnectorChange): Promise<ConnectorRecord | null> {
       return connectors.findOneAndUpdate(
         { _id: id, org, deleted_at: null },
         {
@@ -158,7 +161,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** Those of a database that is being deleted, too: the sweep ends their schedules. */
-    async markDeletedOf(databaseId: string): Promise<void> {
+    async markDatabaseDeleted(databaseId: string): Promise<void> {
       const now = new Date();
       await connectors.updateMany(
         { database_id: databaseId, deleted_at: null },
@@ -179,13 +182,13 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** @returns null when there are none */
-    credentialsOf({ _id, sealed_credentials }: ConnectorRecord): S3Credentials | null {
+    openCredentials({ _id, sealed_credentials }: ConnectorRecord): S3Credentials | null {
       if (sealed_credentials === null) return null;
       return JSON.parse(sealer.open(sealed_credentials.value(), context(_id))) as S3Credentials;
     },
 
     /** @returns the connector with its new sync, null when it is gone */
-    begin(org: string, id: string): Promise<ConnectorRecord | null> {
+    startSync(org: string, id: string): Promise<ConnectorRecord | null> {
       const sync: Record<keyof SyncRecord, unknown> = {
         number: { $add: [{ $ifNull: ['$sync.number', 0] }, 1] },
         status: 'running',
@@ -207,7 +210,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** @returns null when it is gone, or this sync is not its latest or has ended */
-    current(ref: StartedSync): Promise<ConnectorRecord | null> {
+    findRunningSync(ref: StartedSync): Promise<ConnectorRecord | null> {
       return connectors.findOne(ofSync(ref));
     },
 
@@ -215,7 +218,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
      * A step of the sync, in the transaction of what it has done. @returns false when the sync is over: then nothing of
      * it may be written
      */
-    async step(
+    async recordStep(
       ref: StartedSync,
       session: ClientSession,
       step: {
@@ -238,7 +241,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** @param listing what the next listing is to be asked by */
-    async end(ref: StartedSync, outcome: SyncOutcome, counts: SyncCounts, listing: Validators): Promise<void> {
+    async endSync(ref: StartedSync, outcome: SyncOutcome, counts: SyncCounts, listing: Validators): Promise<void> {
       await connectors.updateOne(ofSync(ref), {
         $set: {
           'sync.status': outcome.status,

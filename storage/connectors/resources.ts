@@ -31,7 +31,7 @@ export interface ConnectorResourceRecord extends Validators {
 
 export type ConnectorResources = ReturnType<typeof createConnectorResources>;
 
-export interface MetResource {
+export interface SeenResource {
   key: string;
   depth: number;
   /** What the listing says about its version. */
@@ -64,8 +64,13 @@ export function createConnectorResources({
      * unchanged is done with, the others are due.
      * @param room how many more the sync takes in. @returns how many were left out
      */
-    async meet(ref: StartedSync, met: readonly MetResource[], room: number, session: ClientSession): Promise<number> {
-      const ids = new Map(met.map((one) => [resourceId(ref.connector, one.key), one]));
+    async recordSeen(
+      ref: StartedSync,
+      countSeen: readonly SeenResource[],
+      room: number,
+      session: ClientSession,
+    ): Promise<number> {
+      const ids = new Map(countSeen.map((one) => [resourceId(ref.connector, one.key), one]));
       const known = await resources.find({ _id: { $in: [...ids.keys()] } }, { session }).toArray();
       const before = new Map(known.map((one) => [one._id, one]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
@@ -82,7 +87,7 @@ export function createConnectorResources({
                 $set: {
                   depth,
                   sync: ref.sync,
-                  due: !unchanged,
+                  listDue: !unchanged,
                   outcome,
                   ...(etag === undefined ? {} : { listed_etag: etag }),
                 },
@@ -99,7 +104,7 @@ export function createConnectorResources({
     },
 
     /** The source says that nothing has changed: everything known stands as it was. */
-    async meetAll({ connector, sync }: StartedSync, session: ClientSession): Promise<void> {
+    async recordAllSeen({ connector, sync }: StartedSync, session: ClientSession): Promise<void> {
       await resources.updateMany(
         { connector, sync: { $lt: sync } },
         [{ $set: { sync, due: false, outcome: { $cond: [{ $ifNull: ['$error', false] }, 'failed', 'unchanged'] } } }],
@@ -117,7 +122,7 @@ export function createConnectorResources({
       return resources.countDocuments({ connector, sync });
     },
 
-    async record(results: readonly ResourceResult[], session: ClientSession): Promise<void> {
+    async recordResults(results: readonly ResourceResult[], session: ClientSession): Promise<void> {
       const at = new Date();
       await resources.bulkWrite(
         results.map(({ _id, outcome, error, keepError, ...facts }) => ({
@@ -140,7 +145,11 @@ export function createConnectorResources({
     },
 
     /** What this sync has not met. @param complete false when it has not met all there is: then only what is gone for certain */
-    vanished({ connector, sync }: StartedSync, complete: boolean, limit: number): Promise<ConnectorResourceRecord[]> {
+    listVanished(
+      { connector, sync }: StartedSync,
+      complete: boolean,
+      limit: number,
+    ): Promise<ConnectorResourceRecord[]> {
       return resources
         .find({ connector, sync: { $lt: complete ? sync : GONE + 1 } })
         .limit(limit)
@@ -148,7 +157,7 @@ export function createConnectorResources({
     },
 
     /** Of a deleted connector, whatever their state. */
-    any(connector: string, limit: number): Promise<ConnectorResourceRecord[]> {
+    listAny(connector: string, limit: number): Promise<ConnectorResourceRecord[]> {
       return resources.find({ connector }).limit(limit).toArray();
     },
 
@@ -156,7 +165,7 @@ export function createConnectorResources({
       await resources.deleteMany({ _id: { $in: [...ids] } }, session ? { session } : {});
     },
 
-    async counts(connector: string, sync: number, removed: number): Promise<SyncCounts> {
+    async countOutcomes(connector: string, sync: number, removed: number): Promise<SyncCounts> {
       const counted = await Promise.all(
         RESOURCE_OUTCOMES.map((outcome) => resources.countDocuments({ connector, sync, outcome })),
       );
@@ -165,7 +174,7 @@ export function createConnectorResources({
     },
 
     /** Those whose last fetch has failed, by id. @param after the last id of the page before */
-    failing(connector: string, { after, limit }: { after?: string | undefined; limit: number }) {
+    listFailing(connector: string, { after, limit }: { after?: string | undefined; limit: number }) {
       return resources
         .find({
           connector,

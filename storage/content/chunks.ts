@@ -43,7 +43,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
-    of(ref: ItemRef): Promise<ChunkRecord[]> {
+    listByRef(ref: ItemRef): Promise<ChunkRecord[]> {
       return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).toArray();
     },
 
@@ -58,7 +58,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** Chunks by id, as a map: what an answer shows is read from here, never from the index. */
-    async byIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
+    async getByIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
       const found = await chunks
         .find({ _id: { $in: [...ids] } })
         .project<ChunkRecord>({ vector: 0 })
@@ -67,18 +67,18 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** Every chunk of a database, in no order, for a rebuild. */
-    ofDatabase(databaseId: string) {
+    streamDatabase(databaseId: string) {
       return chunks.find({ database_id: databaseId });
     },
 
     /** What earlier versions of the item have left. */
-    async idsBefore(ref: ItemRef): Promise<string[]> {
+    async listOlderIds(ref: ItemRef): Promise<string[]> {
       const older = chunks.find({ item: ref.item, version: { $lt: ref.version } }, { projection: { _id: 1 } });
       return (await older.toArray()).map((chunk) => chunk._id);
     },
 
     /** A page of a version's chunks in their order. @param from the first ordinal */
-    page(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
+    listPage(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
       return chunks
         .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
         .sort({ ordinal: 1 })
@@ -88,7 +88,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** The database that this version's chunks, or earlier ones', are in; null when there are none. */
-    async databaseOf(ref: ItemRef): Promise<string | null> {
+    async findDatabaseId(ref: ItemRef): Promise<string | null> {
       const one = { item: ref.item, version: { $lte: ref.version } };
       return (await chunks.findOne(one, { projection: { database_id: 1 } }))?.database_id ?? null;
     },

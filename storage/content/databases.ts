@@ -56,7 +56,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
      * A database to work with.
      * @throws ServiceError DATABASE_NOT_FOUND, for another organisation's and for one that is being deleted as well
      */
-    async get(org: string, name: string): Promise<DatabaseRecord> {
+    async requireForOrg(org: string, name: string): Promise<DatabaseRecord> {
       const record = await databases.findOne({ org, name });
       if (record?.status === 'deleting') {
         throw new ServiceError('DATABASE_NOT_FOUND', `The database "${name}" is being deleted.`);
@@ -65,7 +65,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     /** A database in any state. @throws ServiceError DATABASE_NOT_FOUND */
-    async find(org: string, name: string): Promise<DatabaseRecord> {
+    async requireAnyForOrg(org: string, name: string): Promise<DatabaseRecord> {
       return (await databases.findOne({ org, name })) ?? notFound(name);
     },
 
@@ -85,7 +85,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
      */
     async addMetadataFields(org: string, name: string, added: readonly MetadataField[]): Promise<DatabaseRecord> {
       for (;;) {
-        const { _id, metadata_schema } = await this.get(org, name);
+        const { _id, metadata_schema } = await this.requireForOrg(org, name);
         const merged = addFields(metadata_schema, added);
         if ('conflict' in merged) {
           throw new ServiceError(
@@ -126,7 +126,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     /** Names of those that can be asked, in their order; a hundred at the most. */
-    async readyNames(org: string): Promise<string[]> {
+    async listReadyNames(org: string): Promise<string[]> {
       const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
       return found.map(({ name }) => name);
     },
@@ -148,7 +148,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       );
     },
 
-    all(): Promise<DatabaseRecord[]> {
+    listAll(): Promise<DatabaseRecord[]> {
       return databases.find().toArray();
     },
 

@@ -36,7 +36,7 @@ export interface FeedbackTallyRecord {
 export type Feedback = ReturnType<typeof createFeedback>;
 
 /** What a client says of an answer, of a source in it, or of one chunk. */
-export type Opinion = Pick<FeedbackRecord, 'query' | 'source_id' | 'chunk_id' | 'rating' | 'comment'>;
+export type FeedbackInput = Pick<FeedbackRecord, 'query' | 'source_id' | 'chunk_id' | 'rating' | 'comment'>;
 
 /** Ratings of answers. Each is kept; those of a source are summed up as well, for the ranking of later questions. */
 export function createFeedback({
@@ -53,7 +53,7 @@ export function createFeedback({
      * Makes a record; nothing is written yet, so that its id can stand in an answer that is kept with it.
      * @param keyId of the API key it came with
      */
-    draft(database: DatabaseRecord, keyId: string, opinion: Opinion): FeedbackRecord {
+    newFeedback(database: DatabaseRecord, keyId: string, opinion: FeedbackInput): FeedbackRecord {
       const { query, source_id } = opinion;
       return {
         _id: newFeedbackId(),
@@ -98,7 +98,7 @@ export function createFeedback({
     },
 
     /** @returns by the client's id, the tallies of those sources that have been rated */
-    async tallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> {
+    async getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> {
       const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), source]));
       const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] } }).toArray();
       return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
@@ -133,7 +133,7 @@ export function createFeedback({
 }
 
 /** Ratings of these sources stay to be read, but count no more: an item that comes later under such an id is another. */
-export async function forgetRatings(
+export async function discountRatings(
   {
     feedback,
     feedbackTallies,

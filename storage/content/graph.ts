@@ -66,7 +66,7 @@ export function createGraphStore({
     },
 
     /** Relations of these items, or of a whole database, by id. @param after the last id of the page before */
-    relations(
+    listRelations(
       databaseId: string,
       query: { refs?: readonly ItemRef[] | undefined; after?: string | undefined; limit: number },
     ): Promise<RelationRecord[]> {
@@ -84,7 +84,7 @@ export function createGraphStore({
      * The graph around hits: entities mentioned in these chunks, and the relations whose evidence stands in them.
      * @param refs the items the chunks belong to
      */
-    async around(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
+    async graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
       if (refs.length === 0) return { entities: [], relations: [] };
       const here = new Set(chunkIds);
       const owners = { $or: refs.map((ref) => ({ item: ref.item, version: ref.version })) };

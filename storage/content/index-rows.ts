@@ -22,14 +22,14 @@ export interface IndexRowsDependencies {
  * @param change the one that is followed; all that are due, where nobody else is known to follow them
  */
 export async function refreshIndexRows(deps: IndexRowsDependencies, ref: ItemRef, change?: string): Promise<void> {
-  let item = await deps.items.get(ref);
+  let item = await deps.items.getByRef(ref);
   if (!item?.rows_due?.length) return;
   for (;;) {
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(deps, item);
-    if (await deps.itemCatalogue.rowsWritten(item, changes)) return;
+    if (await deps.itemCatalogue.markRowsWritten(item, changes)) return;
     const { database_id: databaseId } = item;
-    item = await deps.items.get(ref);
+    item = await deps.items.getByRef(ref);
     if (!item) {
       // Replaced or deleted meanwhile, and these rows may have come after their removal.
       await deps.index.write(databaseId, [], written);
@@ -43,7 +43,7 @@ async function writeRows({ databases, chunks, index }: IndexRowsDependencies, it
   if (item.indexing_status !== 'completed') return [];
   const schema = await databases.metadataSchema(item.database_id);
   const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
-  const found = await chunks.of({ item: item._id, version: item.version });
+  const found = await chunks.listByRef({ item: item._id, version: item.version });
   const rows = found.map((chunk) => indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata));
   const ids = found.map(({ _id }) => _id);
   await index.write(item.database_id, rows, ids);

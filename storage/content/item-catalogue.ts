@@ -5,7 +5,7 @@ import { newChangeId } from '../../domain/ids.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../../domain/states.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
 import type { ItemRecord } from './items.js';
-import { stillProcessing } from './removed-items.js';
+import { sourceProcessing } from './removed-items.js';
 
 export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;
 
@@ -36,7 +36,7 @@ export function createItemCatalogue({
 }) {
   return {
     /** @throws ServiceError SOURCE_NOT_FOUND */
-    async find(databaseId: string, id: string, collection?: string): Promise<ItemRecord> {
+    async require(databaseId: string, id: string, collection?: string): Promise<ItemRecord> {
       const item = await items.findOne({
         database_id: databaseId,
         id,
@@ -78,7 +78,7 @@ export function createItemCatalogue({
      * @returns the item as it is now, and the id of this change among those in `rows_due`
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING
      */
-    change(
+    update(
       { database_id: databaseId, id, collection }: { database_id: string; id: string; collection?: string | undefined },
       change: ItemChange,
       check: (changed: Partial<Pick<ItemRecord, 'metadata' | 'additional_metadata'>>) => void,
@@ -88,7 +88,7 @@ export function createItemCatalogue({
           const of = { database_id: databaseId, id, ...(collection === undefined ? {} : { collection }) };
           const item = await items.findOne(of, { session });
           if (!item) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${id}".`);
-          if (!isTerminal(item.indexing_status)) throw stillProcessing(id);
+          if (!isTerminal(item.indexing_status)) throw sourceProcessing(id);
           const metadata = merged(item.metadata, change.metadata);
           const additional_metadata = merged(item.additional_metadata, change.additional_metadata);
           // The rest was fit when it came, or belongs to an earlier schema: no reason to refuse what has nothing to do with it.
@@ -118,7 +118,7 @@ export function createItemCatalogue({
      * The index has the rows of this item as it was read, so these changes are not due any more.
      * @returns false when it has been changed since, or its rows were written by another meanwhile, or it is gone
      */
-    async rowsWritten({ _id, version, rows_revision }: ItemRecord, changes: readonly string[]): Promise<boolean> {
+    async markRowsWritten({ _id, version, rows_revision }: ItemRecord, changes: readonly string[]): Promise<boolean> {
       const asRead = { _id, version, rows_revision: rows_revision ?? { $exists: false } };
       const settled = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
       return (await items.updateOne(asRead, settled)).matchedCount === 1;

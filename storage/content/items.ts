@@ -71,7 +71,7 @@ export function createItems({
 }) {
   return {
     /** Which of these ids are taken in the database. */
-    async existing(databaseId: string, ids: readonly string[]): Promise<ExistingItem[]> {
+    async findExisting(databaseId: string, ids: readonly string[]): Promise<ExistingItem[]> {
       return items
         .find({ database_id: databaseId, id: { $in: [...ids] } })
         .project<ExistingItem>({
@@ -106,7 +106,7 @@ export function createItems({
     },
 
     /** @returns null when the item is gone or this version has been replaced */
-    get(ref: ItemRef): Promise<ItemRecord | null> {
+    getByRef(ref: ItemRef): Promise<ItemRecord | null> {
       return items.findOne({ _id: ref.item, version: ref.version });
     },
 
@@ -172,7 +172,7 @@ export function createItems({
     },
 
     /** Items of a request that wait for their workflow, `after` a key for paging. */
-    queuedOf(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
+    listQueued(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, _id: { $gt: after }, indexing_status: 'queued' })
         .sort({ _id: 1 })
@@ -198,14 +198,14 @@ export function createItems({
       return (await items.findOne({ batch }, { projection: { _id: 1 } })) !== null;
     },
 
-    statuses(databaseId: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
+    listByIds(databaseId: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
       return items
         .find({ database_id: databaseId, id: { $in: [...ids] }, ...(collection === undefined ? {} : { collection }) })
         .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
         .toArray();
     },
 
-    byKeys(keys: readonly string[]): Promise<ItemRecord[]> {
+    listByKeys(keys: readonly string[]): Promise<ItemRecord[]> {
       return items
         .find({ _id: { $in: [...keys] } })
         .project<ItemRecord>({ source: 0 })

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/states.js';
 import type { DatabaseRecord } from './databases.js';
-import { type FeedbackRecord, type FeedbackTallyRecord, forgetRatings } from './feedback.js';
+import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
 import type { ItemRecord } from './items.js';
 
 /**
@@ -88,7 +88,7 @@ export function createRemovedItems({
             .project<ItemRecord>({ id: 1, version: 1, indexing_status: 1, 'source.file_id': 1 })
             .toArray();
           const busy = found.find((item) => !isTerminal(item.indexing_status));
-          if (busy && underWay === 'refuse') throw stillProcessing(busy.id);
+          if (busy && underWay === 'refuse') throw sourceProcessing(busy.id);
           const there = new Set(found.map(({ id }) => id));
           const not_found = ids.filter((id) => !there.has(id));
           if (found.length === 0) return { removed: [], not_found, ref: null };
@@ -109,19 +109,19 @@ export function createRemovedItems({
             { session },
           );
           await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session });
-          await forgetRatings({ feedback, feedbackTallies }, databaseId, [...there], session);
+          await discountRatings({ feedback, feedbackTallies }, databaseId, [...there], session);
           return { removed: ids.filter((id) => there.has(id)), not_found, ref };
         }),
       );
     },
 
     /** What this removal has still to clear away. */
-    pending({ org, removal }: RemovalRef, limit: number): Promise<RemovedItemRecord[]> {
+    listPending({ org, removal }: RemovalRef, limit: number): Promise<RemovedItemRecord[]> {
       return removedItems.find({ removal, org }).sort({ _id: 1 }).limit(limit).toArray();
     },
 
     /** Nothing is left of these but their version counters, unless a later removal has come over them. */
-    async cleared({ removal }: RemovalRef, done: readonly RemovedItemRecord[]): Promise<void> {
+    async markCleared({ removal }: RemovalRef, done: readonly RemovedItemRecord[]): Promise<void> {
       await removedItems.updateMany(
         { _id: { $in: done.map(({ _id }) => _id) }, removal },
         { $set: { removal: null, files: [] } },
@@ -142,6 +142,6 @@ export function createRemovedItems({
   };
 }
 
-export function stillProcessing(id: string): ServiceError {
+export function sourceProcessing(id: string): ServiceError {
   return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, PROCESSING_RETRY_SECONDS);
 }

@@ -75,7 +75,7 @@ export function createRetrieval(deps: {
       });
       const best = await current(await reordered(database._id, question, hits), question.max_results);
       const graph = question.graph_context
-        ? await deps.graph.around(
+        ? await deps.graph.graphAround(
             [...new Map(best.map(({ item }) => [item._id, { item: item._id, version: item.version }])).values()],
             best.map(({ chunk }) => chunk._id),
             MAX_GRAPH,
@@ -104,8 +104,8 @@ export function createRetrieval(deps: {
   ): Promise<SearchHit[]> {
     const sources = [...new Set(hits.map((hit) => hit.source_id))];
     const [tallies, owners] = await Promise.all([
-      deps.feedback.tallies(databaseId, sources),
-      recency_bias > 0 ? deps.items.statuses(databaseId, sources) : [],
+      deps.feedback.getTallies(databaseId, sources),
+      recency_bias > 0 ? deps.items.listByIds(databaseId, sources) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
     const changed = new Map(owners.map((item) => [item.id, item.updated_at.getTime()]));
@@ -125,8 +125,8 @@ export function createRetrieval(deps: {
     const found = new Map<string, Answered>();
     for (let at = 0; at < hits.length && found.size < limit; at += limit + SPARE) {
       const some = hits.slice(at, at + limit + SPARE);
-      const chunks = await deps.chunks.byIds(some.map((hit) => hit.chunk_id));
-      const owners = await deps.items.byKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
+      const chunks = await deps.chunks.getByIds(some.map((hit) => hit.chunk_id));
+      const owners = await deps.items.listByKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
       const items = new Map(owners.map((item) => [item._id, item]));
       for (const { chunk_id, score } of some) {
         const chunk = chunks.get(chunk_id);

@@ -5,7 +5,7 @@ import { type DeliveryRecord, pendingDelivery } from '../webhooks/deliveries.js'
 import type { CrewExecutionRecord } from './executions.js';
 
 /** What happened in an execution, as its callback tells it. */
-export interface CrewNews {
+export interface CrewEventData {
   event: CrewEvent;
   task_id?: string;
   agent?: string;
@@ -31,7 +31,7 @@ const RECEIVER = {
 export function crewDelivery(
   execution: CrewExecutionRecord,
   dedupe_key: string,
-  news: CrewNews,
+  news: CrewEventData,
   now: Date,
 ): DeliveryRecord | null {
   const url = execution.urls[RECEIVER[news.event]];

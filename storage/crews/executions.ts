@@ -84,12 +84,12 @@ export function createCrewExecutions(
       await crewExecutions.insertOne(execution, { session: tx });
     },
 
-    get(id: string): Promise<CrewExecutionRecord | null> {
+    getById(id: string): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOne({ _id: id });
     },
 
     /** @param id as its client wrote it: a UUID is the same in capitals (RFC 9562) */
-    find(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
+    findForOrg(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOne({ _id: id.toLowerCase(), org, crew });
     },
 
@@ -138,16 +138,16 @@ export function createCrewExecutions(
     },
 
     /** One that was refused. */
-    async dropFeedback(id: string): Promise<void> {
+    async removeFeedback(id: string): Promise<void> {
       await crewFeedback.deleteOne({ _id: id, applied_at: null });
     },
 
-    async isApplied(id: string): Promise<boolean> {
+    async isFeedbackApplied(id: string): Promise<boolean> {
       return (await crewFeedback.countDocuments({ _id: id, applied_at: { $ne: null } }, { limit: 1 })) === 1;
     },
 
     /** What took effect, oldest first. */
-    feedbackOf(execution: string): Promise<CrewFeedbackRecord[]> {
+    listAppliedFeedback(execution: string): Promise<CrewFeedbackRecord[]> {
       return crewFeedback
         .find({ execution, applied_at: { $ne: null } })
         .sort({ applied_at: 1 })
@@ -214,7 +214,7 @@ export function createCrewExecutions(
     },
 
     /** Steps are needed no more, what people said goes with the execution. */
-    async tidy(id: string, now: Date): Promise<void> {
+    async removeLeftovers(id: string, now: Date): Promise<void> {
       await crewSteps.deleteMany({ execution: id });
       await crewFeedback.deleteMany({ execution: id, applied_at: null });
       const expires_at = new Date(now.getTime() + retentionMs);

@@ -24,7 +24,7 @@ type At = StepRef & { call?: number };
 /** What agents and their tools did in an attempt at a task: kept until the execution ends, so that no step is made twice. */
 export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepRecord> }) {
   return {
-    async find(at: At): Promise<AgentStep | null> {
+    async getById(at: At): Promise<AgentStep | null> {
       const found = await crewSteps.findOne({ _id: stepId(at) });
       return found && (JSON.parse(found.content) as AgentStep);
     },
@@ -36,7 +36,7 @@ export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepR
     },
 
     /** In the order in which they were made: a model's before the tool calls it asked for. */
-    async of({ execution, task, attempt }: AttemptRef): Promise<AgentStep[]> {
+    async listByAttempt({ execution, task, attempt }: AttemptRef): Promise<AgentStep[]> {
       const found = await crewSteps.find({ execution, task, attempt }).sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));
     },

@@ -72,10 +72,10 @@ export function createAuthentications(
     org,
     remove_at: { $gt: now },
   });
-  const get = (org: string, id: string, now: Date) => authentications.findOne(ofOrg(org, id, now));
+  const findForOrg = (org: string, id: string, now: Date) => authentications.findOne(ofOrg(org, id, now));
 
   return {
-    get,
+    findForOrg,
 
     /** @returns the record and the client secret itself, which is in no other place and cannot be read again */
     async create(org: string, { amount, currency, ...details }: CreateAuthentication, now: Date) {
@@ -101,8 +101,8 @@ export function createAuthentications(
     },
 
     /** @returns null alike for an unknown id, another organisation's, and a wrong secret */
-    async prove(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord | null> {
-      const record = await get(org, id, now);
+    async verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord | null> {
+      const record = await findForOrg(org, id, now);
       return isClientSecret(clientSecret, record?.client_secret_hash) ? record : null;
     },
 
@@ -140,7 +140,7 @@ export function createAuthentications(
           return record;
         }),
       );
-      return won ?? get(org, id, now);
+      return won ?? findForOrg(org, id, now);
     },
 
     /** Closes an open one; one that is over stays as it is. @returns the record then, null when there is none */
@@ -150,15 +150,15 @@ export function createAuthentications(
         { $set: { status: 'closed', closed_at: now } },
         { returnDocument: 'after' },
       );
-      return closed ?? get(org, id, now);
+      return closed ?? findForOrg(org, id, now);
     },
 
-    detailsOf({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
+    openDetails({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
       return JSON.parse(sealer.open(sealed_details.value(), detailsContext(_id)));
     },
 
     /** @returns the data of the first check, null before it and once they have been removed */
-    async dataOf({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
+    async findCheckData({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
       const record = await eligibilityData.findOne({ _id, org, remove_at: { $gt: now } });
       return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));
     },

@@ -127,7 +127,7 @@ export function createDeliveries(
       await deliveries.insertOne(record, { session });
     },
 
-    get(deliveryId: string): Promise<DeliveryRecord | null> {
+    getById(deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.findOne({ _id: deliveryId });
     },
 
@@ -217,12 +217,12 @@ export function createDeliveries(
       return requeued.matchedCount === 1;
     },
 
-    find(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryRecord | null> {
+    findForOrg(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.findOne({ _id: deliveryId, org, event_type: event });
     },
 
     /** Newest first, keyset paging: ids sort by time. @param before the last id of the page before */
-    list(
+    listForOrg(
       org: string,
       event: CallbackEvent,
       query: { status?: DeliveryState; before?: string; limit: number },

@@ -34,7 +34,7 @@ export function createRegistrations(
   });
   const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
   return {
-    get(org: string): Promise<RegistrationRecord | null> {
+    findForOrg(org: string): Promise<RegistrationRecord | null> {
       return registrations.findOne({ _id: org });
     },
 
@@ -42,7 +42,7 @@ export function createRegistrations(
      * Replaces URL and event types.
      * @param secret a new one; undefined keeps the stored one (specification, rule 2)
      */
-    async replace(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
+    async register(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
       const now = new Date();
       const record = await registrations.findOneAndUpdate(
         { _id: org },
@@ -89,7 +89,7 @@ export function createRegistrations(
     },
 
     /** @returns the plain secret, null when deliveries go unsigned */
-    secretOf(record: RegistrationRecord): string | null {
+    openSecret(record: RegistrationRecord): string | null {
       return record.sealed_secret === null ? null : sealer.open(record.sealed_secret.value(), context(record._id));
     },
   };

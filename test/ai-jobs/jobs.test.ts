@@ -338,7 +338,7 @@ print('verified')`;
     await withDb(mongodbUri, async (db) => {
       const stored = await db.collection<{ _id: string; expires_at: Date }>('ai_jobs').findOne({ _id: job.job_id });
       expect(stored!.expires_at.getTime() - Date.parse(job.finished_at)).toBe(30 * 24 * 60 * 60 * 1000);
-      for (const name of ['ai_jobs', 'ai_job_results', 'parts']) {
+      for (const name of ['ai_jobs', 'ai_job_results', 'checkpoints']) {
         expect(await db.collection(name).indexes()).toContainEqual(
           expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
         );

@@ -44,29 +44,33 @@ async function fixture(filename: string): Promise<InputFile> {
   return { path, filename, kind: 'pdf', mime_type: 'application/pdf', size: (await stat(path)).size };
 }
 
-/** What outlives a worker. */
-function keptParts(kept = new Map<string, unknown>()) {
+/** Checkpoints in memory, which outlive a simulated crash. */
+function memoryCheckpoints(kept = new Map<string, unknown>()) {
   const saved: string[] = [];
-  const parts: ProviderOptions['parts'] = {
-    load: async (part) => kept.get(part),
-    save: async (part, value) => {
-      kept.set(part, value);
-      saved.push(part);
+  const checkpoints: ProviderOptions['checkpoints'] = {
+    load: async (step) => kept.get(step),
+    save: async (step, value) => {
+      kept.set(step, value);
+      saved.push(step);
     },
   };
-  return { kept, saved, parts };
+  return { kept, saved, checkpoints };
 }
 
 interface Run {
   using?: AiProviders;
-  parts?: ProviderOptions['parts'];
+  checkpoints?: ProviderOptions['checkpoints'];
   signal?: AbortSignal;
   heartbeat?: () => void;
 }
 async function read(input: InputFile, run: Run = {}): Promise<FeatureOutput<'ocr/ocr_async'>> {
-  const { using = providers, parts = keptParts().parts, signal = new AbortController().signal } = run;
+  const {
+    using = providers,
+    checkpoints = memoryCheckpoints().checkpoints,
+    signal = new AbortController().signal,
+  } = run;
   const provider = using.find('ocr/ocr_async', 'tesseract')!;
-  const result = await provider.run({ file: input }, { model: null, parts }, signal, run.heartbeat ?? (() => {}));
+  const result = await provider.run({ file: input }, { model: null, checkpoints }, signal, run.heartbeat ?? (() => {}));
   return result.output as FeatureOutput<'ocr/ocr_async'>;
 }
 async function readWith(limits: Partial<AiLimits>, input: InputFile) {
@@ -140,21 +144,21 @@ describe('restarts', () => {
   test('a run that was cut off is taken up after its last finished page', async () => {
     const oneByOne = createExtractor({ ocrThreads: 1 });
     const single = createAiProviders({ extractor: oneByOne });
-    const { kept, saved, parts } = keptParts();
+    const { kept, saved, checkpoints } = memoryCheckpoints();
     const stop = new AbortController();
     const reason = new Error('the worker is going away');
-    const cutOff: ProviderOptions['parts'] = {
-      load: parts.load,
-      save: async (part, value) => {
-        await parts.save(part, value);
-        if (part === 'page-1') stop.abort(reason);
+    const cutOff: ProviderOptions['checkpoints'] = {
+      load: checkpoints.load,
+      save: async (step, value) => {
+        await checkpoints.save(step, value);
+        if (step === 'page-1') stop.abort(reason);
       },
     };
-    await expect(read(threePages, { using: single, parts: cutOff, signal: stop.signal })).rejects.toBe(reason);
+    await expect(read(threePages, { using: single, checkpoints: cutOff, signal: stop.signal })).rejects.toBe(reason);
     expect(saved).toEqual(['page-1']);
 
-    const next = keptParts(kept);
-    const output = await read(threePages, { using: single, parts: next.parts });
+    const next = memoryCheckpoints(kept);
+    const output = await read(threePages, { using: single, checkpoints: next.checkpoints });
     expect(next.saved).toEqual(['page-2', 'page-3']);
     expect(output.pages.map(({ text }) => text)).toEqual(PAGES.map((lines) => lines.join('\n')));
     await single.close();
@@ -163,13 +167,13 @@ describe('restarts', () => {
 
   test('what is kept of a page is believed, unless it is not a page', async () => {
     const page = { page: 1, text: 'as it was kept', confidence: 1, lines: [] };
-    const { parts, saved } = keptParts(
+    const { checkpoints, saved } = memoryCheckpoints(
       new Map<string, unknown>([
         ['page-1', page],
         ['page-2', { page: 2, text: null }],
       ]),
     );
-    const output = await read(threePages, { parts });
+    const output = await read(threePages, { checkpoints });
     expect(output.pages[0]).toEqual(page);
     expect(output.pages[1]!.text).toBe(PAGES[1]!.join('\n'));
     expect(saved.sort()).toEqual(['page-2', 'page-3']);
@@ -178,12 +182,12 @@ describe('restarts', () => {
   test('a run aborted in the middle of a page ends, and its threads read the next file', async () => {
     const stop = new AbortController();
     const reason = new Error('cancelled');
-    const parts: ProviderOptions['parts'] = {
+    const checkpoints: ProviderOptions['checkpoints'] = {
       // Asked for right before a page is given to a thread.
       load: async () => void setImmediate(() => stop.abort(reason)),
       save: async () => {},
     };
-    await expect(read(threePages, { parts, signal: stop.signal })).rejects.toBe(reason);
+    await expect(read(threePages, { checkpoints, signal: stop.signal })).rejects.toBe(reason);
     expect((await read(threePages)).number_of_pages).toBe(3);
   });
 });

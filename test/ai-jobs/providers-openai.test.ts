@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import sharp from 'sharp';
 import type { SubfeatureName } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
+import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 import { bitmap } from '../fixtures/made-files.js';
@@ -40,14 +41,13 @@ function create(extra: Partial<OpenAiConfig> = {}): AiProviders {
   return createAiProviders({ extractor, openai: { baseUrl: server.baseUrl, apiKey: KEY, models, ...extra } });
 }
 
-const nothingKept: ProviderOptions['parts'] = { load: async () => undefined, save: async () => {} };
 function run(
   subfeature: SubfeatureName,
   input: unknown,
   extra: Partial<ProviderOptions & { signal: AbortSignal }> = {},
 ) {
-  const { signal = new AbortController().signal, model = null, parts = nothingKept } = extra;
-  return providers.find(subfeature, 'openai')!.run(input as never, { model, parts }, signal, () => {});
+  const { signal = new AbortController().signal, model = null, checkpoints = noCheckpoints } = extra;
+  return providers.find(subfeature, 'openai')!.run(input as never, { model, checkpoints }, signal, () => {});
 }
 const chat = (extra?: Parameters<typeof run>[2]) =>
   run('text/chat', { messages: [{ role: 'user', content: PROMPT }] }, extra);
@@ -104,21 +104,21 @@ describe('what is asked and answered', () => {
     const text = [1, 2, 3, 4, 5, 6].map(paragraph).join('\n\n');
     server.answer((request, response) => sayAs(response, String(request.json().messages[1]!.content).toUpperCase()));
     const kept = new Map<string, unknown>();
-    let save = async (part: string, value: unknown) => {
-      kept.set(part, value);
+    let save = async (step: string, value: unknown) => {
+      kept.set(step, value);
       if (kept.size === 2) throw new Error('the worker died');
     };
-    const parts: ProviderOptions['parts'] = {
-      load: async (part) => kept.get(part),
-      save: (part, value) => save(part, value),
+    const checkpoints: ProviderOptions['checkpoints'] = {
+      load: async (step) => kept.get(step),
+      save: (step, value) => save(step, value),
     };
     const input = { text, target_language: 'de', source_language: 'en' };
-    await expect(run('translation/automatic_translation', input, { parts })).rejects.toThrow('the worker died');
+    await expect(run('translation/automatic_translation', input, { checkpoints })).rejects.toThrow('the worker died');
     const before = server.asked.length;
     expect(before).toBe(2);
 
-    save = async (part, value) => void kept.set(part, value);
-    const { output } = await run('translation/automatic_translation', input, { parts });
+    save = async (step, value) => void kept.set(step, value);
+    const { output } = await run('translation/automatic_translation', input, { checkpoints });
     expect(output).toEqual({ text: text.toUpperCase(), target_language: 'de' });
     expect(server.asked.length).toBe(kept.size);
     expect(server.asked[0]!.json().messages[0]!.content).toContain('from English to German');
@@ -248,7 +248,7 @@ describe('failures', () => {
 
   test('an answer without end is cut off', async () => {
     await providers.close();
-    providers = create({ maxAnswerBytes: 100_000 });
+    providers = create({ maxResponseBytes: 100_000 });
     const gone = new Promise<void>((resolve) =>
       server.answer((_request, response) => {
         const write = () => {

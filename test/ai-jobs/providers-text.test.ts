@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FeatureOutput } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, ValidatedInput } from '../../domain/ai-jobs/provider.js';
+import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 
@@ -39,7 +40,7 @@ async function run<S extends Local>(
   using = providers,
   signal = new AbortController().signal,
 ): Promise<FeatureOutput<S>> {
-  const options = { model: null, parts: { load: async () => undefined, save: async () => {} } };
+  const options = { model: null, checkpoints: noCheckpoints };
   const result = await using.find(subfeature, NAMES[subfeature])!.run(input, options, signal, () => {});
   return result.output as FeatureOutput<S>;
 }

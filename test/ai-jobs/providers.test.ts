@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { AI_FEATURES, type FeatureOutput, type SubfeatureName } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile } from '../../domain/ai-jobs/provider.js';
+import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 
@@ -109,7 +110,7 @@ describe('document text extraction', () => {
   async function extract(filename: string, kind: InputFile['kind']) {
     const path = join(FIXTURES, filename);
     const file: InputFile = { path, filename, kind, mime_type: '', size: (await stat(path)).size };
-    const options = { model: null, parts: { load: async () => undefined, save: async () => {} } };
+    const options = { model: null, checkpoints: noCheckpoints };
     const provider = providers.find('document/text_extraction', 'local')!;
     const { output } = await provider.run({ file }, options, new AbortController().signal, () => {});
     return output as FeatureOutput<'document/text_extraction'>;

@@ -135,8 +135,11 @@ describe('AI jobs under trouble', () => {
     const upload = await api.upload('log.pdf', scannedPdf(pages));
     const submitted = await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id });
     const job = submitted.body.job_id;
-    await eventually('some pages read', async () => (await collections.parts.countDocuments({ owner: job })) >= 2);
-    const before = await collections.parts.find({ owner: job }).toArray();
+    await eventually(
+      'some pages read',
+      async () => (await collections.checkpoints.countDocuments({ owner: job })) >= 2,
+    );
+    const before = await collections.checkpoints.find({ owner: job }).toArray();
     const killed = product.worker.pid();
     /** The folders that the worker had its files in. */
     const folders = () => readdirSync(tmpdir()).filter((name) => name.split('.')[2] === String(killed));
@@ -148,7 +151,10 @@ describe('AI jobs under trouble', () => {
     expect(finished.output.pages.map(({ text }: { text: string }) => /page (\w+)/.exec(text)?.[1])).toEqual(words);
     // What was read before is in the result as it was, and nothing of it is left behind.
     for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
-    await eventually('checkpoints removed', async () => (await collections.parts.countDocuments({ owner: job })) === 0);
+    await eventually(
+      'checkpoints removed',
+      async () => (await collections.checkpoints.countDocuments({ owner: job })) === 0,
+    );
     expect(folders()).toEqual([]);
   });
 });

@@ -75,7 +75,7 @@ describe('items whose metadata', () => {
     await withDb(mongodbUri, async (db) => {
       const catalogue = createItemCatalogue({ mongoClient: db.client, items: db.collection('items') });
       const { database_id: databaseId } = (await record())!;
-      await catalogue.change({ database_id: databaseId, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
+      await catalogue.update({ database_id: databaseId, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
     });
     expect((await record())!.rows_due).toEqual([expect.stringMatching(/^chg_/)]);
     await eventually('the filter finds the new value', async () => (await edition(3)).length === 1);
@@ -107,7 +107,7 @@ describe('items whose metadata', () => {
     });
 
     const change = (one: IndexRowsDependencies, metadata: object) =>
-      one.itemCatalogue.change(
+      one.itemCatalogue.update(
         { database_id: item.database_id, id: item.id },
         { metadata: { ...metadata } },
         () => undefined,

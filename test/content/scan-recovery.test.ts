@@ -38,7 +38,8 @@ describe('scans in ingestion', () => {
     expect(answer.body.data).toMatchObject({ success_count: 1 });
     return (await collections.items.findOne({ org, id }))!;
   }
-  const partsOf = (item: string, version = 1) => collections.parts.find({ owner: `${item}/${version}` }).toArray();
+  const checkpointsOf = (item: string, version = 1) =>
+    collections.checkpoints.find({ owner: `${item}/${version}` }).toArray();
   const chunksOf = (item: string, version: number) =>
     collections.chunks.find({ item, version }).sort({ ordinal: 1 }).toArray();
   const pages = (words: string[]) =>
@@ -47,12 +48,12 @@ describe('scans in ingestion', () => {
   test('kill -9 of the worker in the middle of a scanned PDF: the item goes on after the pages that were read', async () => {
     const words = ['one', 'two', 'three', 'four', 'five', 'six'];
     const { _id } = await ingest('log', 'log.pdf', scannedPdf(await pages(words)));
-    await eventually('some pages read', async () => (await partsOf(_id)).length >= 2);
+    await eventually('some pages read', async () => (await checkpointsOf(_id)).length >= 2);
     process.kill(product.worker.pid(), 'SIGKILL');
-    // What the dead worker has read is marked, so that it can be told from what its successor reads.
-    for (const { _id: part, value } of await partsOf(_id)) {
+    // Mark the pages that the dead worker read, to distinguish them from those its successor reads.
+    for (const { _id: checkpoint, value } of await checkpointsOf(_id)) {
       const page = JSON.parse(value);
-      await collections.parts.updateOne({ _id: part }, { $set: { value: JSON.stringify({ ...page, text: `${page.text} (kept)` }) } }); // biome-ignore format: one line
+      await collections.checkpoints.updateOne({ _id: checkpoint }, { $set: { value: JSON.stringify({ ...page, text: `${page.text} (kept)` }) } }); // biome-ignore format: one line
     }
     expect(await api.ended('archive', 'log')).toMatchObject({ indexing_status: 'completed' });
     const chunks = await chunksOf(_id, 1);
@@ -62,7 +63,7 @@ describe('scans in ingestion', () => {
     const kept = chunks.filter(({ text }) => text.endsWith('(kept)')).length;
     expect(kept).toBeGreaterThanOrEqual(2);
     expect(kept).toBeLessThan(words.length);
-    expect(await partsOf(_id)).toEqual([]);
+    expect(await checkpointsOf(_id)).toEqual([]);
   });
 
   test('an item that is replaced in the middle of its scan is not read to its end', async () => {
@@ -71,12 +72,12 @@ describe('scans in ingestion', () => {
       'ledger.pdf',
       scannedPdf(await pages(Array(12).fill('some'))),
     );
-    await eventually('a page read', async () => (await partsOf(_id)).length >= 1);
+    await eventually('a page read', async () => (await checkpointsOf(_id)).length >= 1);
     await ingest('ledger', 'ledger.txt', 'The ledger was typed in.', { upsert: 'true' });
     const first = temporal.workflow.getHandle(workflowIds.item(org, databaseId, 'ledger', 1));
     expect(await first.result()).toBe(SUPERSEDED);
     expect(await chunksOf(_id, 1)).toEqual([]);
-    expect(await partsOf(_id)).toEqual([]);
+    expect(await checkpointsOf(_id)).toEqual([]);
     expect(await api.ended('archive', 'ledger')).toMatchObject({ indexing_status: 'completed' });
     expect((await chunksOf(_id, 2)).map(({ text }) => text)).toEqual(['The ledger was typed in.']);
   });
@@ -85,7 +86,7 @@ describe('scans in ingestion', () => {
     const blank = await scan(Array(6).fill(''));
     const { _id } = await ingest('blank', 'blank.pdf', scannedPdf([blank, blank]));
     expect(await api.ended('archive', 'blank')).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
-    expect(await partsOf(_id)).toEqual([]);
+    expect(await checkpointsOf(_id)).toEqual([]);
   });
 
   test('an answer says on which page, slide or sheet it stands, and under which headings', async () => {

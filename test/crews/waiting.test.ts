@@ -93,13 +93,13 @@ describe('an execution that waits', () => {
       finished_at: null,
       expires_at: null,
     });
-    await createStarters(env.client).startCrew((await executions.get(id))!);
+    await createStarters(env.client).startCrew((await executions.getById(id))!);
     return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
   }
 
   const waits = (id: string, attempt: number) =>
     eventually(`attempt ${attempt} waits`, async () => {
-      const { status, tasks } = (await executions.get(id))!;
+      const { status, tasks } = (await executions.getById(id))!;
       return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
     });
 
@@ -141,7 +141,7 @@ describe('an execution that waits', () => {
       expect(await answer(id, 2, true)).toBe('completed');
       expect(await handle.result()).toEqual({ status: 'completed' });
     });
-    expect(await executions.get(id)).toMatchObject({
+    expect(await executions.getById(id)).toMatchObject({
       status: 'completed',
       tasks: [{ status: 'completed', attempts: 2 }],
     });
@@ -176,7 +176,7 @@ describe('an execution that waits', () => {
       await waits(id, 1);
       await handle.cancel();
       expect(await handle.result()).toEqual({ status: 'error', error_message: 'The execution was cancelled.' });
-      expect(await executions.get(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
+      expect(await executions.getById(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
       await expect(answer(id, 1, true)).rejects.toThrow();
     });
   });
@@ -190,9 +190,9 @@ describe('an execution that waits', () => {
       await waits(id, 2);
       await handle.terminate();
       const starters = createStarters(env.client);
-      await starters.startCrew((await executions.get(id))!);
+      await starters.startCrew((await executions.getById(id))!);
       await eventually('the new run waits', async () => (await answer(id, 2, true).catch(() => null)) === 'completed');
-      expect(await executions.get(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
+      expect(await executions.getById(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
     });
   });
 });

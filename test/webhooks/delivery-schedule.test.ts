@@ -34,7 +34,7 @@ describe('the delivery schedule', () => {
     );
     world = createDeliveryWorld(collections);
     receiver = await startReceiver();
-    await world.registrations.replace(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
+    await world.registrations.register(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     worker = await startWorker('deliveries', null);
     running = worker.run();
   });
@@ -78,7 +78,7 @@ describe('the delivery schedule', () => {
 
   /** Seconds between the attempts of a delivery. */
   async function waits(id: string): Promise<number[]> {
-    const at = (await world.deliveries.get(id))!.attempt_log.map((entry) => entry.at.getTime());
+    const at = (await world.deliveries.getById(id))!.attempt_log.map((entry) => entry.at.getTime());
     return at.slice(1).map((time, n) => Math.round((time - at[n]!) / 1000));
   }
   function expectWaits(seen: number[], scheduled: number[]): void {
@@ -93,7 +93,7 @@ describe('the delivery schedule', () => {
     receiver.answer = () => ({ status: 200, body: 'thanks' });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    const record = (await world.deliveries.get(_id))!;
+    const record = (await world.deliveries.getById(_id))!;
     expect(record).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null, error_message: null });
     expect(record.attempt_log).toMatchObject([{ status_code: 200, error: null, answer: 'thanks' }]);
     expect(receiver.received).toHaveLength(1);
@@ -103,7 +103,7 @@ describe('the delivery schedule', () => {
     receiver.answer = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
-    const record = (await world.deliveries.get(_id))!;
+    const record = (await world.deliveries.getById(_id))!;
     expect(record).toMatchObject({
       status: 'permanently_failed',
       attempts: 8,
@@ -117,7 +117,11 @@ describe('the delivery schedule', () => {
     receiver.answer = (_request, count) => ({ status: count < 4 ? 503 : 204 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    expect((await world.deliveries.get(_id))!).toMatchObject({ status: 'delivered', attempts: 4, error_code: null });
+    expect((await world.deliveries.getById(_id))!).toMatchObject({
+      status: 'delivered',
+      attempts: 4,
+      error_code: null,
+    });
     const ids = receiver.received.map((request) => request.headers['x-service-delivery-id']);
     expect(ids).toEqual([_id, _id, _id, _id]);
   });
@@ -143,7 +147,7 @@ describe('the delivery schedule', () => {
   test('a delivery whose registration is gone when it is due is permanently failed', async () => {
     const record = await pending(`${org}-unregistered`);
     expect(await deliver(record._id, record.org)).toBe('permanently_failed');
-    expect((await world.deliveries.get(record._id))!).toMatchObject({
+    expect((await world.deliveries.getById(record._id))!).toMatchObject({
       error_code: 'WEBHOOK_NOT_FOUND',
       status: 'permanently_failed',
     });
@@ -151,7 +155,7 @@ describe('the delivery schedule', () => {
 
   test('a receiver that has failed for longer than is allowed is sent nothing more until it is registered again', async () => {
     const failing = `${org}-failing`;
-    const register = () => world.registrations.replace(failing, receiver.url, ['indexing.status_changed']);
+    const register = () => world.registrations.register(failing, receiver.url, ['indexing.status_changed']);
     const strict = await startWorker('strict', 15 * HOUR_MS);
     receiver.answer = () => ({ status: 500 });
     await register();
@@ -160,8 +164,8 @@ describe('the delivery schedule', () => {
       const { _id } = await pending(failing);
       expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(7);
-      expect(await world.deliveries.get(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
-      expect((await world.registrations.get(failing))!.disabled_at).toBeInstanceOf(Date);
+      expect(await world.deliveries.getById(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
+      expect((await world.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();
       receiver.answer = () => ({ status: 204 });
@@ -177,7 +181,7 @@ describe('the delivery schedule', () => {
       const job = aiJobRecord({
         org,
         webhook_receiver: receiver.url,
-        signing_key: signing_key ?? (await world.signingKeys.current()),
+        signing_key: signing_key ?? (await world.signingKeys.currentId()),
         now,
       });
       await world.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
@@ -224,16 +228,16 @@ describe('the delivery schedule', () => {
       const { port } = new URL(receiver.url);
       await receiver.close();
       const delivery = await start(id);
-      await eventually('a refused attempt', async () => (await world.deliveries.get(id))!.attempt_log.length > 0);
+      await eventually('a refused attempt', async () => (await world.deliveries.getById(id))!.attempt_log.length > 0);
       receiver = await startReceiver(Number(port));
       expect(await delivery.result()).toBe('delivered');
-      expect((await world.deliveries.get(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
+      expect((await world.deliveries.getById(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
     });
 
     test('that cannot be made ends like one that fails, and does not stay in the middle of an attempt', async () => {
       const id = await endedJob('sig_lost');
       expect(await deliver(id)).toBe('permanently_failed');
-      const record = (await world.deliveries.get(id))!;
+      const record = (await world.deliveries.getById(id))!;
       expect(record).toMatchObject({ error_code: 'INTERNAL_ERROR', attempts: 0, failures: 4 });
       expect(record.attempt_log).toHaveLength(4);
       expect(record.expires_at).toBeInstanceOf(Date);

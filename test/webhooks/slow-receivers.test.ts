@@ -49,7 +49,7 @@ describe('a receiver that hangs', () => {
     world = createDeliveryWorld(collections);
     const urls = { slow: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`, quick: healthy.url };
     for (const [org, url] of Object.entries(urls))
-      await world.registrations.replace(org, url, ['indexing.status_changed']);
+      await world.registrations.register(org, url, ['indexing.status_changed']);
     worker = await Worker.create({
       connection,
       taskQueue,

@@ -32,13 +32,13 @@ describe('a webhook is disabled after five days', () => {
       disableAfterMs,
       log: pino({ level: 'silent' }),
     });
-    await registrations.replace(org, 'https://example.com/', ['indexing.status_changed']);
+    await registrations.register(org, 'https://example.com/', ['indexing.status_changed']);
     for (const [days, delivered] of attempts) {
       const now = new Date(start.getTime() + days * DAY_MS);
       const request = await callback.prepare(deliveryRecord({ _id: newDeliveryId(), org, now }));
       await (request as CallbackRequest).attempted!(delivered, now);
     }
-    return (await registrations.get(org))!;
+    return (await registrations.findForOrg(org))!;
   }
 
   test('of nothing but failures', async () => {
@@ -59,8 +59,8 @@ describe('a webhook is disabled after five days', () => {
 
   test('an attempt at an address that has been replaced meanwhile does not count against the new one', async () => {
     const before = await afterAttempts([[0, false]], 5 * DAY_MS);
-    const replaced = await registrations.replace(before._id, 'https://example.org/', ['indexing.status_changed']);
+    const replaced = await registrations.register(before._id, 'https://example.org/', ['indexing.status_changed']);
     await registrations.disable(before, 'too late', start);
-    expect((await registrations.get(replaced._id))!).toMatchObject({ disabled_at: null, failing_since: null });
+    expect((await registrations.findForOrg(replaced._id))!).toMatchObject({ disabled_at: null, failing_since: null });
   });
 });

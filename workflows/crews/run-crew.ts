@@ -35,18 +35,18 @@ export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);
 
 // A worker that dies is noticed by its heartbeat; a model may think for minutes. Which errors are worth a retry the
 // activities decide; what is bounded here is what they cannot see: a step that takes its worker down each time.
-const thinking = proxyActivities<CrewActivities>({
+const modelActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute', maximumAttempts: 20 },
 });
-const acting = proxyActivities<CrewActivities>({
+const toolActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds', maximumAttempts: 20 },
 });
 // The state is written however long the database is away.
-const recording = proxyActivities<CrewActivities>({
+const stateActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
@@ -69,7 +69,7 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
       // At once, so that the validator refuses whoever comes second.
       waiting = undefined;
       const summary = `${attemptName(given)}: ${given.is_approve ? 'approved' : 'rejected'}`;
-      await recording.applyResume.executeWithOptions({ summary }, [given]);
+      await stateActivities.applyResume.executeWithOptions({ summary }, [given]);
       answer = given;
       if (!given.is_approve) return 'retrying';
       if (done + 1 < ref.tasks.length) return 'resumed';
@@ -92,7 +92,7 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
   setCurrentDetails('');
   // A cancelled execution has ended too, and whoever waits for its callback is told.
   await CancellationScope.nonCancellable(() =>
-    recording.finishExecution.executeWithOptions({ summary: `ends as ${outcome.status}` }, [ref, outcome]),
+    stateActivities.finishExecution.executeWithOptions({ summary: `ends as ${outcome.status}` }, [ref, outcome]),
   );
   if (outcome.status === 'error') showOutcome(outcome.status);
   ended = true;
@@ -116,11 +116,11 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
   async function tryTask(plan: CrewTaskPlan): Promise<boolean> {
     const at: AttemptRef = { execution: ref.execution, task: plan.task, attempt };
     showWork(at);
-    await recording.startTask.executeWithOptions({ summary: attemptName(at) }, [at]);
+    await stateActivities.startTask.executeWithOptions({ summary: attemptName(at) }, [at]);
     const step = await work(plan, at);
     // Before the record says so: whoever reads there that the task waits may answer at once.
     if (plan.human_input) waiting = at;
-    await recording.endTask.executeWithOptions({ summary: attemptName(at) }, [{ ...at, step }, plan.human_input]);
+    await stateActivities.endTask.executeWithOptions({ summary: attemptName(at) }, [{ ...at, step }, plan.human_input]);
     if (!plan.human_input) return true;
     showWaiting(at);
     await condition(() => answer !== undefined);
@@ -151,11 +151,13 @@ async function work({ max_steps }: CrewTaskPlan, at: AttemptRef): Promise<number
   for (let step = 1; ; step++) {
     const summary = `${attemptName(at)}: step ${step}`;
     const last = step === max_steps;
-    const { tool_calls } = await thinking.callModel.executeWithOptions({ summary }, [{ ...at, step, last }]);
+    const { tool_calls } = await modelActivities.callModel.executeWithOptions({ summary }, [{ ...at, step, last }]);
     if (tool_calls === 0) return step;
     await Promise.all(
       Array.from({ length: tool_calls }, (_, call) =>
-        acting.callTool.executeWithOptions({ summary: `${summary}, tool ${call + 1}` }, [{ ...at, step, call }]),
+        toolActivities.callTool.executeWithOptions({ summary: `${summary}, tool ${call + 1}` }, [
+          { ...at, step, call },
+        ]),
       ),
     );
   }

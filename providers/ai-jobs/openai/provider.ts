@@ -4,7 +4,7 @@ import type { OpenAiClient } from './client.js';
 
 export type Ask<S extends SubfeatureName> = (
   input: ValidatedInput<S>,
-  context: { client: OpenAiClient; model: string; parts: ProviderOptions['parts']; signal: AbortSignal },
+  context: { client: OpenAiClient; model: string; checkpoints: ProviderOptions['checkpoints']; signal: AbortSignal },
 ) => Promise<ProviderResult<S>>;
 
 const HEARTBEAT_MS = 3_000;
@@ -20,11 +20,11 @@ export function openAiProvider<S extends SubfeatureName>(
     subfeature,
     name: 'openai',
     models: { default: defaultModel, known: [defaultModel], any: true },
-    async run(input, { model, parts }, signal, heartbeat) {
+    async run(input, { model, checkpoints }, signal, heartbeat) {
       // The client's time limit ends an exchange that hangs.
       const beating = setInterval(heartbeat, HEARTBEAT_MS);
       try {
-        return await ask(input, { client, model: model ?? defaultModel, parts, signal });
+        return await ask(input, { client, model: model ?? defaultModel, checkpoints, signal });
       } finally {
         clearInterval(beating);
       }

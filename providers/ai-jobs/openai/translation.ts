@@ -5,10 +5,13 @@ import type { Ask } from './provider.js';
 /** A model translates a few pages faithfully and begins to shorten beyond. */
 const PIECE_CHARACTERS = 6_000;
 const names = new Intl.DisplayNames(['en'], { type: 'language' });
-const keptPiece = z.object({ text: z.string(), original: z.unknown() });
+const savedPiece = z.object({ text: z.string(), original: z.unknown() });
 
-/** Translates piece by piece; each finished piece is kept as a part, so that none is paid for twice. */
-export const translate: Ask<'translation/automatic_translation'> = async (input, { client, model, parts, signal }) => {
+/** Translates piece by piece; each finished piece is saved as a checkpoint, so that none is paid for twice. */
+export const translate: Ask<'translation/automatic_translation'> = async (
+  input,
+  { client, model, checkpoints, signal },
+) => {
   const from = input.source_language ? `from ${names.of(input.source_language)} ` : '';
   const task =
     `Translate the text that the user sends ${from}to ${names.of(input.target_language)}. Keep its line breaks and markup. ` +
@@ -16,10 +19,10 @@ export const translate: Ask<'translation/automatic_translation'> = async (input,
   const translated: string[] = [];
   const originals: unknown[] = [];
   for (const [index, piece] of pieces(input.text).entries()) {
-    const part = `piece-${index + 1}`;
-    const kept = keptPiece.safeParse(await parts.load(part));
+    const step = `piece-${index + 1}`;
+    const kept = savedPiece.safeParse(await checkpoints.load(step));
     const done = kept.success ? kept.data : await ask(piece);
-    if (!kept.success) await parts.save(part, done);
+    if (!kept.success) await checkpoints.save(step, done);
     translated.push(done.text);
     originals.push(done.original);
   }
