@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const blockedReason = async (client: OutboundClient, url: string): Promise<string> => {
   const refusals = await Promise.all(
-    [client.check(url), client.send({ method: 'GET', url, headers: {}, timeoutMs: 2_000, maxAnswerBytes: 1 })].map(
+    [client.check(url), client.send({ method: 'GET', url, headers: {}, timeoutMs: 2_000, maxResponseBytes: 1 })].map(
       (attempt) =>
         attempt.then(
           () => 'not refused',
@@ -286,7 +286,7 @@ describe('names', () => {
       url: 'https://receiver.example/',
       headers: {},
       timeoutMs: 60_000,
-      maxAnswerBytes: 1,
+      maxResponseBytes: 1,
     });
     await expect(sent).rejects.toMatchObject({ code: 'ENOTFOUND', message: 'name could not be resolved' });
   });
@@ -301,7 +301,7 @@ describe('names', () => {
       url: 'https://rebinding.example/',
       headers: {},
       timeoutMs: 60_000,
-      maxAnswerBytes: 1,
+      maxResponseBytes: 1,
     });
     await expect(sent).rejects.toThrow('rebinding.example leads to a blocked address (loopback)');
     expect(answers).toEqual([]);

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import type { OutboundAnswer, OutboundClient, OutboundDownload, OutboundRequest } from '../domain/outbound.js';
+import type { OutboundClient, OutboundDownload, OutboundRequest, OutboundResponse } from '../domain/outbound.js';
 import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
 import { selfSigned } from './support/self-signed.js';
 
@@ -47,14 +47,14 @@ const answering = (handle: (request: IncomingMessage, response: ServerResponse) 
 const raw = (speak: (socket: Socket) => void) =>
   listen(createTcpServer((socket) => socket.once('data', () => speak(socket))));
 
-const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest> = {}): Promise<OutboundAnswer> =>
+const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest> = {}): Promise<OutboundResponse> =>
   client.send({
     method: 'POST',
     url,
     headers: {},
     body: Buffer.from('{}'),
     timeoutMs: ENOUGH_MS,
-    maxAnswerBytes: 1024,
+    maxResponseBytes: 1024,
     ...rest,
   });
 

@@ -75,8 +75,10 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
           body: request.body,
           signal,
         });
-        const { excerpt, maxAnswerBytes } = request;
-        const body = await (excerpt ? readExcerpt(answer.body, maxAnswerBytes) : readUpTo(answer.body, maxAnswerBytes));
+        const { excerpt, maxResponseBytes } = request;
+        const body = await (excerpt
+          ? readExcerpt(answer.body, maxResponseBytes)
+          : readUpTo(answer.body, maxResponseBytes));
         return { status: answer.statusCode, headers: joinValues(answer.headers), body };
       });
     },
