@@ -1,7 +1,5 @@
 import { dirname, join } from 'node:path';
-import { defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
-import { choosePorts } from '../dev-stack/ports.js';
-import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
+import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
 import { type Child, startChild } from './child.js';
 import { sealingKey } from './sealing-key.js';
@@ -33,7 +31,7 @@ export async function startInstance(
   const config = readConfig(env);
   const dataDir = config.POSTBACK_DATA_DIR;
   const cacheDir = defaultCacheDir(env);
-  const stack = await startStack({ dataDir, cacheDir, env, searchAttributes: SEARCH_ATTRIBUTE_TYPES, log: say });
+  const stack = await startStack({ dataDir, cacheDir, env, log: say });
   const undo: (() => Promise<void> | void)[] = [() => stack.stop()];
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();

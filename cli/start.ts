@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { AlreadyRunningError, acquireInstanceLock } from '../dev-stack/index.js';
+import { AlreadyRunningError, lockDataFolder } from '../dev-stack/index.js';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { readConfig } from '../runtime/config.js';
 import { stopRequested } from '../runtime/process.js';
@@ -39,7 +39,7 @@ export async function start(): Promise<void> {
     // Removed first: the mode is only set on files that are new.
     rmSync(file, { force: true });
     writeFileSync(file, JSON.stringify(development, null, 2), { mode: 0o600 });
-    lock.announce({ api_url: development.api_url });
+    lock.publish({ api_url: development.api_url });
     console.log(welcome(development, instance.noModel, config));
     process.send?.({ ready: true });
     const lost = await Promise.race([stopped, instance.stack.ended]);
@@ -58,7 +58,7 @@ export async function start(): Promise<void> {
 
 function lockOrExplain(dataDir: string) {
   try {
-    return acquireInstanceLock(dataDir);
+    return lockDataFolder(dataDir);
   } catch (error) {
     if (!(error instanceof AlreadyRunningError)) throw error;
     console.error(error.message);

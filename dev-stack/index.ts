@@ -1,58 +1,57 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { obtainBinary } from './binaries.js';
-import type { Env, Log } from './fetching.js';
+import type { Env, Log } from './downloads.js';
 import { startMongod } from './mongod.js';
-import { type SearchAttributeType, startTemporalServer } from './temporal-server.js';
+import { startTemporalServer } from './temporal-server.js';
 
-export { defaultCacheDir } from './binaries.js';
-export type { Env, Log } from './fetching.js';
-export { AlreadyRunningError, acquireInstanceLock, type InstanceLock } from './instance-lock.js';
-export { type EmbeddingModel, obtainEmbeddingModel } from './model.js';
-export type { SearchAttributeType } from './temporal-server.js';
-export { obtainTestServer } from './test-server.js';
+export { defaultCacheDir, obtainBinary } from './binaries.js';
+export { AlreadyRunningError, lockDataFolder } from './data-folder-lock.js';
+export type { Env, Log } from './downloads.js';
+export { obtainEmbeddingModel } from './embedding-model.js';
+export { choosePorts } from './ports.js';
 
 export interface StackOptions {
   /** Holds all data, logs and ports of the started servers, usually `.postback/`. */
   readonly dataDir: string;
-  /** Holds the fetched binaries, shared by all checkouts; see `defaultCacheDir`. */
+  /** Holds the downloaded binaries, shared by all checkouts; see `defaultCacheDir`. */
   readonly cacheDir: string;
   readonly env: Env;
-  readonly searchAttributes: Readonly<Record<string, SearchAttributeType>>;
   readonly log: Log;
 }
 
 export interface Stack {
   /** `host:port` */
   readonly temporalAddress: string;
-  /** Null for a Temporal that was not started here: only its operator knows where its UI is. */
+  /** Null for a Temporal server that was not started here: its UI address is unknown. */
   readonly temporalUiUrl: string | null;
-  /** Prometheus counters of the Temporal started here. */
+  /** Prometheus counters of the Temporal server started here. */
   readonly temporalMetricsUrl: string | null;
   readonly mongodbUri: string;
   readonly startedPids: readonly number[];
-  /** Resolves with an explanation when one that was started here has ended, asked to or not. */
+  /** Resolves with an explanation when a server that was started here ends, whether it was asked to or not. */
   readonly ended: Promise<string>;
-  /** Ends what was started here and nothing else. May be called again. */
+  /** Stops the servers that were started here. May be called again. */
   stop(): Promise<void>;
 }
 
-interface Started {
+interface StartedServer {
   readonly pid: number;
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Gives a running Temporal and MongoDB: those named in the environment (TEMPORAL_ADDRESS, MONGODB_URI), else servers
- * started on loopback. When one of them fails, the other is ended again and the failure thrown.
+ * Provides a running Temporal and MongoDB: those named in the environment (TEMPORAL_ADDRESS, MONGODB_URI), else servers
+ * started on loopback. When one of them fails to start, the other is stopped.
+ * @throws Error with the reason of each failure
  */
-export async function startStack({ dataDir, cacheDir, env, searchAttributes, log }: StackOptions): Promise<Stack> {
+export async function startStack({ dataDir, cacheDir, env, log }: StackOptions): Promise<Stack> {
   mkdirSync(dataDir, { recursive: true });
   const claimsDir = join(cacheDir, 'ports');
-  const started: Started[] = [];
+  const started: StartedServer[] = [];
   const ends: Promise<string>[] = [];
-  const onLeash = <Server extends Started>(title: string, server: Server): Server => {
+  const track = <Server extends StartedServer>(title: string, server: Server): Server => {
     started.push(server);
     ends.push(server.ended.then((reason) => `${title} ${reason}`));
     return server;
@@ -64,18 +63,15 @@ export async function startStack({ dataDir, cacheDir, env, searchAttributes, log
       return { address: env.TEMPORAL_ADDRESS, uiUrl: null, metricsUrl: null };
     }
     const binary = await obtainBinary('temporal', { cacheDir, env, log });
-    return onLeash(
-      'Temporal',
-      await startTemporalServer({ binary, dir: dataDir, claimsDir, env, searchAttributes, log }),
-    );
+    return track('Temporal', await startTemporalServer({ binary, dir: dataDir, claimsDir, env, log }));
   }
   async function mongodb() {
     if (env.MONGODB_URI) {
-      log('MongoDB: the one in MONGODB_URI');
+      log('MongoDB: the server in MONGODB_URI');
       return { uri: env.MONGODB_URI };
     }
     const binary = await obtainBinary('mongod', { cacheDir, env, log });
-    return onLeash('MongoDB', await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
+    return track('MongoDB', await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
   }
 
   let stopping: Promise<unknown> | undefined;

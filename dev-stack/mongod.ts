@@ -1,22 +1,22 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
-import type { Env, Log } from './fetching.js';
-import { awaitPredecessor, type Leashed, startLeashed, startOnPorts } from './leashed.js';
-import { untilReady } from './readiness.js';
+import type { Env, Log } from './downloads.js';
+import { startOnPorts } from './ports.js';
+import { type SupervisedChild, startSupervisedChild, waitForPreviousRun, waitUntilReady } from './supervised-child.js';
 
 export interface MongodOptions {
   readonly binary: string;
   /** Holds the log, the chosen port, and the data under `mongodb/`. */
   readonly dir: string;
-  /** Where all stacks of this user claim their ports. */
+  /** The folder where all stacks of this user claim their ports. */
   readonly claimsDir: string;
   readonly env: Env;
   readonly log: Log;
 }
 
 export interface Mongod {
-  /** With the database `postback` and the replica set's name. */
+  /** Includes the database `postback` and the name of the replica set. */
   readonly uri: string;
   readonly pid: number;
   readonly ended: Promise<string>;
@@ -25,31 +25,35 @@ export interface Mongod {
 
 const TITLE = 'MongoDB';
 const REPLICA_SET = 'rs0';
-/** mongod would take half the machine's memory; the workers need theirs. */
+/** By default mongod takes half of the machine's memory, which the workers need. */
 const CACHE_GB = '0.5';
+/** MongoDB's error code NotYetInitialized. */
 const NOT_YET_INITIALIZED = 94;
 
-/** Starts mongod as a replica set of one with its data in `dir` and waits until it takes writes. Throws with the end of its log. */
+/**
+ * Starts mongod as a replica set with one member, its data in `dir`, and waits until it accepts writes.
+ * @throws Error with the end of its log
+ */
 export async function startMongod(options: MongodOptions): Promise<Mongod> {
   mkdirSync(join(options.dir, 'mongodb'), { recursive: true });
-  await awaitPredecessor(pidFile(options.dir), TITLE, options.log);
+  await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
   return startOnPorts(options, { mongodb: 27017 }, ({ mongodb }) => startOnce(options, mongodb));
 }
 
 async function startOnce({ binary, dir, env }: MongodOptions, port: number): Promise<Mongod> {
   const host = `127.0.0.1:${port}`;
-  const server = await startLeashed({
+  const server = await startSupervisedChild({
     command: binary,
     args: [
       ...['--dbpath', join(dir, 'mongodb'), '--bind_ip', '127.0.0.1', '--port', `${port}`, '--replSet', REPLICA_SET],
-      // The default oplog is 5% of the disk; a single node only needs it for transactions and change streams.
+      // The default oplog is 5% of the disk; a single node needs it for transactions and change streams only.
       ...['--wiredTigerCacheSizeGB', CACHE_GB, '--oplogSize', '512', '--quiet', '--nounixsocket'],
     ],
     env,
     logFile: join(dir, 'mongodb.log'),
     pidFile: pidFile(dir),
   });
-  await untilPrimary(server, host);
+  await waitUntilPrimary(server, host);
   return {
     uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}`,
     pid: server.pid,
@@ -58,13 +62,13 @@ async function startOnce({ binary, dir, env }: MongodOptions, port: number): Pro
   };
 }
 
-async function untilPrimary(server: Leashed, host: string): Promise<void> {
-  await untilReady(server, TITLE, async () => {
-    // A new client each time: one whose first connection failed does not recover ("Topology is closed").
+async function waitUntilPrimary(server: SupervisedChild, host: string): Promise<void> {
+  await waitUntilReady(server, TITLE, async () => {
+    // A new client for each check: a client whose first connection failed does not recover ("Topology is closed").
     const client = new MongoClient(`mongodb://${host}`, { directConnection: true, serverSelectionTimeoutMS: 500 });
     try {
       const admin = client.db('admin');
-      await bringConfigTo(host, (command) => admin.command(command));
+      await setMemberAddress(host, (command) => admin.command(command));
       return (await admin.command({ hello: 1 })).isWritablePrimary === true;
     } finally {
       await client.close();
@@ -72,8 +76,8 @@ async function untilPrimary(server: Leashed, host: string): Promise<void> {
   });
 }
 
-/** The replica set's configuration names its member by port: written on the first run, forced to the new port later. */
-async function bringConfigTo(host: string, command: (command: Document) => Promise<Document>): Promise<void> {
+/** Sets host and port of the only member: creates the replica set on the first run, reconfigures it when the port has changed. */
+async function setMemberAddress(host: string, command: (command: Document) => Promise<Document>): Promise<void> {
   const member = { _id: 0, host };
   try {
     const { config } = await command({ replSetGetConfig: 1 });
@@ -82,7 +86,7 @@ async function bringConfigTo(host: string, command: (command: Document) => Promi
     await command({ replSetReconfig: moved, force: true });
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== NOT_YET_INITIALIZED) throw error;
-    // Elections are for sets of several: a single node need not wait the default ten seconds for rivals.
+    // A single node has no rivals, so it need not wait the default ten seconds for an election.
     const settings = { electionTimeoutMillis: 1_000 };
     await command({ replSetInitiate: { _id: REPLICA_SET, members: [member], settings } });
   }

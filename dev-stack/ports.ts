@@ -1,20 +1,23 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { type LockFile, takeLockFile } from './lock-file.js';
+import { acquireProcessLock, type ProcessLock } from './process-lock.js';
 
 export interface ChosenPorts<Name extends string> {
   readonly ports: Record<Name, number>;
-  /** Gives the claims back; those of a killed process lapse by themselves. */
+  /** Releases the claims. Claims of a killed process expire by themselves. */
   release(): void;
 }
 
+/** How often a server is started on new ports when another program takes one between the choice and the start. */
+const START_ATTEMPTS = 3;
+
 /**
- * Free loopback ports by name. A port of the last run is used again when it is free, so that bookmarks and copied
- * commands stay valid; else the preferred one; else any. The choice is kept in `<dir>/ports.json`.
+ * Chooses free loopback ports by name: the port of the last run, so that bookmarks and copied commands stay valid, else
+ * the preferred port, else any free port. The choice is stored in `<dir>/ports.json`.
  *
- * Each port is also claimed in `claimsDir`, which all stacks of a user share: of two that start in the same moment both
- * would see it free, and the slower would take the other's server, already answering there, for its own.
+ * Each port is also claimed in `claimsDir`, which all stacks of a user share. Without a claim, two stacks that start at
+ * the same time could both find a port free, and the second would talk to the first one's server.
  */
 export async function choosePorts<Name extends string>(
   dir: string,
@@ -22,15 +25,15 @@ export async function choosePorts<Name extends string>(
   preferred: Record<Name, number>,
 ): Promise<ChosenPorts<Name>> {
   mkdirSync(claimsDir, { recursive: true });
-  const remembered = read(dir);
-  const claims: LockFile<never>[] = [];
+  const previous = readPorts(dir);
+  const claims: ProcessLock<never>[] = [];
   const release = () => {
     for (const claim of claims) claim.release();
   };
   const ports = {} as Record<Name, number>;
   try {
     for (const name of Object.keys(preferred) as Name[]) {
-      const { port, claim } = await claimFirstFree(claimsDir, [remembered[name], preferred[name], 0, 0, 0]);
+      const { port, claim } = await claimFirstFree(claimsDir, [previous[name], preferred[name], 0, 0, 0]);
       claims.push(claim);
       ports[name] = port;
     }
@@ -38,9 +41,27 @@ export async function choosePorts<Name extends string>(
     release();
     throw error;
   }
-  // Read again and written in one go: the two servers choose side by side.
-  writeFileSync(join(dir, 'ports.json'), JSON.stringify({ ...read(dir), ...ports }, null, 2));
+  // Read again right before writing: the two servers choose their ports concurrently.
+  writeFileSync(join(dir, 'ports.json'), JSON.stringify({ ...readPorts(dir), ...ports }, null, 2));
   return { ports, release };
+}
+
+/** Calls `start` with chosen ports, and again with others when a port was taken in between. */
+export async function startOnPorts<Name extends string, Server extends { stop(): Promise<void> }>(
+  { dir, claimsDir }: { dir: string; claimsDir: string },
+  preferred: Record<Name, number>,
+  start: (ports: Record<Name, number>) => Promise<Server>,
+): Promise<Server> {
+  for (let attempt = 1; ; attempt++) {
+    const { ports, release }: ChosenPorts<Name> = await choosePorts(dir, claimsDir, preferred);
+    try {
+      const server = await start(ports);
+      return { ...server, stop: () => server.stop().finally(release) };
+    } catch (error) {
+      release();
+      if (attempt === START_ATTEMPTS || !/address already in use/i.test((error as Error).message)) throw error;
+    }
+  }
 }
 
 async function claimFirstFree(claimsDir: string, candidates: Array<number | undefined>) {
@@ -49,9 +70,9 @@ async function claimFirstFree(claimsDir: string, candidates: Array<number | unde
     const server = await tryToListen(candidate);
     if (!server) continue;
     const { port } = server.address() as { port: number };
-    const taken = takeLockFile<never>(join(claimsDir, `${port}.json`));
+    const result = acquireProcessLock<never>(join(claimsDir, `${port}.json`));
     await new Promise((resolve) => server.close(resolve));
-    if ('lock' in taken) return { port, claim: taken.lock };
+    if ('lock' in result) return { port, claim: result.lock };
   }
   throw new Error('No free port on 127.0.0.1.');
 }
@@ -64,7 +85,7 @@ function tryToListen(port: number): Promise<Server | undefined> {
   });
 }
 
-function read(dir: string): Record<string, number> {
+function readPorts(dir: string): Record<string, number> {
   try {
     return JSON.parse(readFileSync(join(dir, 'ports.json'), 'utf8')) as Record<string, number>;
   } catch {

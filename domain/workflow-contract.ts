@@ -1,4 +1,10 @@
-/** How much quiet work of each kind a sweep has looked after. */
+/** The detail of a failure whose type and message are written for the client: an error code and a sentence. */
+export const FOR_CLIENT = 'for the client';
+
+/** The type of a failure for which only this service is to blame. */
+export const INTERNAL_ERROR = 'INTERNAL_ERROR';
+
+/** Records that one run of the reconciler has checked, by kind. */
 export interface ReconcileReport {
   items: number;
   jobs: number;
@@ -6,8 +12,8 @@ export interface ReconcileReport {
   deliveries: number;
   databases: number;
   removals: number;
-  /** Connectors whose schedule or removal was not set in motion. */
-  connectors?: number;
-  /** Items whose index rows are behind. */
-  index_rows?: number;
+  /** Connectors whose schedule or removal Temporal may not know. */
+  connectors: number;
+  /** Items whose index rows are out of date. */
+  index_rows: number;
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { acquireInstanceLock } from '../dev-stack/index.js';
+import { lockDataFolder } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { databaseBeside, makeKey, sharedProduct, withDb } from './support/product.js';
@@ -95,8 +95,8 @@ describe('the postback command', () => {
   });
 
   test('a second start in the same folder says where the first one is', async () => {
-    const lock = acquireInstanceLock(dataDir);
-    lock.announce({ api_url: 'http://127.0.0.1:1234' });
+    const lock = lockDataFolder(dataDir);
+    lock.publish({ api_url: 'http://127.0.0.1:1234' });
     expect(await postback(['start'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),

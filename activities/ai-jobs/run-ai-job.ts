@@ -1,6 +1,4 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
-import { MongoError } from 'mongodb';
+import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
@@ -11,6 +9,7 @@ import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { type JobInputDependencies, prepareInput } from './job-input.js';
@@ -29,8 +28,6 @@ export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
 const MAX_PROVIDER_FAILURES = 5;
 /** Runs of a job that ended with their worker; it is likely the job that ends them. */
 const MAX_LOST_RUNS = 5;
-/** After so many attempts a defect of our own is taken for a lasting one. */
-const MAX_ATTEMPTS_AT_A_DEFECT = 5;
 /** Of a result as it is sent, each of output and original response. */
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 
@@ -92,28 +89,23 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     }
   }
 
-  /** Turns any error into the failure that the workflow understands; whether Temporal retries follows from it. */
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
-    // Best effort: when MongoDB is away there is nothing to count in either.
+    // Best effort: without MongoDB there is nothing to count in either.
     await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
-    if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
-    if (error instanceof ProviderError) {
-      const { message, retryable, retryAfterMs } = error;
-      const passing = retryable && (retryAfterMs ?? 0) < timeLeftMs(job);
-      const failures = passing ? await aiJobs.countProviderFailure(job._id) : 0;
-      return failed(message, {
-        nonRetryable: !passing || failures >= MAX_PROVIDER_FAILURES,
-        nextRetryDelay: retryAfterMs,
-      });
-    }
-    return ApplicationFailure.create({
-      type: 'InternalError',
-      message: `An internal error: ${(error as Error).name}`,
-      // Storage errors clear by themselves; the time limit bounds them.
-      nonRetryable: !(error instanceof MongoError) && attempt >= MAX_ATTEMPTS_AT_A_DEFECT,
-    });
+    const known = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
+    return asActivityFailure(error, { describe: () => known, maxDefectAttempts: MAX_DEFECT_ATTEMPTS });
+  }
+
+  async function describeProviderError(
+    { message, retryable, retryAfterMs }: ProviderError,
+    job: AiJobRecord,
+  ): Promise<ClientError> {
+    const transient = retryable && (retryAfterMs ?? 0) < timeLeftMs(job);
+    const failures = transient ? await aiJobs.countProviderFailure(job._id) : 0;
+    const worthRetrying = transient && failures < MAX_PROVIDER_FAILURES;
+    return { code: JOB_FAILED, message, retryable: worthRetrying, retryAfterMs, benign: true };
   }
 }
 
@@ -121,16 +113,6 @@ const TOOK_TOO_LONG = 'The job took longer than is allowed.';
 
 function timeLeftMs({ started_at, time_limit_ms }: AiJobRecord): number {
   return started_at!.getTime() + time_limit_ms - Date.now();
-}
-
-function failed(message: string, options: { nonRetryable: boolean; nextRetryDelay?: number | undefined }) {
-  return ApplicationFailure.create({
-    type: JOB_FAILED,
-    message,
-    // The client's input or the provider is at fault; that is not this worker's failure to count.
-    category: ApplicationFailureCategory.BENIGN,
-    ...options,
-  });
 }
 
 /** Ends an AI job, and announces it where the job named a receiver. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { SourceError } from '../../domain/connectors/connectors.js';
-import { ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { ExtractionError, type FileKind, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId, newItemId } from '../../domain/ids.js';
 import type { Fetched, Source } from '../../providers/connectors/index.js';
@@ -191,7 +191,7 @@ export function createResourceFetcher({ items, files, scratch, detectKind }: Res
 
 /** What was refused for what it is stays refused as long as it is the same. */
 function unchanged(resource: ConnectorResourceRecord, version: Partial<ResourceResult>): ResourceResult {
-  const refused = resource.error !== undefined && /^E\d/.test(resource.error.code);
+  const refused = resource.error !== undefined && resource.error.code in ITEM_ERRORS;
   return { _id: resource._id, ...version, outcome: refused ? 'failed' : 'unchanged', keepError: refused };
 }
 

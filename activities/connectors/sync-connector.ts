@@ -17,6 +17,7 @@ import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { asActivityFailure, type ClientError } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
 
@@ -77,7 +78,7 @@ export function createSyncActivities(deps: SyncDependencies) {
     fetchResources: (ref: StartedSync): Promise<number> =>
       asStep(async (signal) => {
         const connector = await current(ref);
-        const due = await resources.due(ref, BATCH);
+        const due = await resources.listDue(ref, BATCH);
         if (due.length === 0) return 0;
         const batch = newBatchId();
         const taken = await takeIn.fetch(connector, open(connector), due, batch, signal);
@@ -177,7 +178,7 @@ export function createSyncActivities(deps: SyncDependencies) {
     const own = kind === 'web' ? (settings as WebSettings).max_pages : undefined;
     const limit = Math.min(own ?? deps.maxResources, deps.maxResources);
     for (let n = 0; n < met.length; n += WRITTEN_AT_ONCE) {
-      const room = limit - (await resources.met(ref));
+      const room = limit - (await resources.countSeen(ref));
       const some = met.slice(n, n + WRITTEN_AT_ONCE);
       const leftOut = await inStep(ref, {}, (session) => resources.recordSeen(ref, some, room, session));
       if (leftOut > 0) {
@@ -209,9 +210,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         { err: error, activity: activityType, workflow: workflowExecution?.workflowId },
         'step of a sync failed',
       );
-      if (!(error instanceof SourceError)) throw error;
-      const { message, code: type, retryable } = error;
-      throw ApplicationFailure.create({ message, type, nonRetryable: !retryable });
+      throw asActivityFailure(error, { describe: describeSourceError });
     }
   }
 }
@@ -224,6 +223,10 @@ function linksOf(
   if (kind !== 'web' || !('follow_links' in settings) || !settings.follow_links || depth >= settings.max_depth)
     return [];
   return (links ?? []).map((key) => ({ key, depth: depth + 1 }));
+}
+
+function describeSourceError(error: unknown): ClientError | undefined {
+  return error instanceof SourceError ? error : undefined;
 }
 
 function ended(): ApplicationFailure {

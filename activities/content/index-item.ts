@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
@@ -22,11 +22,12 @@ import type { Scratch } from '../../storage/scratch.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
+import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import type { CompletionDependencies } from '../webhooks/completion.js';
 import { clearItems } from './clear-items.js';
 import { createFinish } from './finish-item.js';
-import { asItemFailure, isForGood, isSuperseded, superseded } from './item-failures.js';
+import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 
 export interface ContentDependencies {
   mongoClient: MongoClient;
@@ -163,16 +164,21 @@ export function createContentActivities(deps: ContentDependencies) {
     try {
       return await withHeartbeat(work);
     } catch (error) {
-      // Whatever this version has written meanwhile is in nobody's way, but it would stay for good.
+      // What this version has written meanwhile harms nobody, but would stay for ever.
       if (isSuperseded(error)) await clearLeftovers(ref);
-      // Whatever was read of it, nobody will take it up again.
-      if (isForGood(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
+      // No later attempt needs what has been read of the file.
+      if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
-      throw await asItemFailure(error, (code, message) =>
-        // Best effort: when MongoDB itself is away there is no status to read either.
-        items.setTransientError(ref, code, message).catch(() => undefined),
-      );
+      await showTransientError(ref, error);
+      throw asActivityFailure(error, itemFailureRules);
     }
+  }
+
+  /** The status shows an error that is being retried. Best effort: without MongoDB there is no status to read either. */
+  async function showTransientError(ref: ItemRef, error: unknown): Promise<void> {
+    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
+    const { retryable, code, message } = describeItemError(error) ?? {};
+    if (retryable) await items.setTransientError(ref, code!, message!).catch(() => undefined);
   }
 
   /** An ingest that was under way when its database was deleted has left it behind. */

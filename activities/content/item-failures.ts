@@ -1,14 +1,13 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { ExtractionError, ITEM_ERRORS } from '../../domain/extraction.js';
+import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
+import { attemptNumber, type ClientError, type FailureRules, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 
-/** After this many attempts an item is given up when the embedding model stays out of reach. */
+/** After this many attempts an item is given up when the embedding model stays unreachable. */
 const MAX_EMBEDDING_ATTEMPTS = 10;
-/** A defect of our own is not a storage error and does not clear; it must not keep an item waiting for ever. */
-const MAX_ATTEMPTS_AT_A_DEFECT = 5;
 
-/** Nothing to do any more: the item was replaced or deleted. */
+/** Ends the work on a version that was replaced or deleted. */
 export function superseded(): ApplicationFailure {
   return ApplicationFailure.nonRetryable('This version of the item is no longer current.', SUPERSEDED);
 }
@@ -17,42 +16,28 @@ export function isSuperseded(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === SUPERSEDED;
 }
 
-/** Whether no attempt at this version of the item follows: the file is at fault, or the version is not wanted any more. */
-export function isForGood(error: unknown): boolean {
+/** Whether no attempt at this version follows: the file is at fault, or the version is no longer wanted. */
+export function isFinal(error: unknown): boolean {
   return error instanceof ExtractionError || isSuperseded(error);
 }
 
-/**
- * Turns any error of an item's activity into the failure that its workflow understands: the type is the item's
- * error code, and whether Temporal retries follows from it.
- * @param onTransient told of an error that will be retried, so that the status can show it
- */
-export async function asItemFailure(
-  error: unknown,
-  onTransient: (code: string, message: string) => Promise<void>,
-): Promise<Error> {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
-  if (error instanceof ExtractionError) return ApplicationFailure.nonRetryable(error.message, error.code);
-  const { attempt } = Context.current().info;
+/** Failures of an item's activities carry the item's error code (specification, "Ingestion error codes"). */
+export const itemFailureRules: FailureRules = { describe: describeItemError, maxDefectAttempts: MAX_DEFECT_ATTEMPTS };
+
+/** @returns undefined for a defect of this service; any other unknown error counts as storage, which clears by itself */
+export function describeItemError(error: unknown): ClientError | undefined {
+  if (error instanceof ExtractionError) return { code: error.code, message: error.message, retryable: false };
   if (error instanceof EmbeddingError) {
-    const final = !error.retryable || attempt >= MAX_EMBEDDING_ATTEMPTS;
-    const failure = { message: ITEM_ERRORS.E3001, type: 'E3001', details: [error.message] };
-    if (final) return ApplicationFailure.create({ ...failure, nonRetryable: true });
-    await onTransient('E3001', ITEM_ERRORS.E3001);
-    return ApplicationFailure.create(failure);
+    return itemError('E3001', error.retryable && attemptNumber() < MAX_EMBEDDING_ATTEMPTS);
   }
-  if (isDefect(error)) {
-    return ApplicationFailure.create({
-      message: `An internal error: ${error.name}`,
-      type: 'INTERNAL_ERROR',
-      nonRetryable: attempt >= MAX_ATTEMPTS_AT_A_DEFECT,
-    });
-  }
-  await onTransient('E6001', ITEM_ERRORS.E6001);
-  return ApplicationFailure.create({ message: ITEM_ERRORS.E6001, type: 'E6001' });
+  return isDefect(error) ? undefined : itemError('E6001', true);
 }
 
-function isDefect(error: unknown): error is Error {
+function itemError(code: ItemErrorCode, retryable: boolean): ClientError {
+  return { code, message: ITEM_ERRORS[code], retryable };
+}
+
+function isDefect(error: unknown): boolean {
   return (
     error instanceof TypeError ||
     error instanceof RangeError ||

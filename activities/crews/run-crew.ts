@@ -13,9 +13,10 @@ import { ProviderError } from '../../domain/errors.js';
 import { crewDelivery } from '../../storage/crews/crew-callbacks.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
+import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
-import { attemptNumber, crewFailures } from './failures.js';
+import { crewFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { assignmentOf, gatherTurn } from './turn.js';
 

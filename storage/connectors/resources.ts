@@ -66,11 +66,11 @@ export function createConnectorResources({
      */
     async recordSeen(
       ref: StartedSync,
-      countSeen: readonly SeenResource[],
+      seen: readonly SeenResource[],
       room: number,
       session: ClientSession,
     ): Promise<number> {
-      const ids = new Map(countSeen.map((one) => [resourceId(ref.connector, one.key), one]));
+      const ids = new Map(seen.map((resource) => [resourceId(ref.connector, resource.key), resource]));
       const known = await resources.find({ _id: { $in: [...ids.keys()] } }, { session }).toArray();
       const before = new Map(known.map((one) => [one._id, one]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
@@ -87,7 +87,7 @@ export function createConnectorResources({
                 $set: {
                   depth,
                   sync: ref.sync,
-                  listDue: !unchanged,
+                  due: !unchanged,
                   outcome,
                   ...(etag === undefined ? {} : { listed_etag: etag }),
                 },
@@ -113,12 +113,12 @@ export function createConnectorResources({
     },
 
     /** Next in turn, nearest to the start first. */
-    due({ connector, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
+    listDue({ connector, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
       return resources.find({ connector, due: true, sync }).sort({ depth: 1, _id: 1 }).limit(limit).toArray();
     },
 
     /** How many this sync has met. */
-    met({ connector, sync }: StartedSync): Promise<number> {
+    countSeen({ connector, sync }: StartedSync): Promise<number> {
       return resources.countDocuments({ connector, sync });
     },
 

@@ -1,6 +1,6 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { pino } from 'pino';
-import { defaultCacheDir, obtainTestServer } from '../../dev-stack/index.js';
+import { defaultCacheDir, obtainBinary } from '../../dev-stack/index.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../domain/search-attributes.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 
@@ -8,7 +8,11 @@ import { installTemporalLogger } from '../../worker/logging.js';
 export async function startTimeSkipping(): Promise<TestWorkflowEnvironment> {
   installTemporalLogger(pino({ level: 'silent' }));
   const { env } = process;
-  const path = await obtainTestServer({ cacheDir: defaultCacheDir(env), env, log: () => undefined });
+  const path = await obtainBinary('temporal-test-server', {
+    cacheDir: defaultCacheDir(env),
+    env,
+    log: () => undefined,
+  });
   const server = { executable: { type: 'existing-path', path } } as const;
   const skipping = await TestWorkflowEnvironment.createTimeSkipping({ server });
   // This server cannot list what it knows, so the product's own way to register is of no use here.

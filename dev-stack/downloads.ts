@@ -7,14 +7,14 @@ import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import { openPromise } from 'yauzl';
 
-/** The environment as it was handed in: nothing in this folder looks at the process's own. */
+/** The environment variables a caller passes in: nothing in this folder reads `process.env`. */
 export type Env = Readonly<Record<string, string | undefined>>;
 export type Log = (line: string) => void;
 
-/** How long a site may take to answer at all, in ms: beyond that it counts as unreachable and the next road is taken. */
-const ANSWER_MS = 3_000;
-/** How long a running download may stand still, in ms. */
-const STALL_MS = 20_000;
+/** How long a site may take to respond, in ms. After that it counts as unreachable, and the next source is tried. */
+const RESPONSE_TIMEOUT_MS = 3_000;
+/** How long a download may go without receiving any data, in ms. */
+const STALL_TIMEOUT_MS = 20_000;
 
 /** SHA-256 of a file, as lower-case hex. */
 export async function sha256(path: string): Promise<string> {
@@ -23,7 +23,7 @@ export async function sha256(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Throws when the file is not the one expected (truncated, replaced, another version). */
+/** @throws Error when the file has another SHA-256: it is truncated, replaced, or another version */
 export async function checkSha256(path: string, expected: string): Promise<void> {
   const found = await sha256(path);
   if (found !== expected) {
@@ -31,7 +31,7 @@ export async function checkSha256(path: string, expected: string): Promise<void>
   }
 }
 
-/** GETs a URL, by the proxy the environment names, if any. Throws within seconds when nobody answers. */
+/** GETs a URL, through the proxy that the environment names, if any. @throws Error within seconds when the site is unreachable */
 async function get(url: string, env: Env): Promise<{ response: Response; abort: AbortController }> {
   const dispatcher = new EnvHttpProxyAgent({
     httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
@@ -39,7 +39,8 @@ async function get(url: string, env: Env): Promise<{ response: Response; abort: 
     noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
   });
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(new Error(`no answer in ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+  const timeout = () => abort.abort(new Error(`no response in ${RESPONSE_TIMEOUT_MS / 1000} s`));
+  const timer = setTimeout(timeout, RESPONSE_TIMEOUT_MS);
   try {
     const response = await fetch(url, { dispatcher, signal: abort.signal });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
@@ -52,30 +53,30 @@ async function get(url: string, env: Env): Promise<{ response: Response; abort: 
   }
 }
 
-/** A small text or JSON document. */
+/** Fetches a small text or JSON document. */
 export async function fetchText(url: string, env: Env): Promise<string> {
   return (await get(url, env)).response.text();
 }
 
-/** Downloads to a file, telling the progress. Throws on a stalled or truncated transfer. */
+/** Downloads a URL to a file and logs the progress. @throws Error on a stalled or truncated transfer */
 export async function download(url: string, path: string, { env, log, label }: { env: Env; log: Log; label: string }) {
   const { response, abort } = await get(url, env);
   const total = Number(response.headers.get('content-length') ?? 0);
   const progress = reportProgress(label, total, log);
   let received = 0;
-  const stall = () => abort.abort(new Error(`download stood still for ${STALL_MS / 1000} s`));
-  let timer = setTimeout(stall, STALL_MS);
+  const stall = () => abort.abort(new Error(`download stalled for ${STALL_TIMEOUT_MS / 1000} s`));
+  let timer = setTimeout(stall, STALL_TIMEOUT_MS);
   const count = new Transform({
     transform(chunk: Buffer, _encoding, next) {
       clearTimeout(timer);
-      timer = setTimeout(stall, STALL_MS);
+      timer = setTimeout(stall, STALL_TIMEOUT_MS);
       received += chunk.length;
       progress(received);
       next(null, chunk);
     },
   });
   try {
-    if (!response.body) throw new Error('empty answer');
+    if (!response.body) throw new Error('empty response');
     await pipeline(Readable.fromWeb(response.body), count, createWriteStream(path));
   } finally {
     clearTimeout(timer);
@@ -83,7 +84,7 @@ export async function download(url: string, path: string, { env, log, label }: {
   if (total && received !== total) throw new Error(`truncated download: ${received} of ${total} bytes`);
 }
 
-/** A function to call with the bytes so far; it logs at the start and whenever another fifth has come. */
+/** @returns a function to call with the bytes received so far; it logs at the start and after each fifth of the total */
 export function reportProgress(label: string, total: number, log: Log): (received: number) => void {
   const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
   let next = 0;
@@ -99,7 +100,7 @@ export function reportProgress(label: string, total: number, log: Log): (receive
   };
 }
 
-/** Takes one file out of a zip (a wheel, a jar): the first whose path ends in `/<name>` or is `<name>`. */
+/** Extracts one file from a zip (a wheel, a jar) to `path`: the first named `name`, in any folder of the archive. */
 export async function extractFromZip(zip: string, name: string, path: string): Promise<void> {
   const archive = await openPromise(zip, { lazyEntries: true, autoClose: false });
   try {
@@ -111,23 +112,23 @@ export async function extractFromZip(zip: string, name: string, path: string): P
   } finally {
     archive.close();
   }
-  throw new Error(`there is no ${name} in the archive`);
+  throw new Error(`the archive contains no ${name}`);
 }
 
 /**
- * Makes a cached file: `make` writes it into a private folder beside the cache, and only a file that passed every
- * check in `make` is renamed to its place, so other processes see all of it or nothing.
+ * Adds a file to the cache. The file is renamed into place when it is complete, so other processes see all of it or nothing.
+ * @param fetch writes the file into a temporary folder, checks it, and returns its path
  */
 export async function placeInCache(
   target: string,
   cacheDir: string,
-  make: (folder: string) => Promise<string>,
+  fetch: (folder: string) => Promise<string>,
 ): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   await mkdir(join(cacheDir, 'tmp'), { recursive: true });
   const folder = await mkdtemp(join(cacheDir, 'tmp', 'fetch-'));
   try {
-    await rename(await make(folder), target);
+    await rename(await fetch(folder), target);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Env } from './fetching.js';
+import type { Env } from './downloads.js';
 
 const execFileAsync = promisify(execFile);
 
-/** The command does not exist here (as against: it ran and failed). */
+/** The command is not installed. */
 export class CommandMissing extends Error {}
 
 /**
- * Runs a short command to its end and gives its standard output.
- * Throws {@link CommandMissing}, or an error with the last lines it printed.
+ * Runs a short command and returns its standard output.
+ * @throws CommandMissing when the command is not installed, or Error with the last lines the command printed
  */
 export async function runCommand(
   command: string,
@@ -28,7 +28,7 @@ export async function runCommand(
   }
 }
 
-/** The last lines of a text that say something, on one line. */
+/** The last non-empty lines of a text, joined to one line. */
 export function lastLines(text: string, count: number): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.slice(-count).join(' | ').slice(-600);

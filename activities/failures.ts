@@ -1,0 +1,62 @@
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import { MongoError } from 'mongodb';
+import { FileStoreError } from '../domain/file-store.js';
+import { FOR_CLIENT, INTERNAL_ERROR } from '../domain/workflow-contract.js';
+
+/** An error whose code and message a client may read. */
+export interface ClientError {
+  code: string;
+  message: string;
+  retryable: boolean;
+  /** Milliseconds until the next attempt; without it the retry policy of the workflow decides. */
+  retryAfterMs?: number | undefined;
+  /** The input, a provider or a receiver is at fault: no failure of this worker to log and count. */
+  benign?: boolean;
+}
+
+export interface FailureRules {
+  /** @returns the error as the client may read it, or undefined for an error that the service does not know */
+  describe(error: unknown): ClientError | undefined;
+  /** Attempts after which an unknown error is final. Without it the retry policy of the workflow decides. */
+  maxDefectAttempts?: number;
+}
+
+/** A defect of ours does not clear like a storage error; it must not keep work waiting for ever. */
+export const MAX_DEFECT_ATTEMPTS = 5;
+
+/** Number of the current attempt at this activity, from 1. */
+export const attemptNumber = (): number => Context.current().info.attempt;
+
+/**
+ * The failure with which an activity ends, whatever went wrong: its type is the code, and Temporal retries as it says.
+ * Nothing of an unknown error but its class reaches a history.
+ */
+export function asActivityFailure(
+  error: unknown,
+  { describe, maxDefectAttempts = Number.POSITIVE_INFINITY }: FailureRules,
+): Error {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
+  if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
+  const known = describe(error);
+  if (known) {
+    return ApplicationFailure.create({
+      type: known.code,
+      message: known.message,
+      nonRetryable: !known.retryable,
+      nextRetryDelay: known.retryAfterMs,
+      details: [FOR_CLIENT],
+      ...(known.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
+    });
+  }
+  return ApplicationFailure.create({
+    type: INTERNAL_ERROR,
+    message: `An internal error: ${error instanceof Error ? error.name : typeof error}`,
+    nonRetryable: !isStorageError(error) && attemptNumber() >= maxDefectAttempts,
+  });
+}
+
+/** Storage that is unreachable clears by itself. */
+function isStorageError(error: unknown): boolean {
+  return error instanceof MongoError || error instanceof FileStoreError;
+}
