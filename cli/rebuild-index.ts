@@ -1,8 +1,8 @@
-import { indexedMetadata } from '../domain/content/indexed-metadata.js';
+import { rowsOf } from '../domain/content/index-rows.js';
 import type { IndexRow } from '../domain/content/search.js';
 import { type Composition, compose } from '../runtime/compose.js';
 import { createLogger } from '../runtime/logger.js';
-import { type ChunkRecord, indexRow, unpackVector } from '../storage/content/chunks.js';
+import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import { runningSettings } from './running-instance.js';
 import { sealingKey } from './sealing-key.js';
@@ -23,7 +23,7 @@ export async function rebuildIndex(only?: string): Promise<void> {
       if (database.status === 'deleting' || (only !== undefined && database._id !== only)) continue;
       await parts.index.create(database._id);
       await parts.index.clear(database._id);
-      let chunks: ChunkRecord[] = [];
+      let chunks: EmbeddedChunk[] = [];
       let written = 0;
       const flush = async () => {
         const rows = await indexRows(parts, database, chunks);
@@ -48,14 +48,13 @@ export async function rebuildIndex(only?: string): Promise<void> {
 async function indexRows(
   { items }: Pick<Composition, 'items'>,
   { metadata_schema }: DatabaseRecord,
-  chunks: readonly ChunkRecord[],
+  chunks: readonly EmbeddedChunk[],
 ): Promise<IndexRow[]> {
   const owners = await items.listByKeys([...new Set(chunks.map((chunk) => chunk.item))]);
   const current = new Map(owners.map((item) => [item._id, item]));
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);
     if (item?.version !== chunk.version || item.indexing_status === 'errored') return [];
-    const metadata = indexedMetadata(metadata_schema, item.metadata, item.additional_metadata);
-    return [indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata)];
+    return rowsOf(item, [chunk], metadata_schema);
   });
 }

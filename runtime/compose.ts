@@ -60,7 +60,7 @@ export async function compose(config: Config, log: Logger) {
     items: createItems(collections),
     itemCatalogue: createItemCatalogue(collections),
     files,
-    contents: createDatabaseContents(collections, files),
+    contents: createDatabaseContents(collections),
     removedItems: createRemovedItems(collections),
     connectors: createConnectors(collections, sealer),
     resources: createConnectorResources(collections),
