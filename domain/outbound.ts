@@ -1,72 +1,79 @@
 import type { Writable } from 'node:stream';
 
-/** The one way Postback speaks to addresses that others chose: an interface here, the guarded client under `providers/outbound/`. */
+/**
+ * Requests to addresses that others chose (webhook receivers, connector sources, file URLs). Everything that sends one
+ * uses this interface; `providers/outbound/` implements it.
+ */
+export interface OutboundClient {
+  /** Sends once. Redirects are returned, not followed. @throws BlockedAddressError or OutboundError */
+  send(request: OutboundRequest): Promise<OutboundResponse>;
+  /**
+   * Streams the body of a 2xx response to a GET. For any other status nothing is written and `to` is destroyed. Redirects
+   * are returned, not followed.
+   * @throws BlockedAddressError or OutboundError, ETOOLARGE beyond `maxBytes`
+   */
+  download(request: OutboundDownload): Promise<Omit<OutboundResponse, 'body'>>;
+  /**
+   * Rejects a URL that `send` would reject. A name that cannot be resolved now is accepted, because `send` resolves it
+   * again at each attempt.
+   * @throws BlockedAddressError with the reason
+   */
+  check(url: string): Promise<void>;
+  /** Closes pooled connections; running exchanges fail. */
+  close(): Promise<void>;
+}
 
 export interface OutboundRequest {
   method: 'GET' | 'POST';
   url: string;
   headers: Record<string, string>;
   body?: Buffer;
-  /** Milliseconds for the whole exchange: name lookup, connection, request and answer. */
+  /** Milliseconds for the whole exchange: name lookup, connection, request and response. */
   timeoutMs: number;
-  /** Bytes of the answer that are read and kept; the rest is discarded and the connection closed. */
-  maxAnswerBytes: number;
-  /** The status is what counts: a body that comes late or breaks off is left out, and is no failure. */
+  /** Bytes of the response body to read. The connection is closed after them. */
+  maxResponseBytes: number;
+  /** Only the status matters: the body is what arrives soon, and a body that breaks off is no failure. */
   excerpt?: boolean;
   signal?: AbortSignal;
+}
+
+export interface OutboundResponse {
+  status: number;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  /** At most `maxResponseBytes` long. */
+  body: Buffer;
 }
 
 export interface OutboundDownload {
   url: string;
   headers?: Record<string, string>;
-  /** Milliseconds for the whole of it. */
+  /** Milliseconds for the whole download. */
   timeoutMs: number;
   maxBytes: number;
   signal?: AbortSignal;
-  /** Takes the content as it comes; ended when it is complete, destroyed when it fails. */
+  /** Receives the body; ended when it is complete, destroyed when the download fails. */
   to: Writable;
 }
 
-export interface OutboundAnswer {
-  status: number;
-  /** Lower-case names. */
-  headers: Record<string, string>;
-  /** At most `maxAnswerBytes` long. */
-  body: Buffer;
-}
-
-/** The address is one Postback never speaks to; no retry changes that on its own. */
+/** Postback does not send requests to this address. A retry does not change that. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code = 'EBLOCKED';
 }
 
-/** The exchange failed on the way. `message` is short, without internals, and fit for a delivery record. */
+/** The exchange failed. `message` is short, holds no internals, and may be stored in a delivery record. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
 
-  /** @param code a system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate's (CERT_HAS_EXPIRED, …), EPROTO or ECANCELED, ETOOLARGE */
+  /**
+   * @param code a system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate error (CERT_HAS_EXPIRED, …), EPROTO,
+   * ECANCELED or ETOOLARGE
+   */
   constructor(
     readonly code: string,
     message: string,
   ) {
     super(message);
   }
-}
-
-export interface OutboundClient {
-  /** Sends once: redirects are returned, not followed. @throws BlockedAddressError or OutboundError */
-  send(request: OutboundRequest): Promise<OutboundAnswer>;
-  /**
-   * Streams what a GET answers with 2xx; any other answer is returned with nothing written, and `to` destroyed. Redirects are not followed.
-   * @throws BlockedAddressError or OutboundError, ETOOLARGE beyond `maxBytes`
-   */
-  download(request: OutboundDownload): Promise<Omit<OutboundAnswer, 'body'>>;
-  /**
-   * Resolves when the URL may be used as far as can be known now: a name that cannot be resolved passes, as `send` looks
-   * again at each attempt. @throws BlockedAddressError with the reason
-   */
-  check(url: string): Promise<void>;
-  /** Ends pooled connections; exchanges under way fail. */
-  close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
-import type { OutboundAnswer, OutboundClient } from '../../domain/outbound.js';
+import type { OutboundClient, OutboundResponse } from '../../domain/outbound.js';
 import { type AttemptResult, judgeAttempt } from '../../domain/webhooks/delivery-policy.js';
 import type { AttemptEntry, DeliveryRecord, RecordedAttempt } from '../../storage/webhooks/deliveries.js';
 import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
@@ -15,7 +15,7 @@ export interface AttemptDependencies {
 }
 
 /** What is kept of a receiver's answer. */
-const MAX_ANSWER_BYTES = 1024;
+const MAX_RESPONSE_BYTES = 1024;
 
 interface Attempt {
   recorded: RecordedAttempt;
@@ -24,7 +24,7 @@ interface Attempt {
 }
 
 /** What came of a request: the receiver's answer, or why there is none. */
-type Outcome = OutboundAnswer | { error: string; code: string };
+type Outcome = OutboundResponse | { error: string; code: string };
 
 /** One attempt at a claimed delivery: a request to the receiver, or none where there is nobody to send to any more. */
 export function createAttempt({ outbound, log, random, now }: AttemptDependencies) {
@@ -80,7 +80,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
 
   async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Outcome> {
     try {
-      const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, excerpt: true };
+      const limits = { timeoutMs, maxResponseBytes: MAX_RESPONSE_BYTES, excerpt: true };
       return await outbound.send({ method: 'POST', url, headers, body, ...limits });
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };

@@ -20,7 +20,7 @@ export async function sendTestDelivery(
       headers: webhookHeaders(event, body, secret),
       body,
       timeoutMs,
-      maxAnswerBytes: 1024,
+      maxResponseBytes: 1024,
       excerpt: true,
     });
     const delivered = status >= 200 && status < 300;

@@ -1,7 +1,12 @@
 import { createWriteStream } from 'node:fs';
 import { gunzip } from 'node:zlib';
 import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors/connectors.js';
-import { BlockedAddressError, type OutboundAnswer, type OutboundClient, OutboundError } from '../../domain/outbound.js';
+import {
+  BlockedAddressError,
+  type OutboundClient,
+  OutboundError,
+  type OutboundResponse,
+} from '../../domain/outbound.js';
 import type { Validators } from './source.js';
 
 export interface RequestLimits {
@@ -21,9 +26,9 @@ export type Requests = ReturnType<typeof createRequests>;
 export function createRequests(outbound: OutboundClient, { timeoutMs, maxBytes }: RequestLimits) {
   return {
     /** A listing, unzipped. @returns any answer as it is. @throws SourceError */
-    async read(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<OutboundAnswer> {
+    async read(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<OutboundResponse> {
       const answer = await explained(signal, () =>
-        outbound.send({ method: 'GET', url, headers, timeoutMs, maxAnswerBytes: MAX_LISTING_BYTES + 1, signal }),
+        outbound.send({ method: 'GET', url, headers, timeoutMs, maxResponseBytes: MAX_LISTING_BYTES + 1, signal }),
       );
       if (answer.body.length > MAX_LISTING_BYTES) throw new SourceError('TOO_LARGE');
       return { ...answer, body: await unzipped(answer.body) };

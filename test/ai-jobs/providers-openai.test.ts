@@ -248,7 +248,7 @@ describe('failures', () => {
 
   test('an answer without end is cut off', async () => {
     await providers.close();
-    providers = create({ maxAnswerBytes: 100_000 });
+    providers = create({ maxResponseBytes: 100_000 });
     const gone = new Promise<void>((resolve) =>
       server.answer((_request, response) => {
         const write = () => {

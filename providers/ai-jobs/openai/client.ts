@@ -8,7 +8,7 @@ export interface OpenAiOptions {
   /** For one exchange; `fetch` itself waits no longer than five minutes. */
   timeoutMs?: number;
   /** Bytes of an answer. */
-  maxAnswerBytes?: number;
+  maxResponseBytes?: number;
 }
 
 export interface OpenAiClient {
@@ -25,7 +25,7 @@ const MiB = 1024 * 1024;
 
 /** Any server that speaks OpenAI's HTTP protocol. */
 export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
-  const { baseUrl, apiKey, timeoutMs = 280_000, maxAnswerBytes = 8 * MiB } = options;
+  const { baseUrl, apiKey, timeoutMs = 280_000, maxResponseBytes = 8 * MiB } = options;
   const base = baseUrl.replace(/\/+$/, '');
 
   async function post(path: string, body: Record<string, unknown> | FormData, signal: AbortSignal): Promise<unknown> {
@@ -50,7 +50,7 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
         await response.body?.cancel();
         throw failureOf(response);
       }
-      return parse(await readLimited(response, maxAnswerBytes));
+      return parse(await readLimited(response, maxResponseBytes));
     } catch (error) {
       if (error instanceof ProviderError) throw error;
       signal.throwIfAborted();
