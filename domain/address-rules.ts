@@ -1,5 +1,5 @@
 /**
- * Which IP addresses Postback may speak to. Deny by default: what is not plainly a public unicast address is blocked.
+ * The IP addresses that Postback may connect to. Deny by default: everything but public unicast addresses is blocked.
  * Sources: the IANA special-purpose registries of IPv4 and IPv6 (RFC 6890 and its updates).
  */
 import ipaddr from 'ipaddr.js';
@@ -10,7 +10,7 @@ type Address = ReturnType<typeof ipaddr.parse>;
 export type AllowedCidr = readonly [base: Address, prefixLength: number];
 
 export type AddressVerdict =
-  /** `opened`: an allowed CIDR covers it, so plain http may be spoken to it too. */
+  /** `opened`: an allowed CIDR covers it, so plain http is allowed too. */
   { allowed: true; opened: boolean } | { allowed: false; reason: string };
 
 type Rule = readonly [reason: string, cidr: string];
@@ -35,13 +35,13 @@ const BLOCKED_IPV4: readonly Rule[] = [
   ['multicast', '224.0.0.0/4'],
   ['broadcast', '255.255.255.255/32'],
   ['reserved', '240.0.0.0/4'],
-  // Public by number, yet every Azure machine reaches its own platform agent (keys, certificates) there.
+  // A public address by number, but the platform agent (keys, certificates) of every Azure machine.
   ['cloud platform', '168.63.129.16/32'],
 ];
 
 const IPV6_GLOBAL_UNICAST = '2000::/3';
 
-/** Blocked inside global unicast, and names for well-known ranges outside of it (all the rest there is "reserved"). */
+/** Blocked ranges inside global unicast, and the names of well-known ranges outside it. The rest outside it is "reserved". */
 const BLOCKED_IPV6: readonly Rule[] = [
   ['unspecified', '::/128'],
   ['loopback', '::1/128'],
@@ -73,10 +73,10 @@ const RULES = { ipv4: parseRules(BLOCKED_IPV4), ipv6: parseRules(BLOCKED_IPV6) }
 const GLOBAL_UNICAST = ipaddr.parseCIDR(IPV6_GLOBAL_UNICAST);
 
 /**
- * Whether an address may be spoken to.
- * @param text an IPv4 or IPv6 address in its plain spelling; octal, hexadecimal, shortened and zoned forms are refused
- * @param allowedCidrs ranges that the operator has opened; they win over every rule below, and only for their own family:
- *   an IPv4-mapped address is not covered by an IPv4 range
+ * Decides whether Postback may connect to an address.
+ * @param text an IPv4 or IPv6 address in its plain spelling; octal, hexadecimal, shortened and zoned forms are rejected
+ * @param allowedCidrs ranges that the operator has opened. They override every rule here, for their own address family only:
+ *   an IPv4 range does not cover an IPv4-mapped address
  */
 export function judgeAddress(text: string, allowedCidrs: readonly AllowedCidr[] = []): AddressVerdict {
   const address = parseStrictly(text);
@@ -88,8 +88,8 @@ export function judgeAddress(text: string, allowedCidrs: readonly AllowedCidr[] 
 
 /**
  * Reads the list of opened ranges from the environment (OUTBOUND_ALLOW_CIDRS).
- * @param text ranges separated by commas or blanks, such as `127.0.0.0/8,::1/128`; empty opens nothing
- * @throws Error that names the entry and what is wrong with it
+ * @param text ranges separated by commas or spaces, such as `127.0.0.0/8,::1/128`; empty opens nothing
+ * @throws Error with the invalid entry and the reason
  */
 export function parseAllowedCidrs(text: string): AllowedCidr[] {
   return text
@@ -99,15 +99,15 @@ export function parseAllowedCidrs(text: string): AllowedCidr[] {
 }
 
 function parseAllowedCidr(entry: string): AllowedCidr {
-  const invalid = (why: string) => new Error(`"${entry}" is not a range that can be opened: ${why}`);
+  const invalid = (why: string) => new Error(`"${entry}" is not a valid range: ${why}`);
   const [base = '', length, ...rest] = entry.split('/');
   const address = parseStrictly(base);
   if (!address || rest.length > 0) throw invalid('write an address and a prefix length, such as 127.0.0.0/8');
   const bits = address.kind() === 'ipv4' ? 32 : 128;
   if (length === undefined) throw invalid(`the prefix length is missing; one address is ${base}/${bits}`);
   const prefixLength = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
-  if (!(prefixLength <= bits)) throw invalid(`the prefix length goes from 1 to ${bits}`);
-  if (prefixLength === 0) throw invalid('it would open every address; name the ranges that are needed');
+  if (!(prefixLength <= bits)) throw invalid(`the prefix length must be between 1 and ${bits}`);
+  if (prefixLength === 0) throw invalid('it would open every address; list only the ranges you need');
   const network = networkOf(address, prefixLength);
   if (network !== address.toString()) {
     throw invalid(`the address has bits set beyond the prefix; write ${network}/${prefixLength}`);
@@ -115,7 +115,7 @@ function parseAllowedCidr(entry: string): AllowedCidr {
   return [address, prefixLength];
 }
 
-/** `ipaddr.js` alone would also read 0177.1, 2130706433 and fe80::1%eth0; whoever spells an address so hides something. */
+/** `ipaddr.js` alone would also accept 0177.1, 2130706433 and fe80::1%eth0: spellings that disguise an address. */
 function parseStrictly(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   if (text.includes(':') && !text.includes('%') && ipaddr.IPv6.isValid(text)) return ipaddr.IPv6.parse(text);
@@ -130,7 +130,7 @@ function reasonToBlock(address: Address): string | undefined {
   return isIsatap(address as ipaddr.IPv6) ? 'ISATAP' : undefined;
 }
 
-/** RFC 5214: an interface id of 0000:5efe or 0200:5efe carries an IPv4 address to which a router may tunnel. */
+/** RFC 5214: an interface id of 0000:5efe or 0200:5efe carries an IPv4 address that a router may tunnel to. */
 function isIsatap(address: ipaddr.IPv6): boolean {
   return (address.parts[4] === 0 || address.parts[4] === 0x200) && address.parts[5] === 0x5efe;
 }

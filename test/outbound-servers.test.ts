@@ -9,21 +9,21 @@ import type { OutboundClient, OutboundDownload, OutboundRequest, OutboundRespons
 import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
 import { selfSigned } from './support/self-signed.js';
 
-/** Of a request that is not to run into its limit, on a busy machine neither. */
+/** For requests that must not time out, even on a busy machine. */
 const ENOUGH_MS = 60_000;
 
-const endings: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
 function clientWith(options: Partial<OutboundClientOptions> = {}): OutboundClient {
   const client = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8'), ...options });
-  endings.push(() => client.close());
+  cleanups.push(() => client.close());
   return client;
 }
 
-/** Listens on loopback until the test ends; `connections` holds every socket it was given. */
+/** Listens on loopback until the test ends; `connections` holds every accepted socket. */
 async function listen(server: Server, host = '127.0.0.1') {
   const connections: Socket[] = [];
   server.on('connection', (socket: Socket) => {
@@ -32,7 +32,7 @@ async function listen(server: Server, host = '127.0.0.1') {
   });
   server.listen(0, host);
   await once(server, 'listening');
-  endings.push(async () => {
+  cleanups.push(async () => {
     for (const socket of connections) socket.destroy();
     server.close();
     await once(server, 'close');
@@ -40,12 +40,12 @@ async function listen(server: Server, host = '127.0.0.1') {
   return { port: (server.address() as AddressInfo).port, connections };
 }
 
-const answering = (handle: (request: IncomingMessage, response: ServerResponse) => void) =>
+const responding = (handle: (request: IncomingMessage, response: ServerResponse) => void) =>
   listen(createHttpServer(handle));
 
-/** A server that writes what it likes once it has been spoken to. */
-const raw = (speak: (socket: Socket) => void) =>
-  listen(createTcpServer((socket) => socket.once('data', () => speak(socket))));
+/** A TCP server that calls `respond` after the first bytes of a request. */
+const raw = (respond: (socket: Socket) => void) =>
+  listen(createTcpServer((socket) => socket.once('data', () => respond(socket))));
 
 const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest> = {}): Promise<OutboundResponse> =>
   client.send({
@@ -58,7 +58,7 @@ const post = (client: OutboundClient, url: string, rest: Partial<OutboundRequest
     ...rest,
   });
 
-/** Writes the same bytes for as long as the other side takes them. */
+/** Writes the same bytes until the other side closes. */
 function pour(socket: Socket, bytes: string): void {
   const write = () => {
     while (socket.writable && socket.write(bytes)) {}
@@ -69,22 +69,22 @@ function pour(socket: Socket, bytes: string): void {
 
 describe('an exchange', () => {
   test('sends method, path, headers and body as given, and returns status, headers and body', async () => {
-    const { port } = await answering((request, response) => {
+    const { port } = await responding((request, response) => {
       const body: Buffer[] = [];
       request.on('data', (chunk: Buffer) => body.push(chunk));
       request.on('end', () => {
-        response.writeHead(202, { 'X-Answer': 'yes', 'Set-Cookie': ['a=1', 'b=2'] });
+        response.writeHead(202, { 'X-Reply': 'yes', 'Set-Cookie': ['a=1', 'b=2'] });
         const { method, url, headers } = request;
         response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(body).toString() }));
       });
     });
     const headers = { 'Content-Type': 'application/json', Host: 'elsewhere.example', 'X-Service-Event': 'e' };
-    const answer = await post(clientWith(), `http://127.0.0.1:${port}/hook?a=1#part`, {
+    const response = await post(clientWith(), `http://127.0.0.1:${port}/hook?a=1#part`, {
       headers,
       body: Buffer.from('ü'),
     });
-    expect(answer).toMatchObject({ status: 202, headers: { 'x-answer': 'yes', 'set-cookie': 'a=1, b=2' } });
-    expect(JSON.parse(answer.body.toString())).toMatchObject({
+    expect(response).toMatchObject({ status: 202, headers: { 'x-reply': 'yes', 'set-cookie': 'a=1, b=2' } });
+    expect(JSON.parse(response.body.toString())).toMatchObject({
       method: 'POST',
       url: '/hook?a=1',
       body: 'ü',
@@ -98,75 +98,75 @@ describe('an exchange', () => {
     });
   });
 
-  test('keeps connections alive and uses them again', async () => {
-    const { port, connections } = await answering((_request, response) => response.end('ok'));
+  test('reuses connections', async () => {
+    const { port, connections } = await responding((_request, response) => response.end('ok'));
     const client = clientWith({ maxConnectionsPerOrigin: 1 });
     for (let sent = 0; sent < 20; sent += 1) await post(client, `http://127.0.0.1:${port}/${sent}`);
     expect(connections).toHaveLength(1);
   });
 
-  test('opens no more connections to one origin than it may', async () => {
-    const { port, connections } = await answering((_request, response) => response.end('ok'));
+  test('does not exceed the connection limit of an origin', async () => {
+    const { port, connections } = await responding((_request, response) => response.end('ok'));
     const client = clientWith({ maxConnectionsPerOrigin: 3 });
     await Promise.all(Array.from({ length: 30 }, () => post(client, `http://127.0.0.1:${port}/`)));
     expect(connections.length).toBeLessThanOrEqual(3);
   });
 
   test('returns a redirect and does not follow it', async () => {
-    const inside = await answering((_request, response) => response.end('secret'));
-    const { port } = await answering((_request, response) => {
+    const inside = await responding((_request, response) => response.end('secret'));
+    const { port } = await responding((_request, response) => {
       response.writeHead(307, { location: `http://127.0.0.1:${inside.port}/` }).end();
     });
-    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`);
-    expect(answer).toMatchObject({ status: 307, headers: { location: `http://127.0.0.1:${inside.port}/` } });
+    const response = await post(clientWith(), `http://127.0.0.1:${port}/`);
+    expect(response).toMatchObject({ status: 307, headers: { location: `http://127.0.0.1:${inside.port}/` } });
     expect(inside.connections).toHaveLength(0);
   });
 
-  test('connects to the very address that was judged, and judges each new connection', async () => {
-    const answers = [['127.0.0.1'], ['127.0.0.2']];
-    const { port, connections } = await answering((_request, response) => {
+  test('connects to the address that was checked, and checks each new connection', async () => {
+    const addresses = [['127.0.0.1'], ['127.0.0.2']];
+    const { port, connections } = await responding((_request, response) => {
       response.writeHead(200, { connection: 'close' }).end('ok');
     });
     const client = clientWith({
       allowedCidrs: parseAllowedCidrs('127.0.0.1/32'),
-      lookup: async () => answers.shift() ?? [],
+      lookup: async () => addresses.shift() ?? [],
     });
     expect((await post(client, `http://rebinding.example:${port}/`)).status).toBe(200);
     await expect(post(client, `http://rebinding.example:${port}/`)).rejects.toMatchObject({ code: 'EBLOCKED' });
     expect(connections).toHaveLength(1);
-    expect(answers).toEqual([]);
+    expect(addresses).toEqual([]);
   });
 
-  test('a pooled connection stays with its address whatever the name says later', async () => {
+  test('a pooled connection keeps its address when the name resolves differently later', async () => {
     let lookups = 0;
     const lookup = async () => [lookups++ === 0 ? '127.0.0.1' : '10.0.0.1'];
-    const { port, connections } = await answering((_request, response) => response.end('ok'));
+    const { port, connections } = await responding((_request, response) => response.end('ok'));
     const client = clientWith({ lookup, maxConnectionsPerOrigin: 1 });
     for (let sent = 0; sent < 3; sent += 1)
       expect((await post(client, `http://name.example:${port}/`)).status).toBe(200);
     expect(connections).toHaveLength(1);
   });
 
-  test('localhost is loopback without asking anybody', async () => {
-    const { port } = await answering((_request, response) => response.end('ok'));
+  test('localhost is loopback without a lookup', async () => {
+    const { port } = await responding((_request, response) => response.end('ok'));
     const lookup = async () => ['8.8.8.8'];
     expect((await post(clientWith({ lookup }), `http://localhost:${port}/`)).status).toBe(200);
   });
 });
 
 describe('a receiver that misbehaves', () => {
-  test('hangs: the attempt times out, and others are answered meanwhile', async () => {
-    const hanging = await answering(() => {});
-    const lively = await answering((_request, response) => response.end('ok'));
+  test('hangs: the attempt times out, and other requests succeed in the meantime', async () => {
+    const hanging = await responding(() => {});
+    const responsive = await responding((_request, response) => response.end('ok'));
     const client = clientWith();
     const hung = post(client, `http://127.0.0.1:${hanging.port}/`, { timeoutMs: 1_000 });
     hung.catch(() => {});
-    expect((await post(client, `http://127.0.0.1:${lively.port}/`)).status).toBe(200);
+    expect((await post(client, `http://127.0.0.1:${responsive.port}/`)).status).toBe(200);
     await expect(hung).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 1000 ms' });
   });
 
   test('drips: the timeout covers the body', async () => {
-    const { port } = await answering((_request, response) => {
+    const { port } = await responding((_request, response) => {
       response.writeHead(200);
       const drip = setInterval(() => response.write('.'), 20);
       response.on('close', () => clearInterval(drip));
@@ -175,16 +175,16 @@ describe('a receiver that misbehaves', () => {
     await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 500 ms' });
   });
 
-  test('a name server that keeps silent counts against the timeout', async () => {
+  test('the lookup of a silent name server counts against the timeout', async () => {
     const client = clientWith({ lookup: () => new Promise(() => {}) });
     const sent = post(client, 'https://silent.example/', { timeoutMs: 300 });
     await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 300 ms' });
   });
 
-  test('answers 300 MB: what fits is kept, and the connection is closed long before the end', async () => {
+  test('sends 300 MB: only the first bytes are read, and the connection is closed long before the end', async () => {
     let written = 0;
     const chunk = Buffer.alloc(64 * 1024, 'x');
-    const { port, connections } = await answering((_request, response) => {
+    const { port, connections } = await responding((_request, response) => {
       response.writeHead(200, { 'content-length': 300 * 1024 * 1024 });
       const write = () => {
         while (written < 300 * 1024 * 1024 && !response.destroyed) {
@@ -195,16 +195,16 @@ describe('a receiver that misbehaves', () => {
       response.on('drain', write);
       write();
     });
-    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`);
-    expect(answer.status).toBe(200);
-    expect(answer.body.toString()).toBe('x'.repeat(1024));
+    const response = await post(clientWith(), `http://127.0.0.1:${port}/`);
+    expect(response.status).toBe(200);
+    expect(response.body.toString()).toBe('x'.repeat(1024));
     const [socket] = connections;
     if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve));
     expect(written).toBeLessThan(150 * 1024 * 1024);
   });
 
-  test('an answer of exactly the limit is whole and keeps its connection', async () => {
-    const { port, connections } = await answering((_request, response) => response.end('x'.repeat(1024)));
+  test('a response of exactly the limit is complete and keeps its connection', async () => {
+    const { port, connections } = await responding((_request, response) => response.end('x'.repeat(1024)));
     const client = clientWith({ maxConnectionsPerOrigin: 1 });
     for (let sent = 0; sent < 2; sent += 1) {
       expect((await post(client, `http://127.0.0.1:${port}/`)).body).toHaveLength(1024);
@@ -215,35 +215,35 @@ describe('a receiver that misbehaves', () => {
   test.each<[string, (socket: Socket) => unknown, string, string]>([
     ['resets', (socket) => socket.resetAndDestroy(), 'ECONNRESET', 'connection reset'],
     [
-      'closes without an answer',
+      'closes without a response',
       (socket) => socket.end(),
       'ECONNRESET',
-      'connection closed before the answer was complete',
+      'connection closed before the response was complete',
     ],
     [
-      'closes amid the answer',
+      'closes in the middle of the response',
       (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc'),
       'ECONNRESET',
-      'connection closed before the answer was complete',
+      'connection closed before the response was complete',
     ],
-    ['answers garbage', (socket) => socket.write('\x00\xffgarbage\r\n\r\n'), 'EPROTO', 'answer is not valid HTTP'],
+    ['sends garbage', (socket) => socket.write('\x00\xffgarbage\r\n\r\n'), 'EPROTO', 'response is not valid HTTP'],
     [
-      'answers another protocol',
+      'speaks another protocol',
       (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'),
       'EPROTO',
-      'answer is not valid HTTP',
+      'response is not valid HTTP',
     ],
     [
       'never ends its headers',
       (socket) => pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
       'EPROTO',
-      'answer is not valid HTTP',
+      'response is not valid HTTP',
     ],
     [
       'never ends its header list',
       (socket) => socket.write('HTTP/1.1 200 OK\r\n') && pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
       'EPROTO',
-      'answer has too many headers',
+      'response has too many headers',
     ],
     [
       'never ends its trailers',
@@ -251,10 +251,10 @@ describe('a receiver that misbehaves', () => {
         socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n') &&
         pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
       'EPROTO',
-      'answer has too many headers',
+      'response has too many headers',
     ],
-  ])('%s', async (_what, speak, code, message) => {
-    const { port } = await raw(speak);
+  ])('%s', async (_what, respond, code, message) => {
+    const { port } = await raw(respond);
     await expect(post(clientWith(), `http://127.0.0.1:${port}/`)).rejects.toMatchObject({
       name: 'OutboundError',
       code,
@@ -262,7 +262,7 @@ describe('a receiver that misbehaves', () => {
     });
   });
 
-  test('refuses the connection', async () => {
+  test('rejects the connection', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -272,8 +272,8 @@ describe('a receiver that misbehaves', () => {
     await expect(sent).rejects.toMatchObject({ code: 'ECONNREFUSED', message: 'connection refused' });
   });
 
-  test('a caller may cancel an attempt, before it and during it', async () => {
-    const { port, connections } = await answering(() => stop.abort());
+  test('a caller can cancel an attempt before it starts and while it runs', async () => {
+    const { port, connections } = await responding(() => stop.abort());
     const stop = new AbortController();
     const client = clientWith();
     const url = `http://127.0.0.1:${port}/`;
@@ -313,38 +313,38 @@ describe('TLS', () => {
     });
   });
 
-  test('a certificate that nobody vouches for is not accepted, on opened ranges neither', async () => {
+  test('a self-signed certificate is not accepted, even for opened ranges', async () => {
     const port = await receiver(selfSigned('receiver.example'));
     const sent = post(clientWith({ lookup }), `https://receiver.example:${port}/`);
     await expect(sent).rejects.toMatchObject({ message: 'TLS certificate not valid: self-signed' });
   });
 
-  test('a receiver that speaks no TLS', async () => {
-    const { port } = await answering((_request, response) => response.end('ok'));
+  test('a receiver without TLS fails the handshake', async () => {
+    const { port } = await responding((_request, response) => response.end('ok'));
     const sent = post(clientWith(), `https://127.0.0.1:${port}/`);
     await expect(sent).rejects.toMatchObject({ name: 'OutboundError', message: 'TLS handshake failed' });
   });
 });
 
-describe('an exchange of which only an excerpt is wanted', () => {
+describe('an exchange that reads only an excerpt', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['drips', (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nwel')],
     ['breaks off', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nwel')],
-  ])('is decided by its status when the body %s', async (_how, speak) => {
-    const { port } = await raw(speak);
-    const answer = await post(clientWith(), `http://127.0.0.1:${port}/`, { excerpt: true });
-    expect([answer.status, answer.body.toString()]).toEqual([200, 'wel']);
+  ])('is decided by its status when the body %s', async (_how, respond) => {
+    const { port } = await raw(respond);
+    const response = await post(clientWith(), `http://127.0.0.1:${port}/`, { excerpt: true });
+    expect([response.status, response.body.toString()]).toEqual([200, 'wel']);
   });
 });
 
-test('requests that hang at a place shared by many leave room for others there', async () => {
-  const { port } = await answering((request, response) => {
-    if (request.url === '/quick') response.end('here');
+test('hanging requests do not block other requests to the same origin', async () => {
+  const { port } = await responding((request, response) => {
+    if (request.url === '/quick') response.end('ok');
   });
   const client = clientWith();
   const hanging = Promise.allSettled(Array.from({ length: 60 }, () => post(client, `http://127.0.0.1:${port}/`)));
-  const answer = await post(client, `http://127.0.0.1:${port}/quick`);
-  expect(answer.body.toString()).toBe('here');
+  const response = await post(client, `http://127.0.0.1:${port}/quick`);
+  expect(response.body.toString()).toBe('ok');
   await client.close();
   for (const { status } of await hanging) expect(status).toBe('rejected');
 });
@@ -363,8 +363,8 @@ describe('a download', () => {
   const get = (client: OutboundClient, port: number, to: Writable, rest: Partial<OutboundDownload> = {}) =>
     client.download({ url: `http://127.0.0.1:${port}/file`, timeoutMs: ENOUGH_MS, maxBytes: 1_000, to, ...rest });
 
-  test('streams the content of a 2xx answer', async () => {
-    const { port } = await answering((_request, response) =>
+  test('streams the body of a 2xx response', async () => {
+    const { port } = await responding((_request, response) =>
       response.writeHead(200, { 'content-type': 'text/plain' }).end('words'),
     );
     const { to, text } = collect();
@@ -373,8 +373,8 @@ describe('a download', () => {
     expect(to.writableFinished).toBe(true);
   });
 
-  test('gives back any other answer, redirects too, and writes nothing', async () => {
-    const { port } = await answering((_request, response) =>
+  test('returns any other response, redirects included, and writes nothing', async () => {
+    const { port } = await responding((_request, response) =>
       response.writeHead(302, { location: '/other' }).end('elsewhere'),
     );
     const { to, text } = collect();
@@ -383,7 +383,7 @@ describe('a download', () => {
     expect(to.destroyed).toBe(true);
   });
 
-  test('ends at its limit, however much is sent', async () => {
+  test('fails at its size limit, however much is sent', async () => {
     const { port } = await raw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       pour(socket, 'x'.repeat(10_000));
@@ -393,8 +393,8 @@ describe('a download', () => {
     expect(to.destroyed).toBe(true);
   });
 
-  test('ends when its time is up, and when it is cancelled', async () => {
-    const { port } = await answering((_request, response) => response.writeHead(200).write('drip'));
+  test('fails at its time limit and when it is cancelled', async () => {
+    const { port } = await responding((_request, response) => response.writeHead(200).write('drip'));
     await expect(get(clientWith(), port, collect().to, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
     const cancel = new AbortController();
     const download = get(clientWith(), port, collect().to, { signal: cancel.signal });
@@ -402,12 +402,12 @@ describe('a download', () => {
     await expect(download).rejects.toMatchObject({ code: 'ECANCELED' });
   });
 
-  test('fails when the content is cut off', async () => {
+  test('fails when the body is cut off', async () => {
     const { port } = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'));
     await expect(get(clientWith(), port, collect().to)).rejects.toMatchObject({ name: 'OutboundError' });
   });
 
-  test('speaks to no blocked address', async () => {
+  test('rejects a blocked address', async () => {
     const client = clientWith({ allowedCidrs: [] });
     const { to } = collect();
     await expect(client.download({ url: 'https://10.0.0.1/', timeoutMs: 1_000, maxBytes: 1, to })).rejects.toMatchObject({ name: 'BlockedAddressError' }); // biome-ignore format: one call

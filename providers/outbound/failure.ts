@@ -1,7 +1,7 @@
-/** What went wrong on the way, in words that may be stored and shown: no stack, no library names, no inner addresses. */
+/** Failures of an exchange as errors that may be stored and shown: no stack, no library names, no internal addresses. */
 import { BlockedAddressError, OutboundError } from '../../domain/outbound.js';
 
-/** System and client codes, with the code and the words that stand in the delivery record. */
+/** The code and message of a delivery record, by the code of the system or the HTTP client. */
 const KNOWN: Record<string, readonly [code: string, message: string]> = {
   ENOTFOUND: ['ENOTFOUND', 'name could not be resolved'],
   ENODATA: ['ENOTFOUND', 'name could not be resolved'],
@@ -13,13 +13,13 @@ const KNOWN: Record<string, readonly [code: string, message: string]> = {
   ECONNREFUSED: ['ECONNREFUSED', 'connection refused'],
   ECONNRESET: ['ECONNRESET', 'connection reset'],
   EPIPE: ['ECONNRESET', 'connection closed by the receiver'],
-  UND_ERR_SOCKET: ['ECONNRESET', 'connection closed before the answer was complete'],
+  UND_ERR_SOCKET: ['ECONNRESET', 'connection closed before the response was complete'],
   ETIMEDOUT: ['ETIMEDOUT', 'connection timed out'],
   UND_ERR_CONNECT_TIMEOUT: ['ETIMEDOUT', 'connection timed out'],
   EHOSTUNREACH: ['EHOSTUNREACH', 'host unreachable'],
   ENETUNREACH: ['ENETUNREACH', 'network unreachable'],
   EADDRNOTAVAIL: ['EADDRNOTAVAIL', 'address not available'],
-  UND_ERR_HEADERS_OVERFLOW: ['EPROTO', 'answer has too many headers'],
+  UND_ERR_HEADERS_OVERFLOW: ['EPROTO', 'response has too many headers'],
   UND_ERR_CLOSED: ['ECANCELED', 'cancelled'],
   UND_ERR_DESTROYED: ['ECANCELED', 'cancelled'],
   EPROTO: ['EPROTO', 'TLS handshake failed'],
@@ -37,7 +37,7 @@ const CERTIFICATE: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'issued for another host name',
 };
 
-/** Turns whatever the connection, TLS or HTTP layer threw into one of the two errors that `OutboundClient` promises. */
+/** Maps any error of the connection, TLS or HTTP layer to one of the two errors of `OutboundClient`. */
 export function describeFailure(thrown: unknown): BlockedAddressError | OutboundError {
   if (thrown instanceof BlockedAddressError || thrown instanceof OutboundError) return thrown;
   const code = codeOf(thrown);
@@ -45,17 +45,18 @@ export function describeFailure(thrown: unknown): BlockedAddressError | Outbound
   if (known) return new OutboundError(known[0], known[1]);
   const certificate = CERTIFICATE[code];
   if (certificate) return new OutboundError(code, `TLS certificate not valid: ${certificate}`);
-  if (code.startsWith('HPE_') || isParserError(thrown)) return new OutboundError('EPROTO', 'answer is not valid HTTP');
+  if (code.startsWith('HPE_') || isParserError(thrown))
+    return new OutboundError('EPROTO', 'response is not valid HTTP');
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
     return new OutboundError(code, 'TLS handshake failed');
-  // OpenSSL's other verdicts on certificates: CERT_UNTRUSTED, INVALID_CA, CRL_HAS_EXPIRED, …
+  // OpenSSL's other certificate errors: CERT_UNTRUSTED, INVALID_CA, CRL_HAS_EXPIRED, …
   if (/^(CERT_|CRL_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH)/.test(code)) {
     return new OutboundError(code, `TLS certificate not valid: ${code.toLowerCase().replaceAll('_', ' ')}`);
   }
   return new OutboundError(code || 'EUNKNOWN', 'request failed');
 }
 
-/** The exchange took longer than it may. */
+/** The exchange exceeded its time limit. */
 export function timedOut(timeoutMs: number): OutboundError {
   return new OutboundError('ETIMEDOUT', `timed out after ${timeoutMs} ms`);
 }
@@ -65,12 +66,12 @@ export function cancelled(): OutboundError {
   return new OutboundError('ECANCELED', 'cancelled');
 }
 
-/** Not every complaint of the HTTP parser carries a code. */
+/** Some errors of the HTTP parser have no code. */
 function isParserError(thrown: unknown): boolean {
   return (thrown as { name?: unknown } | null)?.name === 'HTTPParserError';
 }
 
-/** Several addresses tried give one error around many; the last one's code stands for all. */
+/** When several addresses were tried, one error wraps all of theirs; the last one's code is used. */
 function codeOf(thrown: unknown): string {
   const { code, errors } = (thrown ?? {}) as { code?: unknown; errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return codeOf(errors.at(-1));

@@ -1,44 +1,37 @@
-/** The guarded client: every request to an address that someone else chose goes through here (docs/decisions/0007). */
-import { isIP, type LookupFunction } from 'node:net';
-import { Transform } from 'node:stream';
+/** The guarded client: every request to an address that someone else chose goes through it (docs/decisions/0007). */
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
-import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
+import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
+import { createLookup, guardedConnector, type Lookup } from './connector.js';
 import { cancelled, describeFailure, timedOut } from './failure.js';
-import { createLookup, type Lookup } from './resolve.js';
+import { joinValues, limitedTo, readExcerpt, readUpTo } from './response.js';
 import { addressesToConnect, hostOf, literalAddresses, readTarget } from './target.js';
 
 export interface OutboundClientOptions {
-  /** Ranges opened for development and tests, by https and plain http; empty in production. */
+  /** Ranges opened for development and tests, for https and plain http. Empty in production. */
   allowedCidrs: readonly AllowedCidr[];
-  /** All addresses of a name; the machine's name servers by default. */
+  /** Resolves names; the machine's name servers by default. */
   lookup?: Lookup;
-  /** Exchanges with one origin at a time; further ones wait, and their timeout runs. Unlimited unless given. */
+  /** Concurrent exchanges with one origin. Further ones wait while their timeout runs. Unlimited by default. */
   maxConnectionsPerOrigin?: number;
-  /** Certificate authorities (PEM) to trust in place of the built-in ones. Verification cannot be switched off. */
+  /** Certificate authorities (PEM) to trust instead of the built-in ones. Verification cannot be switched off. */
   tls?: { ca?: string | string[] };
 }
 
-/** Sent when a request names no User-Agent of its own. */
+/** Sent when a request has no User-Agent of its own. */
 const USER_AGENT = 'Postback/1.0';
-/** Below the idle limit of common servers, so that a pooled connection is rarely closed under a request. */
+/** Below the idle limit of common servers, so that they rarely close a pooled connection while a request uses it. */
 const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
-/** For the socket alone: it may outlive the request that wanted it, and then serves the next. */
-const CONNECT_TIMEOUT_MS = 10_000;
-/** How long one of several addresses is tried before the next; the usual 250 ms gives up distant receivers. */
-const NEXT_ADDRESS_MS = 1_500;
 const MAX_HEADER_BYTES = 16_384;
 const CHECK_LOOKUP_MS = 5_000;
-/** How long the beginning of an answer is waited for where only an excerpt is wanted. */
-const EXCERPT_MS = 1_000;
 
 /**
- * An `OutboundClient` that speaks https (plain http to opened ranges only), follows no redirects, and judges every address
- * where the socket is opened, so that a name that resolves differently the second time gains nothing. Connections are
- * pooled by origin; a pooled one is the very socket that was judged.
+ * An `OutboundClient` that uses https (plain http for opened ranges only) and follows no redirects. It checks every
+ * address where the socket is opened, so a name that resolves differently the second time gains nothing. Connections are
+ * pooled by origin; a pooled connection stays with the address that was checked.
  */
 export function createOutboundClient(options: OutboundClientOptions): OutboundClient {
   const { allowedCidrs, lookup = createLookup() } = options;
@@ -48,13 +41,13 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
   };
   const agent = new Agent({
     connect: guardedConnector(resolve, options.tls),
-    // Origins are shared by strangers: one whose requests hang must not take the connections of another's.
+    // Unrelated registrations share an origin: hanging requests of one must not take the connections of another.
     connections: options.maxConnectionsPerOrigin ?? null,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // The timeout of the whole exchange rules; these would only cut long ones short.
+    // The timeout of the whole exchange applies; these would only cut long exchanges short.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -69,17 +62,14 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     async send(request) {
       const url = readTarget(request.url, allowedCidrs);
       return within(request, async (signal) => {
-        const answer = await agent.request({
+        const { statusCode, headers, body } = await agent.request({
           ...target(url, request.headers),
           method: request.method,
           body: request.body,
           signal,
         });
-        const { excerpt, maxResponseBytes } = request;
-        const body = await (excerpt
-          ? readExcerpt(answer.body, maxResponseBytes)
-          : readUpTo(answer.body, maxResponseBytes));
-        return { status: answer.statusCode, headers: joinValues(answer.headers), body };
+        const read = request.excerpt ? readExcerpt : readUpTo;
+        return { status: statusCode, headers: joinValues(headers), body: await read(body, request.maxResponseBytes) };
       });
     },
     async download(request) {
@@ -91,14 +81,13 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
             method: 'GET',
             signal,
           });
-          const answer = { status: statusCode, headers: joinValues(headers) };
           if (statusCode >= 200 && statusCode < 300) {
             await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });
           } else {
             await readUpTo(body, 0);
             request.to.destroy();
           }
-          return answer;
+          return { status: statusCode, headers: joinValues(headers) };
         });
       } catch (error) {
         request.to.destroy();
@@ -108,56 +97,17 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     async check(text) {
       const url = readTarget(text, allowedCidrs);
       const stopWaiting = new AbortController();
-      // A name that cannot be resolved now says nothing about its addresses; only a verdict on one is a refusal.
+      // A name that cannot be resolved now is not rejected; a name that resolves to a blocked address is.
       const verdict = resolve(hostOf(url), url.protocol === 'http:').catch((error: unknown) => {
         const failure = describeFailure(error);
         if (failure.name === 'BlockedAddressError') throw failure;
-        // Plain http is for opened addresses only, and this one is not known to be one.
+        // Plain http is for opened addresses only, and the address of this name is unknown.
         if (url.protocol === 'http:') throw new BlockedAddressError('only https URLs are allowed');
       });
       const enough = delay(CHECK_LOOKUP_MS, undefined, { signal: stopWaiting.signal }).catch(() => {});
       await Promise.race([verdict, enough]).finally(() => stopWaiting.abort());
     },
     close: () => agent.destroy(),
-  };
-}
-
-type Resolve = (host: string, plain: boolean) => Promise<string[]>;
-
-/** Opens sockets to judged addresses only. Node asks `lookup` for names alone, so addresses in place of names are judged before. */
-function guardedConnector(resolve: Resolve, tls: OutboundClientOptions['tls']): buildConnector.connector {
-  const connectorFor = (plain: boolean) =>
-    buildConnector({
-      ca: tls?.ca,
-      timeout: CONNECT_TIMEOUT_MS,
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
-      lookup: guardedLookup(resolve, plain),
-    } as buildConnector.BuildOptions);
-  const connectors = { 'http:': connectorFor(true), 'https:': connectorFor(false) };
-  return (options, callback) => {
-    const connect = connectors[options.protocol === 'http:' ? 'http:' : 'https:'];
-    if (isIP(options.hostname) === 0) return connect(options, callback);
-    resolve(options.hostname, options.protocol === 'http:').then(
-      () => connect(options, callback),
-      (error: Error) => callback(error, null),
-    );
-  };
-}
-
-/** `dns.lookup` as sockets want it, answering with judged addresses only: what is connected to is what was judged. */
-function guardedLookup(resolve: Resolve, plain: boolean): LookupFunction {
-  return (hostname, options, callback) => {
-    resolve(hostname, plain).then(
-      (addresses) => {
-        const found = addresses.map((address) => ({ address, family: isIP(address) }));
-        const first = found[0];
-        if (!first) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '');
-        else if (options.all) callback(null, found);
-        else callback(null, first.address, first.family);
-      },
-      (error: Error) => callback(error, ''),
-    );
   };
 }
 
@@ -181,60 +131,15 @@ async function within<T>(
   }
 }
 
-/** A request that still waits for its connection would notice the signal only once it has one, and then not be sent. */
+/** Rejects with the signal. A request that waits for a connection would notice the signal only once it has one. */
 function rejectionOf(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }
 
-/** Leaving the loop early destroys the stream and with it the connection: nothing more is read, however much is sent. */
-async function readUpTo(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  await keepUpTo(body, limit, kept);
-  return Buffer.concat(kept);
-}
-
-async function keepUpTo(body: AsyncIterable<Buffer>, limit: number, kept: Buffer[]): Promise<void> {
-  let room = limit;
-  for await (const chunk of body) {
-    kept.push(chunk.subarray(0, room));
-    if (chunk.length > room) break;
-    room -= chunk.length;
-  }
-}
-
-/** What comes soon: the status has decided already, and a body that drips or breaks off changes nothing about it. */
-async function readExcerpt(body: AsyncIterable<Buffer> & { destroy(): void }, limit: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  const stop = new AbortController();
-  const reading = keepUpTo(body, limit, kept).catch(() => undefined);
-  const enough = delay(EXCERPT_MS, undefined, { signal: stop.signal }).catch(() => undefined);
-  await Promise.race([reading, enough]);
-  stop.abort();
-  return Buffer.concat(kept);
-}
-
-/** Lets so many bytes pass, and fails at the first one more. */
-function limitedTo(maxBytes: number): Transform {
-  let room = maxBytes;
-  return new Transform({
-    transform(piece: Buffer, _encoding, done) {
-      room -= piece.length;
-      if (room < 0) done(new OutboundError('ETOOLARGE', `it is over ${maxBytes} bytes`));
-      else done(null, piece);
-    },
-  });
-}
-
-/** The origin alone decides the Host header. */
+/** Headers in lower case, without Host, which is the URL's. */
 function lowerCase(headers: Record<string, string>): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(entries.filter(([name]) => name !== 'host'));
-}
-
-function joinValues(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
-  );
 }

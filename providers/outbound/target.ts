@@ -1,20 +1,20 @@
-/** Reading a URL that someone else chose: what can be refused before anything is sent. */
+/** Checks of a URL that someone else chose, before any request is sent. */
 import { isIP } from 'node:net';
 import { type AllowedCidr, judgeAddress } from '../../domain/address-rules.js';
 import { BlockedAddressError } from '../../domain/outbound.js';
 
-/** Long enough for presigned file addresses. */
+/** Long enough for presigned file URLs. */
 const MAX_URL_LENGTH = 8192;
 
-/** Never asked of a resolver (RFC 6761): these names mean loopback, whatever an answer says. */
+/** These names always mean loopback and are never sent to a resolver (RFC 6761). */
 const LOOPBACK_NAME = /(^|\.)(localhost|localhost\.localdomain|localhost6|ip6-localhost|ip6-loopback)$/;
 const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1'];
 
 /**
- * The URL, when its scheme, spelling and, for an address in place of a name, its address allow speaking to it.
- * Works on the WHATWG parser's result, so decimal, octal, hexadecimal, percent-encoded and full-width spellings of an
- * address have already become the address.
- * @throws BlockedAddressError with a reason that may be shown to whoever gave the URL
+ * Parses a URL and checks its scheme, its spelling and, where the host is an IP address, that address. The checks work on
+ * the WHATWG parser's result, which has already normalised decimal, octal, hexadecimal, percent-encoded and full-width
+ * spellings of an address.
+ * @throws BlockedAddressError with a reason that may be shown to the sender of the URL
  */
 export function readTarget(text: string, allowedCidrs: readonly AllowedCidr[]): URL {
   const url = text.length <= MAX_URL_LENGTH && URL.canParse(text) ? new URL(text) : undefined;
@@ -24,7 +24,7 @@ export function readTarget(text: string, allowedCidrs: readonly AllowedCidr[]): 
     throw new BlockedAddressError('only https URLs are allowed');
   }
   if (url.username !== '' || url.password !== '') throw new BlockedAddressError('a URL must not carry credentials');
-  // The dot that ends a fully qualified name would part connection pools and puzzle TLS servers.
+  // The trailing dot of a fully qualified name would split connection pools and break TLS server names.
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
   const host = hostOf(url);
   if (host === '' || host.split('.').includes('')) throw new BlockedAddressError('not a valid host name');
@@ -37,17 +37,17 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** The addresses that a host stands for without asking a resolver; empty for an ordinary name. */
+/** The addresses of a host that needs no resolver: an IP address or a loopback name. Empty for any other name. */
 export function literalAddresses(host: string): string[] {
   if (isIP(host) !== 0) return [host];
   return isLoopbackName(host) ? LOOPBACK_ADDRESSES : [];
 }
 
 /**
- * Of the addresses that a host stands for, those to connect to: all of them or none, because one bad address among good
- * ones is how a name is made to cheat. (Loopback names are the exception: either of their two addresses will do.)
- * @param plain true for http, which is spoken to opened ranges only
- * @throws BlockedAddressError; it names no address, since it could tell an outsider about the network inside
+ * Selects the addresses to connect to. One blocked address blocks the whole name, because a name with public and private
+ * addresses is a common attack. Loopback names are the exception: one allowed address of the two is enough.
+ * @param plain true for http, which is allowed for opened ranges only
+ * @throws BlockedAddressError; its message names no resolved address, which would reveal the internal network
  */
 export function addressesToConnect(
   host: string,
@@ -66,7 +66,7 @@ export function addressesToConnect(
 
 function explain(host: string, reason: string): string {
   if (reason === PLAIN_HTTP) return 'only https URLs are allowed';
-  return isIP(host) !== 0 ? `${host} is blocked (${reason})` : `${host} leads to a blocked address (${reason})`;
+  return isIP(host) !== 0 ? `${host} is blocked (${reason})` : `${host} resolves to a blocked address (${reason})`;
 }
 
 const PLAIN_HTTP = 'plain http';

@@ -1,0 +1,77 @@
+/** Name lookup and sockets of the guarded client: a socket is only ever opened to an address that was checked. */
+import { Resolver } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { buildConnector } from 'undici';
+
+/** Resolves a name to all its addresses, IPv4 and IPv6. @throws with a DNS `code` when there are none */
+export type Lookup = (hostname: string) => Promise<string[]>;
+
+/**
+ * Resolves a host to the addresses that may be connected to.
+ * @param plain true for http, which is allowed for opened ranges only
+ * @throws BlockedAddressError
+ */
+export type ResolveAllowed = (host: string, plain: boolean) => Promise<string[]>;
+
+/** A name server that does not respond is given up after about 2 × 2.5 s. */
+const QUERY = { timeout: 2500, tries: 2 };
+/** For the socket alone: it may outlive the request it was opened for and then serves the next one. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long one of several addresses is tried before the next. Node's default of 250 ms is too short for distant receivers. */
+const NEXT_ADDRESS_MS = 1_500;
+
+/**
+ * Queries the name servers directly. `getaddrinfo` would block one of the process's few threads while a hostile name server
+ * stays silent, and would read the machine's own hosts file, which names from outside must not use.
+ * @param servers addresses of name servers; the machine's own when left out
+ */
+export function createLookup(servers?: string[]): Lookup {
+  const resolver = new Resolver(QUERY);
+  if (servers) resolver.setServers(servers);
+  return async (hostname) => {
+    const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const found = [ipv4, ipv6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    if (found.length === 0 && ipv4.status === 'rejected') throw ipv4.reason;
+    return found;
+  };
+}
+
+/** Opens sockets to allowed addresses only. Node calls `lookup` for names alone, so IP addresses are checked beforehand. */
+export function guardedConnector(
+  resolve: ResolveAllowed,
+  tls: { ca?: string | string[] } | undefined,
+): buildConnector.connector {
+  const connectorFor = (plain: boolean) =>
+    buildConnector({
+      ca: tls?.ca,
+      timeout: CONNECT_TIMEOUT_MS,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+      lookup: guardedLookup(resolve, plain),
+    } as buildConnector.BuildOptions);
+  const connectors = { 'http:': connectorFor(true), 'https:': connectorFor(false) };
+  return (options, callback) => {
+    const connect = connectors[options.protocol === 'http:' ? 'http:' : 'https:'];
+    if (isIP(options.hostname) === 0) return connect(options, callback);
+    resolve(options.hostname, options.protocol === 'http:').then(
+      () => connect(options, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+/** `dns.lookup` for sockets, with allowed addresses only: the socket connects to the address that was checked. */
+function guardedLookup(resolve: ResolveAllowed, plain: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, plain).then(
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        const first = found[0];
+        if (!first) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '');
+        else if (options.all) callback(null, found);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}
