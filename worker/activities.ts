@@ -32,7 +32,13 @@ function contentActivities(config: Config, dependencies: WorkerDependencies) {
   const { databases, connectors, contents, items, aiJobs, uploads, files, index, starters, log } = dependencies;
   return {
     ...createContentActivities(dependencies),
-    ...createDatabaseActivities({ databases, connectors, contents, index }),
+    ...createDatabaseActivities({
+      databases,
+      contents,
+      files,
+      index,
+      removeConnectors: connectors.markDatabaseDeleted,
+    }),
     ...createRemovalActivities(dependencies),
     ...createIndexRowsActivities(dependencies),
     ...createReconcileActivities({

@@ -1,6 +1,5 @@
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { FileStore } from '../../domain/file-store.js';
-import type { Connectors } from '../../storage/connectors/connectors.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -13,13 +12,14 @@ export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
 /** The parts of a database, made and taken away one by one; each may be done twice. */
 export function createDatabaseActivities({
   databases,
-  connectors,
   contents,
   files,
   index,
+  removeConnectors,
 }: {
   databases: Databases;
-  connectors: Connectors;
+  /** Ends the connectors of a database, which would fill it again. */
+  removeConnectors(databaseId: string): Promise<void>;
   contents: DatabaseContents;
   files: FileStore;
   index: SearchIndex;
@@ -43,7 +43,7 @@ export function createDatabaseActivities({
     /** Its connectors first, which would fill it again. */
     removeDatabaseItems: (databaseId: string): Promise<void> =>
       withHeartbeat(async () => {
-        await connectors.markDatabaseDeleted(databaseId);
+        await removeConnectors(databaseId);
         await removeItems(databaseId);
       }),
 
