@@ -1,31 +1,35 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import type { Db } from 'mongodb';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
+import { createRetrieval } from '../domain/content/retrieval.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
 import { createExtractor, describeFile, detectFileKind } from '../providers/extraction/index.js';
-import { compose, composeCrews, openAiConfig } from '../runtime/compose.js';
-import { readConfig } from '../runtime/config.js';
+import { type Config, readConfig } from '../runtime/config.js';
+import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import { runProcess, stopRequested } from '../runtime/process.js';
-import { createRetrieval } from '../storage/content/retrieval.js';
+import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
 import { createRateLimit } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { createStarters } from '../temporal/starters.js';
-import { createApp } from './app.js';
+import { type ApiDependencies, createApp } from './app.js';
 
-/** How long a request may take to arrive; Node's own five minutes cut large uploads off. */
-const UPLOAD_MS = 60 * 60 * 1000;
+/** How long a request may take to arrive. Node's default of five minutes would cut off large uploads. */
+const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000;
 /**
- * Longer than clients and load balancers keep idle connections, which is a minute at the most by default: whoever closes
- * first may cut off a request that is on its way. Node's own five seconds make the server the one.
+ * How long an idle connection stays open. Clients and load balancers close theirs after a minute at most by default. The
+ * side that closes first may cut off a request that is on its way, so it must not be the server (Node's default: 5 s).
  */
 const KEEP_ALIVE_MS = 65_000;
-/** How long a request waits for Temporal. The work is on record by then; the reconciler starts it later. */
+/** How long a request waits for Temporal. Its work is stored by then, so the reconciler starts it later. */
 const TEMPORAL_CALL_MS = 5_000;
-/** For an answer to `/readyz`. */
+/** How long `/readyz` waits for MongoDB. */
 const PING_MS = 2_000;
-/** How long requests under way may take to end after the signal to stop. */
+/** How long running requests may take to finish after the signal to stop. */
 const DRAIN_MS = 10_000;
 
 await runProcess(runApi);
@@ -36,27 +40,52 @@ async function runApi(): Promise<void> {
   const stopping = new AbortController();
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'api');
-  const { crews, models } = composeCrews(config);
-  // Questions are short: a second thread would spend more time on waiting for the first than it saves (decision 20).
-  const parts = await compose({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
+
+  const crews = loadConfiguredCrews(config);
+  // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
+  const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
   const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE, temporalAccess(config));
-  // Only its list is asked for here; it starts no thread before a job needs one.
-  const extractor = createExtractor();
-  const app = createApp({
-    ...parts,
-    log,
-    stopping: stopping.signal,
+  const app = createApp({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
+
+  const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
+  server.requestTimeout = UPLOAD_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
+  process.send?.({ ready: true, port });
+
+  await stopped;
+  log.info('API stopping');
+  stopping.abort();
+  await closeServer(server);
+  await shared.close();
+  await client.connection.close();
+}
+
+/** What the services need, from the settings and the connections. */
+function apiDependencies(
+  config: Config,
+  shared: SharedDependencies,
+  client: Client,
+  { crews, models }: ReturnType<typeof loadConfiguredCrews>,
+): Omit<ApiDependencies, 'log' | 'stopping'> {
+  // The catalogue only lists providers. The extractor starts no thread before a job needs one.
+  const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
+  return {
+    ...shared,
     starters: createStarters(client, TEMPORAL_CALL_MS),
     temporalReachable: () => temporalReachable(client),
-    retrieval: createRetrieval(parts),
+    mongoReachable: () => mongoReachable(shared.db),
+    retrieval: createRetrieval(shared),
     crews,
     modelLabel: (llm) => models.get(llm).label,
     detectKind: detectFileKind,
     describeFile,
-    catalogue: createAiProviders({ extractor, openai: openAiConfig(config) }),
+    catalogue,
     jobTimeLimitMs: config.POSTBACK_JOB_TIME_LIMIT_SECONDS * 1000,
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
-    authenticationLimit: createRateLimit(parts, 'authentication_requests', {
+    authenticationLimit: createRateLimit(shared, 'authentication_requests', {
       requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
       seconds: 60,
     }),
@@ -70,32 +99,24 @@ async function runApi(): Promise<void> {
       maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
     },
     rateLimits: { perMinute: config.POSTBACK_RATE_LIMIT_PER_MINUTE, burst: config.POSTBACK_RATE_LIMIT_BURST },
-    mongoReachable: async () => {
-      try {
-        // The driver itself would look for a server for longer than a probe waits.
-        return await Promise.race([parts.db.command({ ping: 1 }).then(() => true), wait(PING_MS, false)]);
-      } catch {
-        return false;
-      }
-    },
-  });
-  const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
-  server.requestTimeout = UPLOAD_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
-  process.send?.({ ready: true, port });
+  };
+}
 
-  await stopped;
-  log.info('API stopping');
-  stopping.abort();
+async function mongoReachable(db: Db): Promise<boolean> {
+  try {
+    // By itself, the driver waits for a server for longer than a probe does.
+    return await Promise.race([db.command({ ping: 1 }).then(() => true), wait(PING_MS, false)]);
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when all requests have finished, or have been cut off after the time limit. */
+async function closeServer(server: Server): Promise<void> {
   server.close();
   server.closeIdleConnections();
-  const drained = once(server, 'close');
+  const closed = once(server, 'close');
   const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await drained;
+  await closed;
   clearTimeout(deadline);
-  await parts.close();
-  await client.connection.close();
 }

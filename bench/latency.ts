@@ -1,10 +1,9 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { indexedMetadata } from '../domain/content/indexed-metadata.js';
-import { chunkId } from '../domain/ids.js';
+import { rowsOf } from '../domain/content/index-rows.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
-import { type ChunkRecord, createChunks, indexRow, packVector } from '../storage/content/chunks.js';
+import { chunkRecords, createChunks, type EmbeddedChunk, packVector } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
@@ -85,12 +84,14 @@ async function store(
   count: number,
 ): Promise<void> {
   const items = Array.from({ length: count / CHUNKS_AN_ITEM }, (_, n) => item(database, from / CHUNKS_AN_ITEM + n));
-  const chunks = items.flatMap((one) => Array.from({ length: CHUNKS_AN_ITEM }, (_, n) => chunk(one, n, corpus)));
   await collections.items.insertMany(items, { ordered: false });
-  await createChunks(collections).put(chunks.map(({ record }) => record));
+  const chunks = items.map((owner) => chunksOf(owner, corpus));
+  await createChunks(collections).put(
+    chunks.flat().map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) })),
+  );
   await index.write(
     database._id,
-    chunks.map(({ record, vector, metadata }) => indexRow(record, vector, metadata)),
+    items.flatMap((owner, n) => rowsOf(owner, chunks[n]!, SCHEMA)),
   );
 }
 
@@ -107,6 +108,7 @@ function item({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRe
     version: 1,
     title: null,
     source: { kind: 'text', text: '' },
+    bytes: 0,
     metadata: { brand: `brand-${n % 50}`, year: 1950 + ((n * 7) % 83) },
     additional_metadata: { url: `https://example.com/${n}` },
     batch: 'bat_bench',
@@ -119,26 +121,14 @@ function item({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRe
   };
 }
 
-function chunk(of: ItemRecord, ordinal: number, corpus: Corpus) {
-  const topic = Number(of.id.slice(4));
-  const vector = corpus.vector(topic);
-  const record: ChunkRecord = {
-    _id: chunkId(of._id, of.version, ordinal),
-    item: of._id,
-    version: of.version,
-    database_id: of.database_id,
-    source_id: of.id,
-    collection: of.collection,
-    type: of.type,
-    title: of.title,
+function chunksOf(item: ItemRecord, corpus: Corpus): EmbeddedChunk[] {
+  const topic = Number(item.id.slice(4));
+  const texts = Array.from({ length: CHUNKS_AN_ITEM }, (_, ordinal) => ({
     ordinal,
     text: corpus.text(topic),
     headings: [],
-    page: null,
-    sheet: null,
-    vector: packVector(vector),
-  };
-  return { record, vector, metadata: indexedMetadata(SCHEMA, of.metadata, of.additional_metadata) };
+  }));
+  return chunkRecords(item, null, texts).map((record) => ({ ...record, vector: corpus.vector(topic) }));
 }
 
 async function measure(instance: BenchInstance, corpus: Corpus, name: string, restriction: object): Promise<void> {

@@ -110,6 +110,7 @@ function underWay(id: string, org: string): ItemRecord {
     version: 1,
     title: null,
     source: { kind: 'text', text: '' },
+    bytes: 0,
     metadata: {},
     additional_metadata: {},
     batch: 'bench',

@@ -1,61 +1,68 @@
-import { indexedMetadata } from '../domain/content/indexed-metadata.js';
+import { rowsOf } from '../domain/content/index-rows.js';
 import type { IndexRow } from '../domain/content/search.js';
-import { type Composition, compose } from '../runtime/compose.js';
+import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
-import { type ChunkRecord, indexRow, unpackVector } from '../storage/content/chunks.js';
+import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import { runningSettings } from './running-instance.js';
 import { sealingKey } from './sealing-key.js';
 
+/** Chunks read and written at a time. */
 const BATCH = 5_000;
 
 /**
- * Writes the search index again from the chunks in MongoDB, vectors included. Searches answer from what has been
- * written so far while it runs. @param only a database's internal id
+ * `postback index rebuild`: writes the search index again from the chunks in MongoDB, vectors included. While it runs,
+ * searches find what has been written so far.
+ * @param databaseId internal id of the only database to rebuild; all databases when undefined
  */
-export async function rebuildIndex(only?: string): Promise<void> {
+export async function rebuildIndex(databaseId?: string): Promise<void> {
   const config = runningSettings(process.env);
-  const log = createLogger('warn', 'rebuild');
-
-  const parts = await compose({ ...config, POSTBACK_SEALING_KEY: sealingKey(config), POSTBACK_EMBEDDINGS: 'off' }, log);
+  const settings = { ...config, POSTBACK_SEALING_KEY: sealingKey(config), POSTBACK_EMBEDDINGS: 'off' } as const;
+  const dependencies = await createSharedDependencies(settings, createLogger('warn', 'rebuild'));
   try {
-    for (const database of await parts.databases.listAll()) {
-      if (database.status === 'deleting' || (only !== undefined && database._id !== only)) continue;
-      await parts.index.create(database._id);
-      await parts.index.clear(database._id);
-      let chunks: ChunkRecord[] = [];
-      let written = 0;
-      const flush = async () => {
-        const rows = await indexRows(parts, database, chunks);
-        if (rows.length > 0) await parts.index.write(database._id, rows);
-        written += rows.length;
-        chunks = [];
-      };
-      for await (const chunk of parts.chunks.streamDatabase(database._id)) {
-        chunks.push(chunk);
-        if (chunks.length === BATCH) await flush();
-      }
-      await flush();
-      await parts.index.compact(database._id);
+    for (const database of await dependencies.databases.listAll()) {
+      if (database.status === 'deleting' || (databaseId !== undefined && database._id !== databaseId)) continue;
+      const written = await rebuildDatabase(dependencies, database);
       console.log(`${database.org}/${database.name} (${database._id}): ${written} chunks`);
     }
   } finally {
-    await parts.close();
+    await dependencies.close();
   }
 }
 
-/** Of these chunks, the rows that an index must hold: all but those of failed items and of earlier versions. */
+/** @returns how many chunks were written */
+async function rebuildDatabase(dependencies: SharedDependencies, database: DatabaseRecord): Promise<number> {
+  const { index, chunks } = dependencies;
+  await index.create(database._id);
+  await index.clear(database._id);
+  let batch: EmbeddedChunk[] = [];
+  let written = 0;
+  const flush = async () => {
+    const rows = await indexRows(dependencies, database, batch);
+    if (rows.length > 0) await index.write(database._id, rows);
+    written += rows.length;
+    batch = [];
+  };
+  for await (const chunk of chunks.streamDatabase(database._id)) {
+    batch.push(chunk);
+    if (batch.length === BATCH) await flush();
+  }
+  await flush();
+  await index.compact(database._id);
+  return written;
+}
+
+/** The index rows of these chunks. Chunks of failed items and of earlier versions have none. */
 async function indexRows(
-  { items }: Pick<Composition, 'items'>,
+  { items }: Pick<SharedDependencies, 'items'>,
   { metadata_schema }: DatabaseRecord,
-  chunks: readonly ChunkRecord[],
+  chunks: readonly EmbeddedChunk[],
 ): Promise<IndexRow[]> {
   const owners = await items.listByKeys([...new Set(chunks.map((chunk) => chunk.item))]);
   const current = new Map(owners.map((item) => [item._id, item]));
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);
     if (item?.version !== chunk.version || item.indexing_status === 'errored') return [];
-    const metadata = indexedMetadata(metadata_schema, item.metadata, item.additional_metadata);
-    return [indexRow(chunk, chunk.vector ? unpackVector(chunk.vector) : null, metadata)];
+    return rowsOf(item, [chunk], metadata_schema);
   });
 }

@@ -13,7 +13,9 @@ const LABELS: Record<BinaryName, { variable: string; address?: string; title: st
   'temporal-test-server': { variable: 'POSTBACK_TEST_SERVER_BIN', title: 'Temporal test server' },
 };
 
-/** Folder of downloaded files, shared by all checkouts of a user: `$XDG_CACHE_HOME/postback`, else `~/.cache/postback`. */
+/**
+ * Folder of downloaded files, shared by all checkouts of a user: `$XDG_CACHE_HOME/postback`, else `~/.cache/postback`.
+ */
 export function defaultCacheDir(env: Env): string {
   return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'postback');
 }

@@ -31,7 +31,10 @@ export async function checkSha256(path: string, expected: string): Promise<void>
   }
 }
 
-/** GETs a URL, through the proxy that the environment names, if any. @throws Error within seconds when the site is unreachable */
+/**
+ * GETs a URL, through the proxy that the environment names, if any.
+ * @throws Error within seconds when the site is unreachable
+ */
 async function get(url: string, env: Env): Promise<{ response: Response; abort: AbortController }> {
   const dispatcher = new EnvHttpProxyAgent({
     httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
@@ -84,7 +87,9 @@ export async function download(url: string, path: string, { env, log, label }: {
   if (total && received !== total) throw new Error(`truncated download: ${received} of ${total} bytes`);
 }
 
-/** @returns a function to call with the bytes received so far; it logs at the start and after each fifth of the total */
+/**
+ * @returns a function to call with the bytes received so far; it logs at the start and after each fifth of the total
+ */
 export function reportProgress(label: string, total: number, log: Log): (received: number) => void {
   const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
   let next = 0;

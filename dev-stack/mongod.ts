@@ -76,7 +76,10 @@ async function waitUntilPrimary(server: SupervisedChild, host: string): Promise<
   });
 }
 
-/** Sets host and port of the only member: creates the replica set on the first run, reconfigures it when the port has changed. */
+/**
+ * Sets host and port of the only member: creates the replica set on the first run, reconfigures it when the port has
+ * changed.
+ */
 async function setMemberAddress(host: string, command: (command: Document) => Promise<Document>): Promise<void> {
   const member = { _id: 0, host };
   try {

@@ -30,7 +30,10 @@ const NAMESPACE = 'default';
 /** Used when they are free. */
 const PREFERRED_PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9233 };
 
-/** Starts Temporal's dev server with its data in `dir` and waits until it responds. @throws Error with the end of its log */
+/**
+ * Starts Temporal's dev server with its data in `dir` and waits until it responds.
+ * @throws Error with the end of its log
+ */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
   mkdirSync(options.dir, { recursive: true });
   await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);

@@ -1,13 +1,16 @@
 import { type Logger, pino } from 'pino';
 
-/** JSON lines on standard output. What could carry a key or a secret is never logged in the first place; this is the net below. */
+/**
+ * Logs JSON lines to standard output. Keys and secrets are never passed to the logger; the redaction is a second line
+ * of defence.
+ */
 export function createLogger(level: string, name: string): Logger {
   return pino({
     level,
     name,
     redact: ['*.authorization', '*.signing_secret', '*.sealed_secret', '*.key', '*.hash'],
     timestamp: pino.stdTimeFunctions.isoTime,
-    // A driver's error may carry the whole document it failed to write: only what says what happened is logged.
+    // A driver's error may contain the document that it failed to write, so only selected fields are logged.
     serializers: { err: describeError },
   });
 }

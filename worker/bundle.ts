@@ -7,8 +7,8 @@ import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The workflows as one script for Temporal's sandbox. Bundling takes seconds, so the result is kept beside the
- * compiled code and made anew when any source of it has changed.
+ * The workflows as one script for Temporal's sandbox. Bundling takes seconds, so the bundle is stored with the compiled
+ * code and rebuilt when one of its sources has changed.
  */
 export async function workflowBundle(): Promise<WorkflowBundle> {
   const path = `${ROOT}/workflow-bundle-${fingerprint()}.js`;
@@ -19,21 +19,22 @@ export async function workflowBundle(): Promise<WorkflowBundle> {
       workflowsPath: `${ROOT}/workflows/index.js`,
       logger: { trace() {}, debug() {}, info() {}, warn: console.warn, error: console.error, log() {} },
     });
-    keep(path, bundle.code);
+    store(path, bundle.code);
     return bundle;
   }
 }
 
-/** Renamed into place, so that two workers that start together cannot see half of it. */
-function keep(path: string, code: string): void {
+/** Renamed into place, so that a worker that starts at the same time never reads half a bundle. */
+function store(path: string, code: string): void {
   try {
     writeFileSync(`${path}.${process.pid}`, code);
     renameSync(`${path}.${process.pid}`, path);
   } catch {
-    // A folder that cannot be written to (an image's) costs the next start its seconds, nothing else.
+    // In a read-only folder (a container image), the next start bundles again.
   }
 }
 
+/** Changes with the SDK's version and with any file under workflows/ and domain/. */
 function fingerprint(): string {
   const { version } = createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string };
   const hash = createHash('sha256').update(version);

@@ -1,21 +1,24 @@
-import type { Logger } from 'pino';
 import { createAiJobCallback } from '../activities/ai-jobs/job-callback.js';
 import { createCrewCallbacks } from '../activities/crews/crew-callback.js';
 import type { Callback } from '../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../activities/webhooks/indexing-callback.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
-import type { Composition } from '../runtime/compose.js';
 import type { Config } from '../runtime/config.js';
+import type { WorkerDependencies } from './dependencies.js';
 
-/** How each kind of callback is sent, by the operator's settings. */
-export function createCallbacks(config: Config, parts: Composition & { log: Logger }): Record<CallbackEvent, Callback> {
+/** How the callback of each event is built, signed and retried. */
+export function createCallbacks(
+  config: Config,
+  { aiJobs, signingKeys, registrations, log }: WorkerDependencies,
+): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   return {
-    ...createCrewCallbacks(parts),
-    async_job_completed: createAiJobCallback(parts),
+    ...createCrewCallbacks({ registrations }),
+    async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
     'indexing.status_changed': createIndexingCallback({
-      ...parts,
+      registrations,
+      log,
       policy: {
         ...INDEXING_DELIVERY_POLICY,
         scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,

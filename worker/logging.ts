@@ -1,11 +1,13 @@
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-/** Sends the SDK's own log lines through ours. Call once, before the first worker or connection of the process. */
+/**
+ * Sends the log lines of Temporal's SDK to our logger. Call once, before the first worker or connection of the process.
+ */
 export function installTemporalLogger(log: Logger): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   const at = (level: keyof typeof levels) => (message: string, meta?: object) =>
-    log[levels[level]](named(meta), message);
+    log[levels[level]](renameError(meta), message);
   Runtime.install({
     logger: {
       trace: at('TRACE'),
@@ -15,14 +17,14 @@ export function installTemporalLogger(log: Logger): void {
       error: at('ERROR'),
       log: (level, message, meta) => at(level)(message, meta),
     },
-    // The core's own lines (in Rust) come through the same logger.
+    // The SDK's core (in Rust) logs through the same logger.
     telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
     shutdownSignals: [],
   });
 }
 
-/** The SDK calls an error `error`; ours is `err`. */
-function named(meta: object = {}): object {
+/** The SDK logs an error as `error`, our logger serializes `err`. */
+function renameError(meta: object = {}): object {
   const { error, ...rest } = meta as { error?: unknown };
   return error === undefined ? rest : { ...rest, err: error };
 }

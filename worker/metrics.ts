@@ -1,19 +1,20 @@
+import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { WorkMetrics } from '../domain/metrics.js';
 
-/** Counters of one worker process and its vital signs, in Prometheus' terms. */
+/** Counters of one worker process, and the process metrics that Prometheus clients report by default. */
 export function createWorkerMetrics(): WorkMetrics & { registry: Registry } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const attempts = new Counter({
     name: 'postback_delivery_attempts_total',
-    help: 'Attempts of deliveries, by the state the delivery is in after it.',
+    help: 'Attempts of deliveries, by the state of the delivery afterwards.',
     labelNames: ['outcome'],
     registers: [registry],
   });
   const items = new Counter({
     name: 'postback_items_finished_total',
-    help: 'Items that have come to their end, by status.',
+    help: 'Items that reached a terminal status, by status.',
     labelNames: ['status'],
     registers: [registry],
   });
@@ -22,4 +23,16 @@ export function createWorkerMetrics(): WorkMetrics & { registry: Registry } {
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     itemFinished: (status) => items.inc({ status }),
   };
+}
+
+/**
+ * Serves `/metrics` for Prometheus. Any other path responds as long as the event loop runs, for container health checks.
+ * @returns undefined without a port
+ */
+export function serveMetrics(port: number | undefined, registry: Registry): Server | undefined {
+  if (port === undefined) return undefined;
+  return createServer(async (request, response) => {
+    if (request.url !== '/metrics') response.end('{"status":"ok"}');
+    else response.setHeader('Content-Type', registry.contentType).end(await registry.metrics());
+  }).listen(port);
 }

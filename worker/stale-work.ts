@@ -1,15 +1,15 @@
 import { type StaleWork, staleWork } from '../activities/reconcile.js';
 import type { ReconcileReport } from '../domain/workflow-contract.js';
-import type { Composition } from '../runtime/compose.js';
+import type { SharedDependencies } from '../runtime/dependencies.js';
 import type { Starters } from '../temporal/starters.js';
 
 type Stores = Pick<
-  Composition,
+  SharedDependencies,
   'items' | 'itemCatalogue' | 'aiJobs' | 'crewExecutions' | 'deliveries' | 'databases' | 'removedItems' | 'connectors'
 >;
 
-/** Every kind of record whose workflow the reconciler looks after, with the count it reports. */
-export function staleWorkOf(stores: Stores, starters: Starters): StaleWork<keyof ReconcileReport>[] {
+/** For each count in the reconciler's report: how to find the stale records, and how to start their workflow. */
+export function listStaleWork(stores: Stores, starters: Starters): StaleWork<keyof ReconcileReport>[] {
   return [
     staleWork({ name: 'items', takeStale: stores.items.takeStale, idOf: ({ _id }) => _id, start: starters.startItem }),
     staleWork({ name: 'jobs', takeStale: stores.aiJobs.takeStale, idOf: ({ _id }) => _id, start: starters.startJob }),
@@ -23,7 +23,7 @@ export function staleWorkOf(stores: Stores, starters: Starters): StaleWork<keyof
       name: 'deliveries',
       takeStale: stores.deliveries.takeStale,
       idOf: ({ _id }) => _id,
-      // A requeued delivery has a workflow that waits for hours when its signal was lost.
+      // A requeued delivery has a running workflow. If the signal to it was lost, the workflow waits for hours.
       start: (delivery) => (delivery.requeued ? starters.retryDelivery(delivery) : starters.startDelivery(delivery)),
     }),
     staleWork({

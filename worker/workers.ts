@@ -1,40 +1,40 @@
 import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { TaskQueue } from '../domain/task-queues.js';
 
-/** What the delivery worker does at once; the bench runs its bare worker with the same. */
+/** Concurrency of the delivery worker. The benchmark's bare worker has the same. */
 export const DELIVERY_TUNING: Partial<WorkerOptions> = {
-  // Deliveries wait for other people's servers; half of these slots are kept from the slow ones.
+  // Deliveries wait for the receivers' servers. Slow receivers get at most half of these slots.
   maxConcurrentActivityTaskExecutions: 500,
   maxConcurrentLocalActivityExecutions: 100,
-  // A first attempt holds one for as long as it lasts.
+  // A first attempt occupies a workflow task while it lasts.
   maxConcurrentWorkflowTaskExecutions: 100,
   maxCachedWorkflows: 200,
   workflowThreadPoolSize: 1,
 };
 
-/** What each queue's worker does at once. */
+/** Concurrency of each queue's worker. */
 const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
-  // Embedding and parsing keep the cores busy; more items side by side only cost memory.
+  // Embedding and parsing keep the cores busy; more items at the same time only cost memory.
   content: {
     maxConcurrentActivityTaskExecutions: 16,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
   },
-  // Local providers queue for their threads, remote ones wait for other people's servers.
+  // Local providers queue for their threads, remote providers wait for other servers.
   ai: {
     maxConcurrentActivityTaskExecutions: 20,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
-    // A cancellation is heard of with a heartbeat.
+    // A cancellation reaches an activity with its next heartbeat.
     maxHeartbeatThrottleInterval: '2 seconds',
   },
-  // Agents wait for models and pages; an execution that waits for a person needs no place in memory.
+  // Agents wait for models and pages. An execution that waits for a person needs no memory.
   crews: {
     maxConcurrentActivityTaskExecutions: 40,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
   },
-  // Syncs wait for other people's servers, and for as long as those ask for between two requests.
+  // Syncs wait for other servers, and between two requests for as long as those servers demand.
   connectors: {
     maxConcurrentActivityTaskExecutions: 20,
     maxConcurrentWorkflowTaskExecutions: 20,
@@ -43,21 +43,13 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
   deliveries: DELIVERY_TUNING,
 };
 
-export interface QueueActivities {
-  content: object;
-  ai: object;
-  crews: object;
-  connectors: object;
-  deliveries: object;
-}
-
-/** One worker a task queue; any subset of the queues runs in one process. */
+/** Creates one worker per task queue. Any subset of the queues can run in one process. */
 export async function createWorkers(options: {
   connection: NativeConnection;
   namespace: string;
   bundle: WorkflowBundle;
   queues: readonly TaskQueue[];
-  activities: Partial<QueueActivities>;
+  activities: Readonly<Record<TaskQueue, object>>;
 }): Promise<Worker[]> {
   return Promise.all(
     options.queues.map((taskQueue) =>

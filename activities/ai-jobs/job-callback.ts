@@ -1,6 +1,6 @@
 import { jobCallbackBody, jobCallbackHeaders, jobCallbackSignature } from '../../domain/ai-jobs/job-callback.js';
+import { describeJob } from '../../domain/ai-jobs/job-payload.js';
 import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
-import { describeJob } from '../../storage/ai-jobs/job-payload.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Callback } from '../webhooks/callback.js';

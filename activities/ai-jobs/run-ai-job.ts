@@ -8,7 +8,6 @@ import { newDeliveryId } from '../../domain/ids.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Scratch } from '../../storage/scratch.js';
-import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
@@ -124,8 +123,15 @@ export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs;
       const job = await deps.aiJobs.finish(ref.job, outcome, now, session);
       if (!job) return undefined;
       if (job.webhook_receiver === null) return null;
-      const announcement = { _id: newDeliveryId(), org: job.org, dedupe_key, doc_id: job._id, now };
-      return pendingDelivery({ ...announcement, event_type: 'async_job_completed', url: job.webhook_receiver });
+      return {
+        _id: newDeliveryId(),
+        org: job.org,
+        dedupe_key,
+        event_type: 'async_job_completed',
+        doc_id: job._id,
+        url: job.webhook_receiver,
+        now,
+      };
     });
     await deps.checkpoints.drop(ref.job);
   };

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { SourceError } from '../../domain/connectors/connectors.js';
 import { ExtractionError, type FileKind, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
-import { newFileId, newItemId } from '../../domain/ids.js';
+import { newFileId } from '../../domain/ids.js';
 import type { Fetched, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import {
@@ -15,7 +15,7 @@ import {
   itemIdOf,
   type ResourceResult,
 } from '../../storage/connectors/resources.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
+import { type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { hashOf, headOf } from '../local-file.js';
 
@@ -71,36 +71,18 @@ export function createResourceFetcher({ items, files, scratch, detectKind }: Res
 
     /** The items to queue; one that is there is replaced. */
     async asItems(
-      { org, database_id: databaseId, database, collection }: ConnectorRecord,
+      { org, database_id, database, collection }: ConnectorRecord,
       taken: readonly FetchedResource[],
       batch: string,
     ): Promise<{ records: ItemRecord[]; replacedFiles: string[] }> {
       const wanted = taken.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = wanted.map(({ id }) => id);
-      const existing = new Map((await items.findExisting(databaseId, ids)).map((item) => [item.id, item]));
+      const existing = new Map((await items.findExisting(database_id, ids)).map((item) => [item.id, item]));
       const now = new Date();
-      const records = wanted.map(({ id, content: { file_id: _, ...content } }): ItemRecord => {
-        const before = existing.get(id);
-        return {
-          _id: before?._id ?? newItemId(),
-          org,
-          database_id: databaseId,
-          database,
-          collection,
-          batch,
-          id,
-          version: (before?.version ?? 0) + 1,
-          type: 'knowledge',
-          metadata: {},
-          ...content,
-          indexing_status: 'queued',
-          error_code: null,
-          error_message: null,
-          check_at: now,
-          created_at: before?.created_at ?? now,
-          updated_at: now,
-        };
-      });
+      const place = { org, database_id, database, collection, batch };
+      const records = wanted.map(({ id, content: { file_id: _, ...content } }) =>
+        queuedItem({ ...place, id, type: 'knowledge', metadata: {}, ...content }, existing.get(id), now),
+      );
       return { records, replacedFiles: [...existing.values()].flatMap(({ source }) => source.file_id ?? []) };
     },
 

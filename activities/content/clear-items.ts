@@ -1,9 +1,9 @@
+import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
-import { type IndexRowsDependencies, refreshIndexRows } from '../../storage/content/index-rows.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { withHeartbeat } from '../heartbeat.js';
 
@@ -65,7 +65,7 @@ export function createRemovalActivities(deps: RemovalDependencies) {
 
 export type IndexRowsActivities = ReturnType<typeof createIndexRowsActivities>;
 
-export function createIndexRowsActivities(deps: IndexRowsDependencies) {
+export function createIndexRowsActivities(deps: IndexRowsStores) {
   return {
     /** Lets the index rows of an item follow its metadata; does nothing where they have done so. */
     refreshIndexRows: (ref: ItemRef): Promise<void> => withHeartbeat(() => refreshIndexRows(deps, ref)),

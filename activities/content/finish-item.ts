@@ -1,6 +1,6 @@
+import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
-import { itemDedupeKey, itemDelivery } from '../../storage/content/item-callbacks.js';
 import type { Items } from '../../storage/content/items.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';

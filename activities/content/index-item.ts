@@ -5,16 +5,15 @@ import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 import type { Graph } from '../../domain/content/graph.js';
-import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
+import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import type { IngestRef, ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
-import { chunkId } from '../../domain/ids.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { Extractor } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
-import { type ChunkRecord, type Chunks, indexRow, placeFields, unpackVector } from '../../storage/content/chunks.js';
+import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -73,23 +72,7 @@ export function createContentActivities(deps: ContentDependencies) {
         const title = item.title ?? extraction.title;
         const drafts = chunkSections({ ...extraction, title });
         if (drafts.length === 0) throw new ExtractionError('E2004');
-        await chunks.put(
-          drafts.map((draft) => ({
-            _id: chunkId(item._id, item.version, draft.ordinal),
-            item: item._id,
-            version: item.version,
-            database_id: item.database_id,
-            source_id: item.id,
-            collection: item.collection,
-            type: item.type,
-            title,
-            ordinal: draft.ordinal,
-            text: draft.text,
-            headings: draft.headings,
-            ...placeFields(draft),
-            vector: null,
-          })),
-        );
+        await chunks.put(chunkRecords(item, title, drafts));
         await checkpoints.drop(checkpointOwner(ref));
         await current(ref);
       }),
@@ -99,28 +82,17 @@ export function createContentActivities(deps: ContentDependencies) {
       forItem(ref, async (signal) => {
         const item = await current(ref);
         const found = await chunks.listByRef(ref);
-        const vectors = new Map(
-          found.flatMap((chunk) => (chunk.vector ? [[chunk._id, unpackVector(chunk.vector)]] : [])),
-        );
-        if (embedder)
-          await embed(
-            embedder,
-            found.filter((chunk) => !vectors.has(chunk._id)),
-            vectors,
-            signal,
-          );
-        await current(ref); // Embedding takes long; a newer version may have come meanwhile.
+        if (embedder) await embedMissing(embedder, found, signal);
+        await current(ref); // Embedding takes long; a newer version may have replaced this version.
         const own = found.map((chunk) => chunk._id);
         const older = item.version > 1 ? await chunks.listOlderIds(ref) : [];
-        // Rows are named one by one, so that no version can take away what a newer one has written.
+        // Rows are removed by id, so that no version can remove what a newer version has written.
         const written = Context.current().info.attempt > 1 ? own : [];
         const schema = await deps.databases.metadataSchema(item.database_id);
-        const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
-        const rows = found.map((chunk) => indexRow(chunk, vectors.get(chunk._id) ?? null, metadata));
-        await index.write(item.database_id, rows, [...older, ...written]);
+        await index.write(item.database_id, rowsOf(item, found, schema), [...older, ...written]);
         if (older.length > 0) await chunks.remove(older);
         if ((await items.getByRef(ref)) === null) {
-          // The rows are named here, because their chunks may be gone already. A deleted database has no table.
+          // Removed by id, because the chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], own);
           throw superseded();
         }
@@ -222,21 +194,15 @@ export function createContentActivities(deps: ContentDependencies) {
     });
   }
 
-  async function embed(
-    model: Embedder,
-    missing: readonly ChunkRecord[],
-    vectors: Map<string, Float32Array>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** Embeds and stores the vectors that are missing, a batch at a time, and adds them to the chunks. */
+  async function embedMissing(model: Embedder, found: readonly EmbeddedChunk[], signal: AbortSignal): Promise<void> {
+    const missing = found.filter((chunk) => chunk.vector === null);
     for (let n = 0; n < missing.length; n += EMBEDDING_BATCH) {
       const batch = missing.slice(n, n + EMBEDDING_BATCH);
-      const made = await model.embedDocuments(
-        batch.map((chunk) => searchableText(chunk.title, chunk)),
-        signal,
-      );
-      const fresh = new Map(batch.map((chunk, at) => [chunk._id, made[at]!]));
-      await chunks.setVectors(fresh);
-      for (const [id, vector] of fresh) vectors.set(id, vector);
+      const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
+      const vectors = await model.embedDocuments(texts, signal);
+      await chunks.setVectors(new Map(batch.map((chunk, at) => [chunk._id, vectors[at]!])));
+      for (const [at, chunk] of batch.entries()) chunk.vector = vectors[at]!;
     }
   }
 }

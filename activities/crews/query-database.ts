@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Retrieval } from '../../domain/content/retrieval.js';
 import { EmbeddingError, ProviderError, ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { Retrieval } from '../../storage/content/retrieval.js';
 import { type CrewTool, ToolError } from './tool.js';
 
 export interface QueryDatabaseDependencies {
@@ -42,7 +42,7 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
       try {
         const record = await databases.requireForOrg(org, database);
         if (record.status !== 'ready') throw new ToolError(`The database "${database}" is not ready yet.`);
-        const { chunks } = await retrieval.ask(record, {
+        const { chunks } = await retrieval.query(record, {
           query,
           mode: 'hybrid',
           operator: 'or',

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
+import { crewDelivery } from '../../domain/crews/crew-delivery.js';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
 import type {
   AttemptRef,
@@ -10,7 +11,6 @@ import type {
   ToolCallRef,
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
-import { crewDelivery } from '../../storage/crews/crew-callbacks.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import { attemptNumber } from '../failures.js';

@@ -1,6 +1,7 @@
 import type { ClientSession, MongoClient } from 'mongodb';
+import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 
 export interface CompletionDependencies {
@@ -22,12 +23,11 @@ export function createCompletion({ mongoClient, deliveries, starters }: Completi
    */
   return async (
     dedupeKey: string,
-    write: (tx: ClientSession, now: Date) => Promise<DeliveryRecord | null | undefined>,
+    write: (tx: ClientSession, now: Date) => Promise<NewDelivery | null | undefined>,
   ): Promise<boolean> => {
     const written = await inTransaction(mongoClient, async (tx) => {
       const delivery = await write(tx, new Date());
-      if (delivery) await deliveries.add(delivery, tx);
-      return delivery;
+      return delivery && deliveries.add(delivery, tx);
     });
     // Nothing written: another run was faster, or an earlier attempt of this activity got as far as here.
     const delivery = written === undefined ? await deliveries.getByDedupeKey(dedupeKey) : written;

@@ -1,9 +1,9 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
+import { describeJob } from '../../domain/ai-jobs/job-payload.js';
 import { jobRequestSchema } from '../../domain/ai-jobs/jobs.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
-import { describeJob } from '../../storage/ai-jobs/job-payload.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';

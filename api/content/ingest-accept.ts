@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
+import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { ServiceError } from '../../domain/errors.js';
-import { itemDedupeKey, itemDelivery } from '../../storage/content/item-callbacks.js';
 import type { Items } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { Deliveries } from '../../storage/webhooks/deliveries.js';
+import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
@@ -41,7 +41,8 @@ export async function acceptIngest(
 ): Promise<IngestPlan> {
   for (let attempt = 1; ; attempt += 1) {
     const plan = await planIngest(deps.items, drafts, target);
-    const deliveries = await unchangedDeliveries(deps, plan, target);
+    const notifications = await unchangedDeliveries(deps, plan, target);
+    let deliveries: DeliveryRecord[] = [];
     try {
       await commit(plan, (outer) =>
         inTransaction(
@@ -49,7 +50,8 @@ export async function acceptIngest(
           async (tx) => {
             await deps.items.queue(plan.records, tx);
             await deps.items.confirmUnchanged(plan.unchanged, new Date(), tx);
-            for (const delivery of deliveries) await deps.deliveries.add(delivery, tx);
+            deliveries = [];
+            for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
           },
           outer,
         ),

@@ -1,10 +1,9 @@
 import { contentHash } from '../../domain/content/items.js';
 import { metadataFault } from '../../domain/content/metadata.js';
 import { ServiceError } from '../../domain/errors.js';
-import { newItemId } from '../../domain/ids.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import type { ExistingItem, ItemRecord, Items } from '../../storage/content/items.js';
+import { type ExistingItem, type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
 /** What an ingest request comes to, given what is in the database. */
@@ -52,24 +51,8 @@ export async function planIngest(items: Items, drafts: readonly Draft[], target:
       continue;
     }
     if (before?.source.file_id) plan.replacedFiles.push(before.source.file_id);
-    plan.records.push({
-      _id: before?._id ?? newItemId(),
-      org: database.org,
-      database_id: database._id,
-      database: database.name,
-      collection,
-      batch,
-      id,
-      version: (before?.version ?? 0) + 1,
-      ...content,
-      content_hash,
-      indexing_status: 'queued',
-      error_code: null,
-      error_message: null,
-      check_at: now,
-      created_at: before?.created_at ?? now,
-      updated_at: now,
-    });
+    const place = { org: database.org, database_id: database._id, database: database.name, collection, batch };
+    plan.records.push(queuedItem({ ...place, id, ...content, content_hash }, before, now));
   }
   return plan;
 }

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
+import { refreshIndexRows } from '../../domain/content/index-rows.js';
 import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/content/items.js';
 import { metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -8,7 +9,6 @@ import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
-import { refreshIndexRows } from '../../storage/content/index-rows.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';

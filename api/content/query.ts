@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { FILTER_GUIDE, readMetadataFilters } from '../../domain/content/metadata-filters.js';
+import type { Retrieval } from '../../domain/content/retrieval.js';
 import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { Retrieval } from '../../storage/content/retrieval.js';
 import { contentOperations } from '../content-operations.js';
 import type { RequestState } from '../request-context.js';
 import { queryResultSchema } from './query-responses.js';
@@ -102,7 +102,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
         }
         const filters = question.metadata_filters;
         const { collections, weights } = scope(question);
-        const { chunks, graph } = await deps.retrieval.ask(database, {
+        const { chunks, graph } = await deps.retrieval.query(database, {
           query: question.query,
           mode: question.query_by,
           operator: question.operator,

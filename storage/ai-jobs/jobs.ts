@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary, type ClientSession, type Collection } from 'mongodb';
+import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { JobStatus } from '../../domain/ai-jobs/jobs.js';
 import type { JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
@@ -48,12 +49,6 @@ export interface AiJobResultRecord {
   original: Binary | null;
   /** Set with the job's, when it ends. */
   expires_at: Date | null;
-}
-
-/** What a provider has made of a job, as canonical JSON. */
-export interface AiJobResult {
-  output: string;
-  original: string | null;
 }
 
 /** Below the 16 MiB of a document. */

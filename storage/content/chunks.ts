@@ -1,8 +1,8 @@
 import { Binary, type Collection } from 'mongodb';
-import { type Chunk, searchableText } from '../../domain/content/chunking.js';
-import type { IndexedMetadata } from '../../domain/content/indexed-metadata.js';
-import type { IndexRow, ItemType } from '../../domain/content/search.js';
+import type { Chunk } from '../../domain/content/chunking.js';
+import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import { chunkId } from '../../domain/ids.js';
 
 export interface ChunkRecord {
   _id: string;
@@ -27,6 +27,19 @@ export interface ChunkRecord {
   vector: Binary | null;
 }
 
+/** A chunk with its vector as numbers. */
+export type EmbeddedChunk = Omit<ChunkRecord, 'vector'> & { vector: Float32Array | null };
+
+/** What a chunk takes over from its item. */
+export interface ChunkOwner {
+  _id: string;
+  id: string;
+  version: number;
+  database_id: string;
+  collection: string;
+  type: ItemType;
+}
+
 export type Chunks = ReturnType<typeof createChunks>;
 
 /** Chunks with their vectors: what the search index is built from, and can be built from again. */
@@ -43,8 +56,9 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
-    listByRef(ref: ItemRef): Promise<ChunkRecord[]> {
-      return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).toArray();
+    /** The chunks of a version, in their order. */
+    listByRef(ref: ItemRef): Promise<EmbeddedChunk[]> {
+      return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();
     },
 
     async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
@@ -67,8 +81,8 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** Every chunk of a database, in no order, for a rebuild. */
-    streamDatabase(databaseId: string) {
-      return chunks.find({ database_id: databaseId });
+    streamDatabase(databaseId: string): AsyncIterable<EmbeddedChunk> {
+      return chunks.find({ database_id: databaseId }).map(withVector);
     },
 
     /** What earlier versions of the item have left. */
@@ -104,26 +118,36 @@ export function packVector(vector: Float32Array): Binary {
   return new Binary(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
 }
 
-export function unpackVector(binary: Binary): Float32Array {
+function withVector(record: ChunkRecord): EmbeddedChunk {
+  return { ...record, vector: record.vector && unpackVector(record.vector) };
+}
+
+function unpackVector(binary: Binary): Float32Array {
   // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
   const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
   return new Float32Array(bytes.buffer);
 }
 
-/** Where a chunk stands in its document, as its record holds it. */
-export function placeFields({ page, page_label, slide, slide_title, sheet, rows }: Chunk) {
-  return { page: page ?? null, page_label, slide, slide_title, sheet: sheet ?? null, rows };
-}
-
-/** A chunk as the search index holds it. @param metadata of its item */
-export function indexRow(chunk: ChunkRecord, vector: Float32Array | null, metadata: IndexedMetadata): IndexRow {
-  return {
-    chunk_id: chunk._id,
-    source_id: chunk.source_id,
-    collection: chunk.collection,
-    type: chunk.type,
-    text: searchableText(chunk.title, chunk),
-    vector,
-    metadata,
-  };
+/** The chunks of an item version as they are stored first, without vectors. */
+export function chunkRecords(item: ChunkOwner, title: string | null, chunks: readonly Chunk[]): ChunkRecord[] {
+  return chunks.map(({ ordinal, text, headings, page, page_label, slide, slide_title, sheet, rows }) => ({
+    _id: chunkId(item._id, item.version, ordinal),
+    item: item._id,
+    version: item.version,
+    database_id: item.database_id,
+    source_id: item.id,
+    collection: item.collection,
+    type: item.type,
+    title,
+    ordinal,
+    text,
+    headings,
+    page: page ?? null,
+    page_label,
+    slide,
+    slide_title,
+    sheet: sheet ?? null,
+    rows,
+    vector: null,
+  }));
 }

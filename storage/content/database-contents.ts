@@ -1,5 +1,4 @@
 import type { Collection } from 'mongodb';
-import type { FileStore } from '../../domain/file-store.js';
 import { COLLECTION_INDEX } from '../indexes.js';
 import type { ChunkRecord } from './chunks.js';
 import type { FeedbackRecord, FeedbackTallyRecord } from './feedback.js';
@@ -19,9 +18,6 @@ type DatabaseContentsCollections = {
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 
-/** Items whose files are removed in one go. */
-const PAGE = 500;
-
 export interface DatabaseStats {
   items: number;
   by_status: Record<string, number>;
@@ -37,8 +33,8 @@ interface Group {
   bytes: number;
 }
 
-/** What a database holds, as a whole: counted, and taken away. `databaseId` is the database's internal id. */
-export function createDatabaseContents(collections: DatabaseContentsCollections, files: FileStore) {
+/** The contents of a database as a whole: counted and removed. `databaseId` is the internal id. */
+export function createDatabaseContents(collections: DatabaseContentsCollections) {
   const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = collections;
   return {
     /** Collections with the number of their items, by name. Read from an index alone. */
@@ -91,26 +87,33 @@ export function createDatabaseContents(collections: DatabaseContentsCollections,
       };
     },
 
-    /** And what was said about them. Files first: an item that is gone could not say any more which file was its own. */
-    async removeItems(databaseId: string): Promise<void> {
-      for (;;) {
-        const page = await items
-          .find({ database_id: databaseId })
-          .limit(PAGE)
-          .project<{ _id: string; source: { file_id?: string } }>({ 'source.file_id': 1 })
-          .toArray();
-        if (page.length === 0) break;
-        for (const { source } of page) if (source.file_id) await files.remove(source.file_id);
-        await items.deleteMany({ _id: { $in: page.map(({ _id }) => _id) } });
-      }
-      for await (const { files: left } of removedItems.find({ database_id: databaseId })) {
-        for (const file of left) await files.remove(file);
-      }
-      await removedItems.deleteMany({ database_id: databaseId });
-      await Promise.all([
-        feedback.deleteMany({ database_id: databaseId }),
-        feedbackTallies.deleteMany({ database_id: databaseId }),
-      ]);
+    /** A page of items with the files they own. */
+    async listItemFiles(databaseId: string, limit: number): Promise<{ keys: string[]; file_ids: string[] }> {
+      const page = await items
+        .find({ database_id: databaseId })
+        .limit(limit)
+        .project<{ _id: string; source: { file_id?: string } }>({ 'source.file_id': 1 })
+        .toArray();
+      return {
+        keys: page.map(({ _id }) => _id),
+        file_ids: page.flatMap(({ source }) => source.file_id ?? []),
+      };
+    },
+
+    async removeItems(keys: readonly string[]): Promise<void> {
+      await items.deleteMany({ _id: { $in: [...keys] } });
+    },
+
+    /** Files of removed items that have not been cleared yet. */
+    async listRemovedFiles(databaseId: string): Promise<string[]> {
+      return (await removedItems.find({ database_id: databaseId }).toArray()).flatMap(({ files }) => files);
+    },
+
+    /** What is kept about the items of a database beside them. */
+    async removeItemHistory(databaseId: string): Promise<void> {
+      const ofDatabase = { database_id: databaseId };
+      await removedItems.deleteMany(ofDatabase);
+      await Promise.all([feedback.deleteMany(ofDatabase), feedbackTallies.deleteMany(ofDatabase)]);
     },
 
     async removeChunks(databaseId: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { ItemType } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileKind } from '../../domain/extraction.js';
+import { newItemId } from '../../domain/ids.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { RemovedItemRecord } from './removed-items.js';
@@ -25,8 +26,8 @@ export interface ItemRecord {
   version: number;
   title: string | null;
   source: ItemSource;
-  /** Of the source; filled in when the item is queued. */
-  bytes?: number;
+  /** Size of the source. */
+  bytes: number;
   /** Tells an ingest that would change nothing; absent when that cannot be told. */
   content_hash?: string | undefined;
   metadata: Record<string, unknown>;
@@ -44,6 +45,39 @@ export interface ItemRecord {
   check_at: Date;
   created_at: Date;
   updated_at: Date;
+}
+
+/** What a request or a connector says of an item. */
+export type NewItem = Pick<
+  ItemRecord,
+  | 'org'
+  | 'database_id'
+  | 'database'
+  | 'collection'
+  | 'batch'
+  | 'id'
+  | 'type'
+  | 'title'
+  | 'source'
+  | 'metadata'
+  | 'additional_metadata'
+  | 'content_hash'
+>;
+
+/** An item as it is queued. @param before the version that it replaces */
+export function queuedItem(item: NewItem, before: ExistingItem | undefined, now: Date): ItemRecord {
+  return {
+    _id: before?._id ?? newItemId(),
+    version: (before?.version ?? 0) + 1,
+    ...item,
+    bytes: item.source.kind === 'file' ? item.source.size : Buffer.byteLength(item.source.text),
+    indexing_status: 'queued',
+    error_code: null,
+    error_message: null,
+    check_at: now,
+    created_at: before?.created_at ?? now,
+    updated_at: now,
+  };
 }
 
 export type Items = ReturnType<typeof createItems>;
@@ -91,9 +125,8 @@ export function createItems({
      * @throws ServiceError SOURCE_ALREADY_EXISTS when another request was quicker with an id
      */
     async queue(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
-      const sized = records.map((record) => ({ ...record, bytes: bytesOf(record) }));
-      const added = sized.filter((record) => record.version === 1);
-      const replaced = sized.filter((record) => record.version > 1);
+      const added = records.filter((record) => record.version === 1);
+      const replaced = records.filter((record) => record.version > 1);
       try {
         if (added.length > 0) await items.insertMany(await afterRemoved(added, tx), { session: tx });
         for (const record of replaced) await replace(record, tx);
@@ -228,10 +261,6 @@ export function createItems({
       return removed ? { ...record, _id: removed._id, version: removed.version + 1 } : record;
     });
   }
-}
-
-function bytesOf({ source }: ItemRecord): number {
-  return source.kind === 'file' ? source.size : Buffer.byteLength(source.text);
 }
 
 function changedMeanwhile(): ServiceError {

@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
 import { type DeliveryState, type IndexingStatus, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import type { IndexingEvent } from '../../domain/webhooks/events.js';
-import { type CallbackEvent, receiverKey } from '../../domain/webhooks/events.js';
+import { type CallbackEvent, type IndexingEvent, receiverKey } from '../../domain/webhooks/events.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -19,7 +19,7 @@ export interface DeliveryRecord {
   /** The body; null where it is made from the announced thing's own record. */
   payload: IndexingEvent | null;
   /** Of a crew's callback: where it goes to and the body, made once. */
-  message?: CrewMessage;
+  message?: CallbackMessage;
   status: DeliveryState;
   attempts: number;
   /** Failed attempts since the schedule was started (anew): its place in the schedule. */
@@ -52,13 +52,6 @@ export interface AttemptEntry {
   answer: string | null;
 }
 
-/** A crew's callback as it is sent. */
-export interface CrewMessage {
-  url: string;
-  /** JSON; every attempt sends these bytes. */
-  body: string;
-}
-
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
 /** Entries of the attempt log that are kept; manual retries can go on for long. */
@@ -76,27 +69,13 @@ export interface RecordedAttempt {
   error_message: string | null;
 }
 
-/** A delivery to be made, and its receiver. */
-export interface NewDelivery {
-  _id: string;
-  org: string;
-  dedupe_key: string;
-  event_type: CallbackEvent;
-  doc_id: string;
-  /** The address it goes to; absent where that is the organisation's registration. */
-  url?: string;
-  /** The body, where it is made once; needs `url`. */
-  message?: CrewMessage;
-  now: Date;
-}
-
-/** A delivery as it begins: pending, and due at once. */
+/** A delivery as it is stored first: pending, and due at once. */
 export function pendingDelivery({ now, url, ...delivery }: NewDelivery): DeliveryRecord {
   return {
-    ...delivery,
-    receiver: url === undefined ? null : receiverKey(delivery.org, url),
     indexing_status: null,
     payload: null,
+    ...delivery,
+    receiver: url === undefined ? null : receiverKey(delivery.org, url),
     status: 'pending',
     attempts: 0,
     failures: 0,
@@ -122,9 +101,11 @@ export function createDeliveries(
   retentionMs = 30 * DAY_MS,
 ) {
   return {
-    /** Part of the transaction that ends something. */
-    async add(record: DeliveryRecord, session: ClientSession): Promise<void> {
-      await deliveries.insertOne(record, { session });
+    /** Stores a delivery in the transaction of what it notifies of. */
+    async add(delivery: NewDelivery, tx: ClientSession): Promise<DeliveryRecord> {
+      const record = pendingDelivery(delivery);
+      await deliveries.insertOne(record, { session: tx });
+      return record;
     },
 
     getById(deliveryId: string): Promise<DeliveryRecord | null> {
@@ -248,7 +229,7 @@ export function createDeliveries(
         })
         .sort({ check_at: 1 })
         .limit(limit)
-        .project<DeliveryRecord>({ payload: 0, message: 0, attempt_log: 0 })
+        .project<DeliveryRecord>({ message: 0, attempt_log: 0 })
         .toArray();
       await deliveries.updateMany({ _id: { $in: found.map((one) => one._id) } }, { $set: { check_at: next } });
       return found;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabases } from '../../storage/content/databases.js';
-import { type IndexRowsDependencies, refreshIndexRows } from '../../storage/content/index-rows.js';
-import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
+import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { type Answer, type Client, createClient } from '../support/client.js';
@@ -84,8 +84,12 @@ describe('items whose metadata', () => {
   });
 
   describe('are changed by several processes at the same time', () => {
+    interface Stores extends IndexRowsStores {
+      itemCatalogue: ItemCatalogue;
+      index: SearchIndex;
+    }
     let collections: Collections;
-    let processes: IndexRowsDependencies[];
+    let processes: Stores[];
     let item: ItemRecord;
 
     beforeAll(async () => {
@@ -106,14 +110,13 @@ describe('items whose metadata', () => {
       await collections?.mongoClient.close();
     });
 
-    const change = (one: IndexRowsDependencies, metadata: object) =>
+    const change = (one: Stores, metadata: object) =>
       one.itemCatalogue.update(
         { database_id: item.database_id, id: item.id },
         { metadata: { ...metadata } },
         () => undefined,
       );
-    const follow = (one: IndexRowsDependencies, due?: string) =>
-      refreshIndexRows(one, { item: item._id, version: 1 }, due);
+    const follow = (one: Stores, due?: string) => refreshIndexRows(one, { item: item._id, version: 1 }, due);
     const found = async (round: number) =>
       (
         await processes[0]!.index.search(item.database_id, {
@@ -140,7 +143,7 @@ describe('items whose metadata', () => {
     });
 
     test('and the one that comes late with what is old by then dies: they are written once more', async () => {
-      const [late, quick] = processes as [IndexRowsDependencies, IndexRowsDependencies];
+      const [late, quick] = processes as [Stores, Stores];
       const dies = new Error('killed');
       const index: SearchIndex = {
         ...late.index,

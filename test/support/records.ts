@@ -1,28 +1,22 @@
+import type { IndexingEvent } from '../../domain/webhooks/events.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
-import { indexingDelivery } from '../../storage/content/item-callbacks.js';
-import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 
-/** A pending delivery as the end of an item writes it. */
+/** A pending delivery as the completion of an item stores it. */
 export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
-  return indexingDelivery(
-    {
-      _id,
-      org,
-      dedupe_key: `item/${_id}/1`,
-      now,
-    },
-    {
-      event: 'indexing.status_changed',
-      delivery_id: _id,
-      id: 'report.pdf',
-      database: 'library',
-      collection: 'default',
-      tenant_id: 'tnt_test',
-      sub_tenant_id: 'default',
-      status: 'completed',
-      timestamp: now.toISOString(),
-    },
-  );
+  const payload: IndexingEvent = {
+    event: 'indexing.status_changed',
+    delivery_id: _id,
+    id: 'report.pdf',
+    database: 'library',
+    collection: 'default',
+    tenant_id: 'tnt_test',
+    sub_tenant_id: 'default',
+    status: 'completed',
+    timestamp: now.toISOString(),
+  };
+  const { event: event_type, id: doc_id, status: indexing_status } = payload;
+  return pendingDelivery({ _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now });
 }
 
 /** A queued job as a submission writes it. */

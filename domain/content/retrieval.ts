@@ -1,19 +1,10 @@
-import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
-import { ratingWeight, rerank } from '../../domain/content/ranking.js';
-import type {
-  Embedder,
-  ItemType,
-  QueryMode,
-  SearchHit,
-  SearchIndex,
-  TextOperator,
-} from '../../domain/content/search.js';
-import { ServiceError } from '../../domain/errors.js';
-import type { ChunkRecord, Chunks } from './chunks.js';
-import type { DatabaseRecord } from './databases.js';
-import type { Feedback } from './feedback.js';
-import type { GraphStore } from './graph.js';
-import type { ItemRecord, Items } from './items.js';
+import { ServiceError } from '../errors.js';
+import type { IndexingStatus } from '../states.js';
+import type { Relation } from './graph.js';
+import type { MetadataFilter } from './metadata-filters.js';
+import { type RatingTally, ratingWeight, rerank } from './ranking.js';
+import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from './search.js';
+import type { ItemRef } from './workflow-contract.js';
 
 export interface Question {
   query: string;
@@ -40,24 +31,65 @@ const SPARE = 10;
 /** Relations and entities that an answer carries at the most. */
 const MAX_GRAPH = 50;
 
-interface Answered {
-  chunk: ChunkRecord;
-  item: ItemRecord;
+/** A stored chunk, as far as a result shows it. */
+export interface RetrievedChunk {
+  _id: string;
+  item: string;
+  version: number;
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  text: string;
+  headings: string[];
+  page: number | null;
+  page_label?: string;
+  slide?: number;
+  slide_title?: string;
+  sheet: string | null;
+  rows?: [number, number];
+}
+
+/** A stored item, as far as a result shows it. */
+export interface RetrievedItem {
+  _id: string;
+  id: string;
+  version: number;
+  title: string | null;
+  indexing_status: IndexingStatus;
+  metadata: Record<string, unknown>;
+  additional_metadata: Record<string, unknown>;
+  updated_at: Date;
+}
+
+/** What a query reads. */
+export interface RetrievalDependencies {
+  index: Pick<SearchIndex, 'search'>;
+  embedder: Pick<Embedder, 'embedQuery'> | null;
+  chunks: { getByIds(ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
+  items: {
+    listByKeys(keys: readonly string[]): Promise<RetrievedItem[]>;
+    listByIds(databaseId: string, ids: readonly string[]): Promise<RetrievedItem[]>;
+  };
+  graph: { graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number): Promise<GraphContext> };
+  feedback: { getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> };
+}
+
+export interface GraphContext {
+  entities: { name: string; type: string; source_ids: string[]; chunk_ids: string[] }[];
+  relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & { source_id: string })[];
+}
+
+interface Result {
+  chunk: RetrievedChunk;
+  item: RetrievedItem;
   score: number;
 }
 
-/** Answers questions: the index finds, MongoDB tells what it is, and whether it is still there. */
-export function createRetrieval(deps: {
-  index: SearchIndex;
-  embedder: Embedder | null;
-  chunks: Chunks;
-  items: Items;
-  graph: GraphStore;
-  feedback: Feedback;
-}) {
+/** Runs queries: the index finds chunks, MongoDB says what they are and whether they still exist. */
+export function createRetrieval(deps: RetrievalDependencies) {
   return {
     /** @throws ServiceError SERVICE_UNAVAILABLE when the question needs a model or an index that is not there */
-    async ask(database: DatabaseRecord, question: Question) {
+    async query(database: { _id: string }, question: Question) {
       if (question.mode === 'vector' && !deps.embedder) {
         throw new ServiceError('SERVICE_UNAVAILABLE', 'There is no embedding model: query_by can only be "text".');
       }
@@ -121,8 +153,8 @@ export function createRetrieval(deps: {
   }
 
   /** The first of these hits that are what the database holds now, read a few at a time. */
-  async function current(hits: readonly SearchHit[], limit: number): Promise<Answered[]> {
-    const found = new Map<string, Answered>();
+  async function current(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
+    const found = new Map<string, Result>();
     for (let at = 0; at < hits.length && found.size < limit; at += limit + SPARE) {
       const some = hits.slice(at, at + limit + SPARE);
       const chunks = await deps.chunks.getByIds(some.map((hit) => hit.chunk_id));
@@ -140,7 +172,7 @@ export function createRetrieval(deps: {
 }
 
 /** Where in its document a chunk stands. */
-function place(chunk: ChunkRecord): Record<string, unknown> {
+function place(chunk: RetrievedChunk): Record<string, unknown> {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
     ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),

@@ -1,12 +1,34 @@
-import { canonicalJson } from '../../domain/canonical-json.js';
-import type { AiJobRecord, AiJobResult } from './jobs.js';
+import { canonicalJson } from '../canonical-json.js';
+import type { JobStatus } from './jobs.js';
+
+/** What a client reads of a job; an `AiJobRecord` has all of it. */
+export interface DescribedJob {
+  _id: string;
+  status: JobStatus;
+  feature: string;
+  subfeature: string;
+  provider: string;
+  model: string | null;
+  created_at: Date;
+  finished_at: Date | null;
+  error_message: string | null;
+  show_original_response: boolean;
+  /** Canonical JSON. */
+  user_parameters: string | null;
+}
+
+/** What a provider returned for a job, as canonical JSON. */
+export interface AiJobResult {
+  output: string;
+  original: string | null;
+}
 
 /**
- * A job as its client reads it: the payload of the callback (specification, "Callback payload") without `event`; before
- * its end without what only the end brings.
+ * The payload of a job's callback without `event` (specification, "Callback payload"); before the job ends, without the
+ * fields of the end.
  * @returns its members, each canonical JSON
  */
-export function describeJob(job: AiJobRecord, result: AiJobResult | null): { [name: string]: string } {
+export function describeJob(job: DescribedJob, result: AiJobResult | null): { [name: string]: string } {
   const { output, original } = result ?? { output: null, original: null };
   const members: { [name: string]: string | null } = {
     job_id: canonicalJson(job._id),

@@ -1,0 +1,92 @@
+import type { IndexingStatus } from '../states.js';
+import { searchableText } from './chunking.js';
+import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
+import type { IndexRow, ItemType, SearchIndex } from './search.js';
+import type { ItemRef } from './workflow-contract.js';
+
+/** A stored chunk, as far as the search index needs it. */
+export interface IndexableChunk {
+  _id: string;
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  title: string | null;
+  text: string;
+  headings: readonly string[];
+  sheet?: string | null;
+  /** Null until it is embedded. */
+  vector: Float32Array | null;
+}
+
+/** A stored item, as far as the search index needs it. */
+export interface IndexableItem {
+  _id: string;
+  version: number;
+  database_id: string;
+  indexing_status: IndexingStatus;
+  metadata: Readonly<Record<string, unknown>>;
+  additional_metadata: Readonly<Record<string, unknown>>;
+  /** Ids of the changes that its rows may not show yet. */
+  rows_due?: string[];
+  rows_revision?: number;
+}
+
+/** The rows of an item in the search index. Each carries the item's metadata, so that a filter is part of the search. */
+export function rowsOf(
+  item: Pick<IndexableItem, 'metadata' | 'additional_metadata'>,
+  chunks: readonly IndexableChunk[],
+  schema: readonly FilterableField[],
+): IndexRow[] {
+  const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
+  return chunks.map((chunk) => ({
+    chunk_id: chunk._id,
+    source_id: chunk.source_id,
+    collection: chunk.collection,
+    type: chunk.type,
+    text: searchableText(chunk.title, chunk),
+    vector: chunk.vector,
+    metadata,
+  }));
+}
+
+/** What a refresh reads and writes. */
+export interface IndexRowsStores {
+  databases: { metadataSchema(databaseId: string): Promise<readonly FilterableField[]> };
+  items: { getByRef(ref: ItemRef): Promise<IndexableItem | null> };
+  itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
+  chunks: { listByRef(ref: ItemRef): Promise<IndexableChunk[]> };
+  index: Pick<SearchIndex, 'write'>;
+}
+
+/**
+ * Rewrites the index rows of an item when they are due. A writer whose item was changed, or whose rows were written by
+ * another process, while it wrote, writes again: so the last writer was alone and its rows show the item as it is. A
+ * change stays due until its own writer has finished, so that a writer that dies with outdated rows is made up for.
+ * @param change the change to apply; without it, all changes that are due
+ */
+export async function refreshIndexRows(stores: IndexRowsStores, ref: ItemRef, change?: string): Promise<void> {
+  let item = await stores.items.getByRef(ref);
+  if (!item?.rows_due?.length) return;
+  for (;;) {
+    const changes = change === undefined ? (item.rows_due ?? []) : [change];
+    const written = await writeRows(stores, item);
+    if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;
+    const { database_id } = item;
+    item = await stores.items.getByRef(ref);
+    if (!item) {
+      // The item was replaced or deleted, and these rows may have been written after their removal.
+      await stores.index.write(database_id, [], written);
+      return;
+    }
+  }
+}
+
+/** @returns the ids of the rows; an item that is not completed has none */
+async function writeRows({ databases, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
+  if (item.indexing_status !== 'completed') return [];
+  const schema = await databases.metadataSchema(item.database_id);
+  const found = await chunks.listByRef({ item: item._id, version: item.version });
+  const ids = found.map(({ _id }) => _id);
+  await index.write(item.database_id, rowsOf(item, found, schema), ids);
+  return ids;
+}

@@ -1,0 +1,46 @@
+import { newDeliveryId } from '../ids.js';
+import type { NewDelivery } from '../webhooks/deliveries.js';
+import type { ItemOutcome } from './workflow-contract.js';
+
+/** What an indexing webhook says of an item; an `ItemRecord` has all of it. */
+export interface NotifiedItem {
+  org: string;
+  id: string;
+  database: string;
+  database_id: string;
+  collection: string;
+}
+
+/** Dedupe key of the delivery that notifies of a version's completion. */
+export function itemDedupeKey(item: string, version: number): string {
+  return `item/${item}/${version}`;
+}
+
+/** The delivery that notifies of an item's completion (specification, "Webhook payload"). */
+export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_key: string, now: Date): NewDelivery {
+  const _id = newDeliveryId();
+  const event = 'indexing.status_changed';
+  const { status, error_code, error_message } = outcome;
+  return {
+    _id,
+    org: item.org,
+    dedupe_key,
+    event_type: event,
+    doc_id: item.id,
+    indexing_status: status,
+    now,
+    payload: {
+      event,
+      delivery_id: _id,
+      id: item.id,
+      database: item.database,
+      collection: item.collection,
+      tenant_id: item.database_id,
+      sub_tenant_id: item.collection,
+      status,
+      timestamp: now.toISOString(),
+      ...(error_code === undefined ? {} : { error_code }),
+      ...(error_message === undefined ? {} : { error_message }),
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { join, resolve } from 'node:path';
+import type { CrewDefinition } from '../domain/crews/crews.js';
+import type { LanguageModels } from '../domain/crews/language-model.js';
+import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
+import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
+import { loadCrews } from '../providers/crews/load-crews.js';
+import type { EmbedderConfig } from '../providers/embeddings/index.js';
+import { createLanguageModels } from '../providers/language-models/index.js';
+import type { Config } from './config.js';
+
+/** The folder of the search index, or its place in a bucket. @throws Error when the bucket has no conditional writes */
+export async function indexLocation(config: Config): Promise<string | S3Location> {
+  const uri = config.POSTBACK_INDEX_URI;
+  if (uri === undefined) return join(config.POSTBACK_DATA_DIR, 'index');
+  const location = s3Location(config, uri);
+  if (!location) return resolve(uri);
+  // Imported on demand: AWS's client takes time and memory to load.
+  const { requireConditionalWrites } = await import('../storage/s3-bucket.js');
+  await requireConditionalWrites(location);
+  return location;
+}
+
+/** The bucket of uploaded and ingested files; undefined when they are in GridFS. */
+export function filesLocation(config: Config): S3Location | undefined {
+  return config.POSTBACK_FILES_URI === undefined ? undefined : s3Location(config, config.POSTBACK_FILES_URI);
+}
+
+function s3Location(config: Config, uri: string): S3Location | undefined {
+  const place = parseS3Uri(uri);
+  return place ? { ...place, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
+}
+
+/** The embedding model to use: none, an OpenAI-compatible endpoint, or the local model. */
+export function embedderConfig(config: Config): EmbedderConfig {
+  if (config.POSTBACK_EMBEDDINGS === 'off') {
+    return { kind: 'none', reason: config.POSTBACK_EMBEDDINGS_OFF_REASON ?? 'POSTBACK_EMBEDDINGS is off' };
+  }
+  if (config.POSTBACK_EMBEDDINGS_URL) {
+    return {
+      kind: 'openai',
+      baseUrl: config.POSTBACK_EMBEDDINGS_URL,
+      apiKey: config.POSTBACK_EMBEDDINGS_KEY,
+      model: config.POSTBACK_EMBEDDINGS_MODEL,
+      dimensions: config.POSTBACK_EMBEDDINGS_DIMENSIONS,
+    };
+  }
+  const folder = config.POSTBACK_EMBEDDING_MODEL_DIR;
+  if (!folder) {
+    const reason = 'no embedding model is configured: set POSTBACK_EMBEDDING_MODEL_DIR or POSTBACK_EMBEDDINGS_URL';
+    return { kind: 'none', reason };
+  }
+  return {
+    kind: 'local',
+    modelPath: join(folder, 'model_quantized.onnx'),
+    tokenizerPath: join(folder, 'tokenizer.json'),
+    threads: config.POSTBACK_EMBEDDING_THREADS,
+  };
+}
+
+/**
+ * The server of the AI job provider `openai`, with a default model per subfeature; undefined without
+ * POSTBACK_OPENAI_URL.
+ */
+export function openAiConfig(config: Config): OpenAiConfig | undefined {
+  if (config.POSTBACK_OPENAI_URL === undefined) return undefined;
+  const chat = config.POSTBACK_OPENAI_CHAT_MODEL;
+  return {
+    baseUrl: config.POSTBACK_OPENAI_URL,
+    apiKey: config.POSTBACK_OPENAI_KEY,
+    models: {
+      'text/chat': chat,
+      'text/summarize': chat,
+      'translation/automatic_translation': chat,
+      'image/captioning': config.POSTBACK_OPENAI_VISION_MODEL,
+      'audio/speech_to_text_async': config.POSTBACK_OPENAI_SPEECH_MODEL,
+    },
+  };
+}
+
+/** Loads the crews in POSTBACK_CREWS_DIR, with the language models for their agents. @throws CrewFilesError */
+export function loadConfiguredCrews(config: Config): { crews: Map<string, CrewDefinition>; models: LanguageModels } {
+  const { POSTBACK_OPENAI_URL: baseUrl, POSTBACK_OPENAI_KEY: apiKey, POSTBACK_OPENAI_CHAT_MODEL: model } = config;
+  return {
+    crews: loadCrews(config.POSTBACK_CREWS_DIR),
+    models: createLanguageModels({ openai: baseUrl === undefined ? undefined : { baseUrl, apiKey, model } }),
+  };
+}

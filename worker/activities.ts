@@ -1,0 +1,93 @@
+import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
+import { createSyncActivities } from '../activities/connectors/sync-connector.js';
+import { createIndexRowsActivities, createRemovalActivities } from '../activities/content/clear-items.js';
+import { createDatabaseActivities } from '../activities/content/databases.js';
+import { createContentActivities } from '../activities/content/index-item.js';
+import { createCrewActivities } from '../activities/crews/run-crew.js';
+import { createReconcileActivities } from '../activities/reconcile.js';
+import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { createRetrieval } from '../domain/content/retrieval.js';
+import { createSources } from '../providers/connectors/index.js';
+import { describeFile, detectFileKind } from '../providers/extraction/index.js';
+import type { Config } from '../runtime/config.js';
+import { createCallbacks } from './callbacks.js';
+import type { WorkerDependencies } from './dependencies.js';
+import { listStaleWork } from './stale-work.js';
+
+/** The activities of each task queue. `drainDeliveries` resolves when all attempts in progress are recorded. */
+export function createActivities(config: Config, dependencies: WorkerDependencies) {
+  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, dependencies);
+  const activities = {
+    content: contentActivities(config, dependencies),
+    ai: aiJobActivities(config, dependencies),
+    connectors: connectorActivities(config, dependencies),
+    crews: crewActivities(dependencies),
+    deliveries,
+  };
+  return { activities, drainDeliveries };
+}
+
+function contentActivities(config: Config, dependencies: WorkerDependencies) {
+  const { databases, connectors, contents, items, aiJobs, uploads, files, index, starters, log } = dependencies;
+  return {
+    ...createContentActivities(dependencies),
+    ...createDatabaseActivities({
+      databases,
+      contents,
+      files,
+      index,
+      removeConnectors: connectors.markDatabaseDeleted,
+    }),
+    ...createRemovalActivities(dependencies),
+    ...createIndexRowsActivities(dependencies),
+    ...createReconcileActivities({
+      staleWork: listStaleWork(dependencies, starters),
+      quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
+      aiJobs,
+      uploads,
+      items,
+      databases,
+      files,
+      index,
+      log,
+    }),
+  };
+}
+
+function aiJobActivities(config: Config, dependencies: WorkerDependencies) {
+  return createAiJobActivities({
+    ...dependencies,
+    describeFile,
+    maxFileBytes: config.POSTBACK_MAX_FILE_BYTES,
+    fetchTimeoutMs: config.POSTBACK_FETCH_TIMEOUT_SECONDS * 1000,
+  });
+}
+
+function connectorActivities(config: Config, dependencies: WorkerDependencies) {
+  return createSyncActivities({
+    ...dependencies,
+    detectKind: detectFileKind,
+    openSource: createSources(dependencies.outbound, {
+      timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+      maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+    }),
+    maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
+  });
+}
+
+function crewActivities(dependencies: WorkerDependencies) {
+  return createCrewActivities({ ...dependencies, describeFile, retrieval: createRetrieval(dependencies) });
+}
+
+function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
+  const { deliveries, outbound, metrics, log } = dependencies;
+  return createDeliveryActivities({
+    callbacks: createCallbacks(config, dependencies),
+    random: Math.random,
+    now: () => new Date(),
+    deliveries,
+    outbound,
+    metrics,
+    log,
+  });
+}

@@ -1,0 +1,71 @@
+import { tmpdir } from 'node:os';
+import { NativeConnection } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
+import { createAiProviders } from '../providers/ai-jobs/index.js';
+import { createExtractor } from '../providers/extraction/index.js';
+import { createGraphExtractor } from '../providers/graph/index.js';
+import type { Config } from '../runtime/config.js';
+import { createSharedDependencies } from '../runtime/dependencies.js';
+import { identifySelf, isAlive } from '../runtime/process-identity.js';
+import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
+import { createScratch } from '../storage/scratch.js';
+import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
+import { createStarters } from '../temporal/starters.js';
+import { createWorkerMetrics } from './metrics.js';
+
+export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependencies>>;
+
+/**
+ * What this process and its activities use: stores, providers, metrics and the two connections to Temporal. `close`
+ * releases all of it; call it when no activity runs any more.
+ */
+export async function createWorkerDependencies(config: Config, log: Logger) {
+  const { models } = loadConfiguredCrews(config);
+  const shared = await createSharedDependencies(config, log);
+  const { client, connection } = await connectToTemporal(config, log);
+  const extractor = createExtractor();
+  const graphExtractor = createGraphExtractor();
+  const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
+  return {
+    ...shared,
+    log,
+    client,
+    connection,
+    starters: createStarters(client),
+    extractor,
+    graphExtractor,
+    providers,
+    models,
+    scratch: await createCleanScratch(log),
+    metrics: createWorkerMetrics(),
+    async close(): Promise<void> {
+      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close()]);
+      await shared.close();
+      await connection.close();
+      await client.connection.close();
+    },
+  };
+}
+
+/** Connects a client, to start workflows, and the workers, and registers the search attributes. */
+async function connectToTemporal(config: Config, log: Logger) {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const access = temporalAccess(config);
+  const client = await connectTemporal(address, namespace, access);
+  if (!(await registerSearchAttributes(client, namespace))) {
+    log.warn(
+      { needed: SEARCH_ATTRIBUTE_TYPES },
+      'not allowed to register search attributes: an operator must register them, or no workflow starts',
+    );
+  }
+  return { client, connection: await NativeConnection.connect({ address, ...access }) };
+}
+
+/** Temporary folders for the activities. Those of killed processes are removed first. */
+async function createCleanScratch(log: Logger) {
+  const scratch = createScratch({ dir: tmpdir(), own: identifySelf(), isAlive });
+  const abandoned = await scratch.removeAbandoned();
+  if (abandoned > 0) log.info({ folders: abandoned }, 'removed temporary folders of killed processes');
+  return scratch;
+}
