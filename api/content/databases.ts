@@ -117,7 +117,7 @@ function routes(
       { summary: 'List databases', query: pageQuerySchema, status: 200, response: databaseListSchema },
       async (ctx, { query: { limit, cursor }, respond }) => {
         const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await databases.list(ctx.state.principal.org, { before, limit: limit + 1 });
+        const found = await databases.listForOrg(ctx.state.principal.org, { before, limit: limit + 1 });
         const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
         respond({ databases: shown.map(describeDatabase), count: shown.length, next_cursor });
       },

@@ -168,7 +168,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
         if (wanted.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const removal = await deps.removedItems.remove(database, { ids: wanted, collection, underWay: 'refuse' });
+        const removal = await deps.removedItems.remove(database, { ids: wanted, collection, inProgress: 'reject' });
         if (!removal.ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
         const { ref } = removal;
         await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));
