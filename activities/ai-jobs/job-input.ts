@@ -10,7 +10,7 @@ import { ProviderError } from '../../domain/errors.js';
 import type { Extraction, FileKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
-import { asProviderError } from '../../providers/ai-jobs/file-failure.js';
+import { asProviderError } from '../../providers/ai-jobs/file-errors.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import { hashOf, headOf } from '../local-file.js';

@@ -190,7 +190,7 @@ export function createContentActivities(deps: ContentDependencies) {
     return deps.scratch.use(async (folder) => {
       const path = join(folder, 'file');
       await files.copyTo(source.file_id, path);
-      return deps.extractor.extract({ path, kind: source.file_kind, filename: source.filename }, signal, pages);
+      return deps.extractor.extract({ path, kind: source.file_kind }, signal, pages);
     });
   }
 

@@ -219,10 +219,10 @@ export function createDeliveries(
       return newestFirst(deliveries, filter, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
-    /** Unfinished deliveries whose next attempt is overdue, without bodies and logs; they are not due again before `next`. */
+    /** Unfinished deliveries whose next attempt is overdue, without attempt logs; they are not due again before `next`. */
     takeStale(before: Date, next: Date, limit: number): Promise<DeliveryRecord[]> {
       const overdue = { status: { $in: UNFINISHED_STATES }, next_attempt_at: { $lt: before } };
-      return takeStale(deliveries, overdue, { before, next, limit }, { projection: SUMMARY });
+      return takeStale(deliveries, overdue, { before, next, limit }, { projection: { message: 0, attempt_log: 0 } });
     },
   };
 }
