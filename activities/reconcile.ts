@@ -83,7 +83,11 @@ export function createReconcileActivities({
 
   /** Logs an error, so that one record does not stop the others. */
   async function attempt(id: string, work: () => Promise<void>): Promise<void> {
-    await work().catch((error) => log.error({ err: error, id }, 'the reconciler failed on this record'));
+    try {
+      await work();
+    } catch (error) {
+      log.error({ err: error, id }, 'the reconciler failed on this record');
+    }
   }
 
   async function dropAbandonedFiles(): Promise<void> {

@@ -29,11 +29,11 @@ export type ApiDependencies = HealthDependencies &
   > & {
     rateLimits: RateLimits;
     log: Logger;
-    /** Aborted when the process begins to stop. */
+    /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
   };
 
-/** The whole HTTP API. It validates, stores, and starts or signals workflows; workers do the work. */
+/** The HTTP API. It validates requests, stores records, and starts or signals workflows; workers do the work. */
 export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const metrics = createHttpMetrics();
@@ -41,11 +41,11 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
   app.use(requestContext(deps.log));
   app.use(async (ctx, next) => {
     await next();
-    // The last response of its connection: the client's next request reaches another process.
+    // Closes the connection, so that the client's next request reaches another process.
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
   app.use(serve(createServices(deps, metrics), deps.log));
-  // A client that disconnects is not an error of ours; all other errors have been handled above.
+  // Errors of requests are handled above. A client that disconnects is not an error of the server.
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'response not sent');
   });

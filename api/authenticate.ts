@@ -4,7 +4,10 @@ import { ServiceError } from '../domain/errors.js';
 import type { ApiKeys } from '../storage/api-keys.js';
 import type { RequestState } from './request-context.js';
 
-/** `Authorization: Bearer <key>` of one of these kinds, else 401 (or 403 for a good key of another kind). */
+/**
+ * Requires `Authorization: Bearer <key>` with a key of one of these kinds.
+ * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
+ */
 export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middleware<RequestState> {
   return async (ctx, next) => {
     const key = /^Bearer ([\w-]{20,200})$/i.exec(ctx.get('Authorization'))?.[1];
@@ -14,14 +17,14 @@ export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middlewa
       throw new ServiceError('UNAUTHORIZED', 'The API key is missing, unknown, expired or revoked.');
     }
     if (!kinds.includes(principal.kind)) {
-      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} does not open this service.`);
+      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here.`);
     }
     ctx.state.principal = principal;
     await next();
   };
 }
 
-/** `API-Version: 2`, else 400. */
+/** Requires the header `API-Version: 2`. @throws ServiceError INVALID_PARAMETERS */
 export function requireApiVersion(): Middleware<RequestState> {
   return async (ctx, next) => {
     if (ctx.get('API-Version') !== '2') {

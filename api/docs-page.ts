@@ -7,7 +7,7 @@ import type { RequestState } from './request-context.js';
 const packageFile = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string };
 
-/** Files of the package that the page needs; nothing else of it is served. */
+/** The files of the package that the page needs; no other file is served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
 
 const PAGE = `<!doctype html>
@@ -22,14 +22,14 @@ const PAGE = `<!doctype html>
 </head>
 <body>
 <div id="docs"></div>
-<noscript>This page reads <a href="/openapi.json">/openapi.json</a> by script.</noscript>
+<noscript>This page needs JavaScript to show <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script src="/docs/swagger-ui-bundle.js?${version}"></script>
 <script src="/docs/page.js"></script>
 </body>
 </html>
 `;
 
-// A file of its own because the page may not run inline scripts. Without a validator address nothing is asked of others.
+// A separate file, because the page must not run inline scripts. Without a validator URL it sends no request to another host.
 const SCRIPT = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#docs',
@@ -45,13 +45,13 @@ const STYLE = `body { margin: 0; background: #fafafa; }
 .swagger-ui .wrapper { max-width: 1100px; }
 .swagger-ui .info { margin: 32px 0 16px; }
 .swagger-ui .scheme-container { padding: 0; margin: 0; box-shadow: none; background: none; }
-/* All refusals of a service have one shape: it is shown once an operation. */
+/* All errors of a service have the same shape: it is shown once per operation. */
 .swagger-ui .response:not([data-code^='2'], [data-code='400']) :is(.response-controls, .model-example) { display: none; }
 .swagger-ui .response-col_links { display: none; }
 `;
 
 const HEADERS = {
-  // Everything comes from here, nothing runs or is styled inline, nobody may frame it. The package's icons are data URLs.
+  // All files come from this server, no inline scripts or styles, no framing. The package's icons are data URLs.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
@@ -59,11 +59,11 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 
-/** `/docs`: a page that shows `/openapi.json` and lets one try it; it asks nothing of any other host. */
+/** `/docs`: a page to read and try out `/openapi.json`. It sends no request to another host. */
 export function docsRoutes(): Router<RequestState> {
   const router = new Router<RequestState>();
-  const own = { '/docs': ['html', PAGE], '/docs/page.js': ['js', SCRIPT], '/docs/page.css': ['css', STYLE] } as const;
-  for (const [path, [type, text]] of Object.entries(own)) {
+  const pages = { '/docs': ['html', PAGE], '/docs/page.js': ['js', SCRIPT], '/docs/page.css': ['css', STYLE] } as const;
+  for (const [path, [type, text]] of Object.entries(pages)) {
     router.get(path, (ctx) => {
       ctx.set(HEADERS);
       ctx.type = type;

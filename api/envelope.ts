@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ErrorCode, ServiceError } from '../domain/errors.js';
 import type { RequestContext } from './request-context.js';
 
-/** The shape of a service's successful responses: how one is sent, and how the API document describes it. */
+/** The shape of successful responses: how they are sent, and how `/openapi.json` describes them. */
 export interface Envelope {
   send(ctx: RequestContext, status: number, data: unknown): void;
   schema(data: z.ZodType): z.ZodType;
@@ -29,7 +29,7 @@ function metaOf(ctx: RequestContext): z.input<typeof metaSchema> {
   };
 }
 
-/** The data alone, as every service but content has it, and the content routes that the specification names. */
+/** The data alone: all services except content, and the content routes that the specification names. */
 export const plainEnvelope: Envelope = {
   send(ctx, status, data) {
     ctx.status = status;
@@ -48,13 +48,10 @@ export const contentEnvelope: Envelope = {
 };
 
 export const contentErrors: ErrorShape = {
-  send: (ctx, error) =>
-    sendError(ctx, error, {
-      success: false,
-      data: null,
-      error: { code: error.shownAs ?? error.code, message: error.message },
-      meta: metaOf(ctx),
-    }),
+  send(ctx, error) {
+    const code = ctx.state.shownAs?.[error.code] ?? error.code;
+    sendError(ctx, error, { success: false, data: null, error: { code, message: error.message }, meta: metaOf(ctx) });
+  },
   schema: (code) =>
     z.object({
       success: z.literal(false),
@@ -64,13 +61,13 @@ export const contentErrors: ErrorShape = {
     }),
 };
 
-/** Errors of the AI job service and of the routes that need no key: `{error: {code, message}}`. */
+/** `{error: {code, message}}`: the AI job service, and the routes that need no key. */
 export const codedErrors: ErrorShape = {
   send: (ctx, error) => sendError(ctx, error, { error: { code: error.code, message: error.message } }),
   schema: (code) => z.object({ error: z.object({ code, message: z.string() }) }),
 };
 
-/** Errors of the crew service: `{error, message}`, the status's title and the detail. Invalid input is 400, never 422. */
+/** `{error, message}` of the crew service: the title of the status, and the message. Invalid input is 400, never 422. */
 export const crewErrors: ErrorShape = {
   send(ctx, error) {
     const status = error.status === 422 ? 400 : error.status;
@@ -83,12 +80,12 @@ export const crewErrors: ErrorShape = {
     }),
 };
 
-/** Errors of the payment service: `{error: {type, code, message}}`; the type says what a client can do about the error. */
+/** `{error: {type, code, message}}` of the payment service; the type says how a client can handle the error. */
 export const paymentErrors: ErrorShape = {
-  send: (ctx, error) =>
-    sendError(ctx, error, {
-      error: { type: paymentErrorType(error.status), code: error.code, message: error.message },
-    }),
+  send(ctx, error) {
+    const type = paymentErrorType(error.status);
+    sendError(ctx, error, { error: { type, code: error.code, message: error.message } });
+  },
   schema: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string() }) }),
 };
 

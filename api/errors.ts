@@ -9,17 +9,16 @@ import type { RequestState } from './request-context.js';
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The one place where any error becomes a `ServiceError` and is sent; an unknown error becomes a plain 500. */
+/** The one place where an error becomes a `ServiceError` and is sent; an unknown error is sent as INTERNAL_ERROR (500). */
 export function handleErrors(log: Logger, shape: ErrorShape): Middleware<RequestState> {
   return async (ctx, next) => {
     try {
       await next();
       if (ctx.status === 404 && ctx.body === undefined) {
-        throw new ServiceError('NOT_FOUND', `There is no ${ctx.method} ${ctx.path}.`);
+        throw new ServiceError('NOT_FOUND', `There is no route ${ctx.method} ${ctx.path}.`);
       }
     } catch (error) {
       const known = asServiceError(error);
-      known.shownAs = ctx.state.shownAs?.[known.code];
       if (known.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
       shape.send(ctx, known);
     }
@@ -34,11 +33,11 @@ function asServiceError(error: unknown): ServiceError {
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
   return new ServiceError(
     'INTERNAL_ERROR',
-    'An internal error occurred. Quote its request id (X-Request-Id) when reporting it.',
+    'An internal error occurred. Quote its request id (X-Request-Id) when you report it.',
   );
 }
 
-/** The database is unreachable, or between two primaries. */
+/** The database is unreachable, or has no primary at the moment. */
 function isTransient(error: MongoError): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   return error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('TransientTransactionError');

@@ -7,9 +7,9 @@ import type { RequestState } from './request-context.js';
 export interface HealthDependencies {
   temporalReachable: () => Promise<boolean>;
   mongoReachable: () => Promise<boolean>;
-  /** The model's name, or why there is none. */
+  /** The name of the model, or the reason why there is none. */
   embeddings: { model: string } | { unavailable: string };
-  /** Whether webhooks may go to this machine itself: true only in development. */
+  /** Whether webhooks may be sent to this machine itself: true only in development. */
   loopbackAllowed: boolean;
 }
 
@@ -21,7 +21,7 @@ const readySchema = z.object({
   temporal: z.boolean(),
   mongodb: z.boolean(),
   outbound: z.object({
-    loopback: z.boolean().meta({ description: 'Whether webhooks may go to this machine itself.' }),
+    loopback: z.boolean().meta({ description: 'Whether webhooks may be sent to this machine itself.' }),
   }),
   embeddings: z.union([
     z.object({ available: z.literal(true), model: z.string() }),
@@ -29,7 +29,7 @@ const readySchema = z.object({
   ]),
 });
 
-/** `/healthz`: the process is alive. `/readyz`: the process can work, and what is missing. No key needed. */
+/** `/healthz`: the process runs. `/readyz`: the process can serve requests, or which dependency is missing. */
 export function healthRoutes({
   temporalReachable,
   mongoReachable,

@@ -14,18 +14,18 @@ export const idempotencyKeySchema = z
   .regex(/^[\x20-\x7e]{1,255}$/, 'must have 1 to 255 printable ASCII characters')
   .meta({
     description:
-      'Carries the request out once: the same key and body return the first response again, with `Idempotent-Replayed: true`; ' +
-      'the same key with another body is an error. Only 2xx responses are saved.',
+      'The work of the request is done once: a repeated request with the same key and body returns the first response, with ' +
+      '`Idempotent-Replayed: true`. The same key with another body is an error. Only 2xx responses are saved.',
   });
 
-/** Headers that belong to a response and not to the request that caused it. */
+/** Response headers that a repeated request gets too. */
 const SAVED_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
 
 /**
- * Carries a request out once per `Idempotency-Key`: the same request again gets the first response, byte for byte.
- * Only 2xx responses are saved. Any other response has started no work, so a repeated request runs again.
+ * Does the work of a request once per `Idempotency-Key`: the same request sent again gets the first response, byte for
+ * byte. Only 2xx responses are saved: with any other response no work has started, and a repeated request runs again.
  * While `work` runs, `ctx.state.saveResponseWith` saves the response in the transaction of the work.
- * @param body what besides method and URL tells this request from another
+ * @param body with method and URL, the content that must be equal in a repeated request
  * @throws ServiceError INVALID_PARAMETERS for a malformed key, IDEMPOTENCY_CONFLICT when the key was sent with another
  * request, IDEMPOTENCY_IN_PROGRESS while the first request runs
  */
@@ -71,7 +71,7 @@ async function runClaimed(
       succeeded = true;
     }
   } finally {
-    // Never removes a saved response; and should the release fail, the lease runs out.
+    // Does not remove a saved response. If the release fails, the claim expires.
     if (!succeeded) await keys.release(claim).catch(() => undefined);
   }
 }

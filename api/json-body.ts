@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import getRawBody from 'raw-body';
 import { ServiceError } from '../domain/errors.js';
@@ -6,8 +7,8 @@ import type { RequestState } from './request-context.js';
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /**
- * Reads a JSON object into `ctx.request.body`; an absent body is `undefined`.
- * @throws ServiceError INVALID_PARAMETERS for anything that is not JSON, PAYLOAD_TOO_LARGE over `maxBytes`
+ * Parses a JSON body into `ctx.request.body`, which is undefined for an empty body.
+ * @throws ServiceError INVALID_PARAMETERS for a body that is not JSON, PAYLOAD_TOO_LARGE for more than `maxBytes`
  */
 export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
@@ -21,23 +22,19 @@ export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
 declare module 'koa' {
   interface Request {
     body?: unknown;
-    /** The body as it came, for values whose notation matters. */
+    /** The body as it was sent, for values whose notation matters. */
     text?: string;
   }
 }
 
-async function readText(request: NodeJS.ReadableStream, length: number | undefined, maxBytes: number): Promise<string> {
+async function readText(request: IncomingMessage, length: number | undefined, maxBytes: number): Promise<string> {
   try {
-    return await getRawBody(request as import('node:http').IncomingMessage, {
-      length,
-      limit: maxBytes,
-      encoding: 'utf8',
-    });
+    return await getRawBody(request, { length, limit: maxBytes, encoding: 'utf8' });
   } catch (error) {
     if ((error as { type?: string }).type === 'entity.too.large') {
-      throw new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body may have ${maxBytes} bytes at the most.`);
+      throw new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body must not exceed ${maxBytes} bytes.`);
     }
-    throw new ServiceError('INVALID_PARAMETERS', 'The body did not arrive whole.');
+    throw new ServiceError('INVALID_PARAMETERS', 'The body is incomplete.');
   }
 }
 

@@ -4,12 +4,12 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
 
 export interface UploadLimits {
-  /** Files a request. */
+  /** Per request. */
   maxFiles: number;
   maxFileBytes: number;
-  /** All of a request together. */
+  /** The whole request. */
   maxRequestBytes: number;
-  /** All stringified fields such as `memories` together. */
+  /** All text fields such as `memories` together. */
   maxFieldBytes: number;
 }
 
@@ -22,11 +22,12 @@ export interface UploadedFile<T> {
 const MAX_FIELDS = 50;
 
 /**
- * Reads a multipart request as it comes in.
- * @param store takes each file as a stream, one after the other, and must read it to its end
- * @returns the fields and, in the order sent, what `store` made of the files
- * @throws ServiceError INVALID_PARAMETERS for what is not well-formed multipart, VALIDATION_ERROR for too many files,
- * PAYLOAD_TOO_LARGE over a size; the request is read to its end all the same, so that the client gets the answer
+ * Reads a multipart request while it arrives. After an error it reads to the end of the request and stores nothing more:
+ * most clients read a response only after they have sent everything.
+ * @param store gets each file as a stream, which it must read to the end
+ * @returns the fields, and the results of `store` in the order of the files
+ * @throws ServiceError INVALID_PARAMETERS for a malformed or incomplete body, VALIDATION_ERROR for too many files or
+ * fields, PAYLOAD_TOO_LARGE for a size over its limit
  */
 export async function readMultipart<T>(
   request: IncomingMessage,
@@ -36,71 +37,64 @@ export async function readMultipart<T>(
   const form = openForm(request, limits);
   const fields = new Map<string, string>();
   const files: Promise<UploadedFile<T>>[] = [];
-  const underWay = new Set<Readable>();
-  const problems: unknown[] = [];
+  const unfinished = new Set<Readable>();
+  const errors: unknown[] = [];
   let fieldBytes = 0;
 
-  form.on('field', (name, value, nameCut, valueCut) => {
+  form.on('field', (name, value, nameTruncated, valueTruncated) => {
     fieldBytes += Buffer.byteLength(value);
-    if (nameCut || valueCut || fieldBytes > limits.maxFieldBytes)
-      problems.push(tooLarge('The fields together', limits.maxFieldBytes));
-    else if (fields.has(name)) problems.push(new ServiceError('VALIDATION_ERROR', `${name}: is given twice`));
+    if (nameTruncated || valueTruncated || fieldBytes > limits.maxFieldBytes)
+      errors.push(tooLarge('The text fields together', limits.maxFieldBytes));
+    else if (fields.has(name)) errors.push(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
     else fields.set(name, value);
   });
-  form.on('file', (field, stream, filename) => {
-    // A part that is cut off is an error of its stream too; whoever reads it notices, and nobody else need to.
+  form.on('file', (field, stream, filename = '') => {
+    // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
-    // Read on after a problem, but keep nothing: the client is told once it has sent everything.
-    if (problems.length > 0) {
+    if (errors.length > 0) {
       stream.resume();
       return;
     }
-    underWay.add(stream);
-    stream.once('limit', () => problems.push(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
-    const stored = store(stream, filename ?? '').then((result) => ({
-      field,
-      filename: filename ?? '',
-      stored: result,
-    }));
+    unfinished.add(stream);
+    stream.once('limit', () => errors.push(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
+    const stored = store(stream, filename).then((result) => ({ field, filename, stored: result }));
     stored
       .catch((error) => {
-        problems.push(error);
+        errors.push(error);
         stream.resume();
       })
-      .finally(() => underWay.delete(stream));
+      .finally(() => unfinished.delete(stream));
     files.push(stored);
   });
-  form.on('filesLimit', () =>
-    problems.push(tooMany(`at most ${limits.maxFiles} ${limits.maxFiles === 1 ? 'file' : 'files'} a request`)),
-  );
-  form.on('fieldsLimit', () => problems.push(tooMany(`at most ${MAX_FIELDS} fields a request`)));
+  form.on('filesLimit', () => errors.push(tooMany(limits.maxFiles, 'file')));
+  form.on('fieldsLimit', () => errors.push(tooMany(MAX_FIELDS, 'field')));
 
   try {
-    await pour(request, form, limits.maxRequestBytes);
+    await pipeInto(form, request, limits.maxRequestBytes);
   } catch (error) {
-    problems.push(error);
-    for (const stream of underWay) stream.destroy(error as Error);
+    errors.push(error);
+    for (const stream of unfinished) stream.destroy(error as Error);
   }
   const settled = await Promise.allSettled(files);
-  if (problems.length > 0) throw problems[0];
-  return { fields, files: settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) };
+  if (errors.length > 0) throw errors[0];
+  return { fields, files: settled.flatMap((file) => (file.status === 'fulfilled' ? [file.value] : [])) };
 }
 
-/** Lets the request run into the form until it has ended. @throws ServiceError when it is cut off, malformed or too large */
-async function pour(request: IncomingMessage, form: BusboyInstance, maxBytes: number): Promise<void> {
+/** Resolves at the end of the form. @throws ServiceError for a request that is incomplete, malformed or too large */
+async function pipeInto(form: BusboyInstance, request: IncomingMessage, maxBytes: number): Promise<void> {
   let received = 0;
   try {
     await new Promise<void>((resolve, reject) => {
       const malformed = () =>
-        reject(new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or did not arrive whole.'));
+        reject(new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or incomplete.'));
       form.once('finish', resolve);
       form.on('error', malformed);
       request.once('error', malformed);
       request.once('close', () => {
         if (!request.complete) malformed();
       });
-      request.on('data', (piece: Buffer) => {
-        received += piece.length;
+      request.on('data', (chunk: Buffer) => {
+        received += chunk.length;
         if (received > maxBytes) reject(tooLarge('The request', maxBytes));
       });
       request.pipe(form);
@@ -112,13 +106,9 @@ async function pour(request: IncomingMessage, form: BusboyInstance, maxBytes: nu
   }
 }
 
-function tooMany(message: string): ServiceError {
-  return new ServiceError('VALIDATION_ERROR', message);
-}
-
 function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstance {
   const contentType = request.headers['content-type'];
-  // Media types know no case.
+  // Media types are case-insensitive.
   if (!contentType || !/^multipart\/form-data(;|\s|$)/i.test(contentType)) {
     throw new ServiceError('INVALID_PARAMETERS', 'The body must be multipart/form-data.');
   }
@@ -133,10 +123,14 @@ function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstanc
       },
     });
   } catch {
-    throw new ServiceError('INVALID_PARAMETERS', 'The multipart body names no boundary.');
+    throw new ServiceError('INVALID_PARAMETERS', 'The Content-Type of the multipart body has no boundary.');
   }
 }
 
-function tooLarge(what: string, bytes: number): ServiceError {
-  return new ServiceError('PAYLOAD_TOO_LARGE', `${what} is over ${bytes} bytes.`);
+function tooLarge(what: string, maxBytes: number): ServiceError {
+  return new ServiceError('PAYLOAD_TOO_LARGE', `${what} must not exceed ${maxBytes} bytes.`);
+}
+
+function tooMany(max: number, what: string): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', `A request must not exceed ${max} ${what}${max === 1 ? '' : 's'}.`);
 }

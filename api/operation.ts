@@ -4,84 +4,91 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { Envelope } from './envelope.js';
+import { type FieldNames, invert, renameAllFields, renameFields } from './field-names.js';
 import { respondOnce } from './idempotency.js';
-import type { RequestContext, RequestState } from './request-context.js';
+import type { RequestState } from './request-context.js';
 import { read } from './validation.js';
 
-/** What a route takes and gives: it reads the requests, types and checks the responses, and makes `/openapi.json`. */
+/**
+ * The declaration of a route: its handler gets requests that have been validated by it, sends responses of its type,
+ * and `/openapi.json` is generated from it.
+ */
 export interface Operation<
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType = z.ZodType,
   Data extends z.ZodType = z.ZodType,
 > {
+  /** In the imperative: "List databases". */
   summary: string;
   /** Markdown. */
   description?: string;
   query?: Query;
-  /** Headers beside those of every route of its service. */
+  /** Request headers in addition to those of every route of the service. */
   headers?: z.ZodObject;
   /** A JSON body. */
   body?: Body;
-  /** A body as a client may send it, for the document. */
+  /** An example of the JSON body, for the document. */
   example?: z.input<Body>;
   /** A `multipart/form-data` body, for the document only: the handler reads it while it arrives. */
   form?: z.ZodType;
   /** Status of a successful response. */
   status: number;
+  /** A second status with which the handler sends the same response. */
+  alsoStatus?: number;
   /** Data of a successful response. */
   response: Data;
-  /** Media type of the response, where it is not the service's JSON. */
+  /** Media type of a successful response that is not JSON. */
   type?: string;
-  /** The same response with another status. */
-  alsoStatus?: number;
-  /** Errors of this route beside those of every route of its service. */
+  /** Errors in addition to those of every route of the service. */
   errors?: readonly ErrorCode[];
-  /** Codes that this route's clients know by another name; the status stays. */
+  /** Codes that this route reports under another name; the status stays. */
   shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
-  /** Deprecated names of fields that requests may use, each with the current name. The current name wins. */
+  /** Deprecated field names that requests may still use, each with the current name. */
   aliases?: FieldNames;
-  /** Set on a deprecated route. */
   deprecated?: Deprecation;
-  /** Set on a route that starts work: it then takes an `Idempotency-Key`. With a `form` the handler sees to it. */
+  /**
+   * Set on a route that starts work: its requests may carry an `Idempotency-Key`. A handler that reads a `form` calls
+   * `respondOnce` itself.
+   */
   idempotencyKeys?: IdempotencyKeys;
 }
 
-export type FieldNames = Readonly<Record<string, string>>;
-
+/** Marks a deprecated route, which uses the field names of its version. */
 export interface Deprecation {
-  /** Since when, as RFC 9745 writes it. */
+  /** The `Deprecation` header (RFC 9745): `@` and a Unix time in seconds. */
   since: string;
-  /** @returns the path of the route that replaces this one */
+  /** @returns the path that replaces this one */
   successor(path: string): string;
-  /** The current names of fields, each with the name that this route's requests and responses use. */
+  /** Current field names, each with the name in this route's requests and responses. */
   fields: FieldNames;
 }
 
+/** What a handler gets beside the Koa context. */
 export interface OperationInput<Query extends z.ZodType, Body extends z.ZodType, Data extends z.ZodType> {
   query: z.output<Query>;
   body: z.output<Body>;
   respond(data: z.input<Data>): void;
   /**
-   * Responds, and does the work that the response reports. With an `Idempotency-Key` the response is saved in the
-   * transaction of the work, so that both happen or neither.
+   * Responds and does the work that the response reports. With an `Idempotency-Key` the response is saved in the
+   * transaction of the work: either both happen or neither does.
    * @param work writes with `tx`, which is undefined for a request without a key
    */
   respondWith<Result>(data: z.input<Data>, work: (tx?: ClientSession) => Promise<Result>): Promise<Result>;
 }
 
-/** What a route carries along. */
-export interface Described {
+/** A declaration together with what `operations()` adds to it. */
+export interface DeclaredOperation {
   operation: Operation;
   envelope: Envelope;
   tag: string;
 }
 
-type Handler = RouterMiddleware<RequestState> & Described;
+type Handler = RouterMiddleware<RequestState> & { declared: DeclaredOperation };
 
 /**
- * Makes routes that describe themselves: `router.post('/things', operation({ … }, async (ctx, { body, respond }) => …))`.
- * @param tag the heading under which they are documented
- * @param common what all of these operations share
+ * Creates a function that declares routes: `router.post('/things', operation({ … }, async (ctx, { body, respond }) => …))`.
+ * @param tag the heading under which the routes are documented
+ * @param common applies to all of these routes
  */
 export function operations(
   tag: string,
@@ -94,17 +101,15 @@ export function operations(
   ): Handler => {
     const operation = { ...common, ...own, shownAs: { ...own.shownAs, ...common.shownAs } };
     const { query, body, form, idempotencyKeys, status, type, deprecated } = operation;
-    const names = requestNames(operation);
-    const readNamed = <Schema extends z.ZodType>(schema: Schema | undefined, value: unknown) =>
-      (schema && read(schema, renamed(value, names), { shownAs: deprecated?.fields })) as z.output<Schema>;
+
     const run = async (ctx: RouterContext<RequestState>) => {
       const respond = (data: z.input<Data>) => {
-        envelope.send(ctx, status, deprecated ? deeplyRenamed(data, deprecated.fields) : data);
+        envelope.send(ctx, status, deprecated ? renameAllFields(data, deprecated.fields) : data);
         if (type !== undefined) ctx.type = type;
       };
       await handle(ctx, {
-        query: readNamed(query, ctx.query),
-        body: readNamed(body, ctx.request.body ?? {}),
+        query: readInput(operation, query, ctx.query),
+        body: readInput(operation, body, ctx.request.body ?? {}),
         respond,
         respondWith(data, work) {
           respond(data);
@@ -116,52 +121,22 @@ export function operations(
       idempotencyKeys && !form
         ? (ctx) => respondOnce(ctx, idempotencyKeys, ctx.request.text ?? '', () => run(ctx))
         : run;
-    return Object.assign(middleware, { operation, envelope, tag });
+    return Object.assign(middleware, { declared: { operation, envelope, tag } });
   };
 }
 
-/** The description a route carries, if it was made by `operations()`. */
-export function operationOf(middleware: unknown): Described | undefined {
-  if (typeof middleware !== 'function' || !('operation' in middleware)) return undefined;
-  const { operation, envelope, tag } = middleware as Handler;
-  return { operation, envelope, tag };
+/** @returns the declaration of a handler; undefined for any other middleware */
+export function declaredOperation(middleware: unknown): DeclaredOperation | undefined {
+  return typeof middleware === 'function' && 'declared' in middleware ? (middleware as Handler).declared : undefined;
 }
 
-/** Every response of a deprecated route says so, errors included (RFC 9745). */
-export function sendDeprecation(ctx: RequestContext, deprecated: Deprecation | undefined): void {
-  if (!deprecated) return;
-  ctx.set('Deprecation', deprecated.since);
-  ctx.set('Link', `<${deprecated.successor(ctx.path)}>; rel="successor-version"`);
-}
-
-function requestNames({ aliases, deprecated }: Operation): FieldNames | undefined {
-  if (!deprecated) return aliases;
-  return Object.fromEntries(Object.entries(deprecated.fields).map(([current, old]) => [old, current]));
-}
-
-/** Renames the fields of a request; a field that is there under both names counts under the current name. */
-export function renamed(value: unknown, names: FieldNames | undefined): unknown {
-  if (!names || !isObject(value) || !Object.keys(names).some((name) => Object.hasOwn(value, name))) return value;
-  const fields: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(value)) {
-    const current = Object.hasOwn(names, name) ? names[name]! : name;
-    if (current === name || !Object.hasOwn(value, current)) fields[current] = field;
-  }
-  return fields;
-}
-
-/** Renames the fields of a response. */
-export function deeplyRenamed(data: unknown, names: FieldNames): unknown {
-  if (Array.isArray(data)) return data.map((part) => deeplyRenamed(part, names));
-  if (!isObject(data)) return data;
-  return Object.fromEntries(
-    Object.entries(data).map(([name, part]) => [
-      Object.hasOwn(names, name) ? names[name]! : name,
-      deeplyRenamed(part, names),
-    ]),
-  );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Validates a part of a request, whose fields may have deprecated names; messages use the names that the client uses. */
+function readInput<Schema extends z.ZodType>(
+  { aliases = {}, deprecated }: Operation,
+  schema: Schema | undefined,
+  value: unknown,
+): z.output<Schema> {
+  if (!schema) return undefined as z.output<Schema>;
+  if (!deprecated) return read(schema, renameFields(value, aliases));
+  return read(schema, renameFields(value, invert(deprecated.fields)), { shownAs: deprecated.fields });
 }

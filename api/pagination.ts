@@ -1,37 +1,58 @@
 import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
 
-/** What every list takes. */
+/** Query parameters of every list. */
 export const pageQuerySchema = z.object({
-  limit: z.coerce.number('must be a number').int().min(1).max(100).default(20),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
   cursor: z.string().optional(),
 });
+type PageQuery = z.output<typeof pageQuerySchema>;
 
-/** What every list answers beside its page. */
 export const nextCursorSchema = z
   .string()
   .nullable()
-  .meta({ description: 'Pass it as `cursor` for the next page; null on the last.' });
+  .meta({ description: 'Pass it as `cursor` to get the next page; null on the last page.' });
 
-/** Opaque to clients: where the page ended, because every list is in the order of something that does not change. */
-function makeCursor(last: string): string {
-  return Buffer.from(last).toString('base64url');
+/** Fields of every list response in addition to its records. */
+export const pageFields = { count: z.int(), next_cursor: nextCursorSchema };
+
+/** The order of a list, by a value of its records that never changes, so that a cursor stays valid. */
+export interface ListOrder<T> {
+  /** The value by which a record is ordered. */
+  position(record: T): string;
+  /** Matches the list's own positions, and thereby its own cursors. */
+  pattern: RegExp;
 }
 
-/** @param pattern of what the list puts into its cursors @throws ServiceError INVALID_PARAMETERS */
-export function openCursor(cursor: string, pattern: RegExp): string {
-  const last = Buffer.from(cursor, 'base64url').toString();
-  if (!pattern.test(last)) {
-    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not one that this list has given');
-  }
-  return last;
+/** The order by ids, which sort by the time of creation. @param prefix of the ids, such as `dlv` */
+export function byId(prefix: string): ListOrder<{ _id: string }> {
+  return { position: ({ _id }) => _id, pattern: new RegExp(`^${prefix}_[0-9a-z]{26}$`) };
 }
 
 /**
- * One page of a list. @param found one more than the limit, where there are more
- * @param place of a record in the list's order
+ * Reads one page of a list.
+ * @param find reads at most `limit` records that follow the position `from`, or the first ones without a position
+ * @throws ServiceError INVALID_PARAMETERS for a cursor of another list
  */
-export function pageOf<T>(found: readonly T[], limit: number, place: (last: T) => string) {
-  const shown = found.slice(0, limit);
-  return { shown, next_cursor: found.length > limit ? makeCursor(place(shown.at(-1)!)) : null };
+export async function readPage<T>(
+  { limit, cursor }: PageQuery,
+  { position, pattern }: ListOrder<NoInfer<T>>,
+  find: (page: { from: string | undefined; limit: number }) => Promise<T[]>,
+): Promise<{ records: T[]; next_cursor: string | null }> {
+  const from = cursor === undefined ? undefined : readCursor(cursor, pattern);
+  // One more record than the page shows: whether there is another page.
+  const found = await find({ from, limit: limit + 1 });
+  const records = found.slice(0, limit);
+  return { records, next_cursor: found.length > limit ? makeCursor(position(records.at(-1)!)) : null };
+}
+
+/** Opaque to clients. */
+function makeCursor(position: string): string {
+  return Buffer.from(position).toString('base64url');
+}
+
+function readCursor(cursor: string, pattern: RegExp): string {
+  const position = Buffer.from(cursor, 'base64url').toString();
+  if (!pattern.test(position)) throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not a cursor of this list');
+  return position;
 }

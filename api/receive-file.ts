@@ -6,30 +6,65 @@ import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
 import type { UploadedFile } from './multipart.js';
 
-/** What has come of one uploaded file. */
+/** An uploaded file as it was stored. */
 export interface FileReceipt<Kind = FileKind> {
   file_id: string;
   /** Bytes. */
   size: number;
-  /** Of its bytes, hex. */
+  /** Of the content, hex. */
   sha256: string;
   detected: { kind: Kind; mime_type: string } | null;
-  /** Set when the file cannot be taken; nothing is queued for it. */
-  refusal?: ExtractionError;
+  /** Why the file is rejected; `detected` is null then. */
+  error?: ExtractionError;
 }
 
-/** Detection by content looks at this much of a file's beginning first. */
-const HEAD_BYTES = 64 * 1024;
-
-/** Tells what a file is by its content. @throws ExtractionError for one that cannot be taken */
+/** Detects what a file is by its content. @throws ExtractionError for a file that is not supported */
 export type DetectKind<Kind = FileKind> = (
   head: Buffer,
   options: { filename?: string; openStream?: () => Readable },
 ) => Promise<{ kind: Kind; mime_type: string }>;
 
-/** Streams an upload into the file store, then tells what it is. */
-export async function receiveFile<Kind>(
-  { files, detectKind }: { files: FileStore; detectKind: DetectKind<Kind> },
+export interface ReceiveDependencies<Kind = FileKind> {
+  files: FileStore;
+  detectKind: DetectKind<Kind>;
+}
+
+/** The files of one request. */
+export interface ReceivedFiles<Kind = FileKind> {
+  /** Streams a file into the file store and detects what it is. */
+  receive(stream: Readable, filename: string): Promise<FileReceipt<Kind>>;
+  /** Ids of the files that are not removed at the end of the request; `all` while their owners are unknown. */
+  kept: ReadonlySet<string> | 'all';
+}
+
+/** Receives the files of a request, and finally removes those that the work has not declared as kept. */
+export async function receiveFiles<Kind>(
+  deps: ReceiveDependencies<Kind>,
+  owner: { org: string; batch: string },
+  work: (received: ReceivedFiles<Kind>) => Promise<void>,
+): Promise<void> {
+  const ids: string[] = [];
+  const received: ReceivedFiles<Kind> = {
+    kept: new Set(),
+    async receive(stream, filename) {
+      const receipt = await receiveFile(deps, stream, filename, owner);
+      ids.push(receipt.file_id);
+      return receipt;
+    },
+  };
+  try {
+    await work(received);
+  } finally {
+    const { kept } = received;
+    if (kept !== 'all') await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => deps.files.remove(id)));
+  }
+}
+
+/** `detectKind` first sees this many bytes from the start of a file. */
+const HEAD_BYTES = 64 * 1024;
+
+async function receiveFile<Kind>(
+  { files, detectKind }: ReceiveDependencies<Kind>,
   stream: Readable,
   filename: string,
   owner: { org: string; batch: string },
@@ -38,31 +73,29 @@ export async function receiveFile<Kind>(
   const head: Buffer[] = [];
   const hash = createHash('sha256');
   let size = 0;
-  const watch = new Transform({
-    transform(piece: Buffer, _encoding, done) {
-      if (size < HEAD_BYTES) head.push(piece.subarray(0, HEAD_BYTES - size));
-      size += piece.length;
-      hash.update(piece);
-      done(null, piece);
+  const measure = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (size < HEAD_BYTES) head.push(chunk.subarray(0, HEAD_BYTES - size));
+      size += chunk.length;
+      hash.update(chunk);
+      done(null, chunk);
     },
   });
-  await pipeline(stream, watch, (content) => files.write(file_id, owner, content));
+  await pipeline(stream, measure, (content) => files.write(file_id, owner, content));
   const sha256 = hash.digest('hex');
   try {
     const detected = await detectKind(Buffer.concat(head), { filename, openStream: () => files.read(file_id) });
     return { file_id, size, sha256, detected };
   } catch (error) {
-    if (!(error instanceof ExtractionError)) {
-      await files.remove(file_id);
-      throw error;
-    }
-    return { file_id, size, sha256, detected: null, refusal: error };
+    if (error instanceof ExtractionError) return { file_id, size, sha256, detected: null, error };
+    await files.remove(file_id);
+    throw error;
   }
 }
 
 /**
- * What a form says, without how it was written down: clients make up another boundary for each request, so its bytes
- * differ where nothing else does.
+ * The content of a form as text, to compare requests: clients choose a new boundary for each request, so the bytes of two
+ * equal requests differ.
  */
 export function contentOf(fields: ReadonlyMap<string, string>, files: readonly UploadedFile<FileReceipt>[]): string {
   return JSON.stringify([

@@ -5,29 +5,29 @@ import type { Principal } from '../domain/api-keys.js';
 import type { ErrorCode } from '../domain/errors.js';
 import { newRequestId } from '../domain/ids.js';
 
-/** What a request carries along on its way through the middleware. */
+/** What the middleware knows about a request. */
 export interface RequestState {
   request_id: string;
   /** `performance.now()` at arrival. */
   started: number;
-  /** Set by authentication; routes behind it may rely on it. */
+  /** Set by authentication: absent on routes that need no key. */
   principal: Principal;
-  /** Error codes that the clients of this route know by another name. */
+  /** Error codes that this route reports under another name. */
   shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
-  /** Set while a request with an `Idempotency-Key` runs; `respondWith` uses it. */
+  /** Set while a request with an `Idempotency-Key` runs, for `respondWith`: runs the writes and saves the response in one transaction. */
   saveResponseWith?: <Result>(write: (tx: ClientSession) => Promise<Result>) => Promise<Result>;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;
 
-/** A client's own request id is taken when it is harmless in a log line and a header. */
-const SANE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
+/** A client's own request id is used when it is harmless in a log line and a header. */
+const SAFE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
 
-/** Request id, arrival time and one log line a request. Never logs a header, a query value or a body. */
+/** Sets the request id and the arrival time, and logs one line per request: never a header, a query value or a body. */
 export function requestContext(log: Logger): Middleware<RequestState> {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');
-    ctx.state.request_id = SANE_REQUEST_ID.test(sent) ? sent : newRequestId();
+    ctx.state.request_id = SAFE_REQUEST_ID.test(sent) ? sent : newRequestId();
     ctx.state.started = performance.now();
     ctx.set('X-Request-Id', ctx.state.request_id);
     await next();

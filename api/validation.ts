@@ -1,20 +1,22 @@
 import type { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
 import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
+import type { FieldNames } from './field-names.js';
+import { describeIssue } from './validation-messages.js';
 
 export interface ReadOptions {
-  /** Where the value stands in the request, such as `input`; named before its fields in messages. */
+  /** Where the value is in the request, such as `input`: the messages' field names start with it. */
   at?: string;
-  /** Fields that this client knows by another name. */
-  shownAs?: Readonly<Record<string, string>> | undefined;
-  /** A missing field is VALIDATION_ERROR too: the value is no parameter of the request but a part of one. */
+  /** Names of fields in messages, where they differ from the schema's. */
+  shownAs?: FieldNames;
+  /** The value is inside a field of the request: a missing field is VALIDATION_ERROR too. */
   nested?: boolean;
 }
 
 /**
  * Validates a value by its schema.
  * @throws ServiceError INVALID_PARAMETERS (400) when a required field is missing, VALIDATION_ERROR (422) when a field is
- * invalid; the message names the field
+ * invalid; the message has the form `field: message`
  */
 export function read<Schema extends z.ZodType>(
   schema: Schema,
@@ -23,8 +25,8 @@ export function read<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const result = schema.safeParse(value, { error: describeIssue });
   if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  // Zod reports a missing union or enum like a wrong one; only the value shows the difference.
+  const issue = narrowed(result.error.issues[0]!);
+  // Zod reports a missing union or enum as an invalid one; only the value shows the difference.
   const missing = issue.code !== 'custom' && valueAt(value, issue.path) === undefined;
   const path = issue.path.map((name) => shownAs[String(name)] ?? String(name));
   const field = [...(at === undefined ? [] : [at]), ...path].join('.');
@@ -33,40 +35,23 @@ export function read<Schema extends z.ZodType>(
   throw new ServiceError(code, field ? `${field}: ${message}` : message);
 }
 
+/** The first issue of the alternative that was meant, where the value has the type of one alternative of a union only. */
+function narrowed(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue;
+  const meant = issue.errors.map(([first]) => first!).filter((first) => first && !isWrongType(first));
+  return meant.length === 1 ? { ...meant[0]!, path: [...issue.path, ...meant[0]!.path] } : issue;
+}
+
+function isWrongType({ code, path }: z.core.$ZodIssue): boolean {
+  return code === 'invalid_type' && path.length === 0;
+}
+
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce((part, name) => (part as Record<PropertyKey, unknown> | undefined)?.[name], value);
 }
 
-const TYPES: Record<string, string> = {
-  string: 'a string',
-  number: 'a number',
-  int: 'an integer',
-  boolean: 'a boolean',
-  object: 'an object',
-  record: 'an object',
-  array: 'an array',
-};
-
-/** What the client has to send, where the schema does not say so; undefined leaves the message to zod. */
-function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.expected in TYPES ? `must be ${TYPES[issue.expected]}` : undefined;
-    case 'invalid_key':
-      return `has a name that is not allowed (${issue.issues[0]?.message})`;
-    case 'invalid_union': {
-      const reasons = issue.errors.map(([first]) => first);
-      const ofType = reasons.every((reason) => reason?.code === 'invalid_type' && reason.path.length === 0);
-      return reasons.length > 0 && ofType
-        ? `must be ${reasons.map((reason) => reason!.message.replace(/^must be /, '')).join(' or ')}`
-        : undefined;
-    }
-  }
-  return undefined;
-}
-
 /**
- * Rejects a URL to which Postback never sends requests, as far as that can be known now.
+ * Rejects a URL to which Postback never sends requests, as far as that can be known before sending.
  * @param field names the URL in the message
  * @throws ServiceError VALIDATION_ERROR
  */

@@ -42,8 +42,6 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 /** An error whose message may be shown to the client. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
-  /** The code to answer with where a route's clients know another one; the status stays. */
-  shownAs?: ErrorCode | undefined;
 
   /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
   constructor(

@@ -1,10 +1,10 @@
-/** What extraction gives and how it fails: the words shared by parsers, activities and the ingest endpoint. */
+/** Result and errors of extraction, shared by parsers, activities and the ingest endpoint. */
 
-/** Where a stretch of text stands in its document; only what there is. */
+/** Location of a section in its document. Only the fields that apply are set. */
 export interface Place {
   /** 1-based page of a PDF, or frame of an image. */
   page?: number;
-  /** What a PDF calls the page ("iv"), where that is not its number. */
+  /** The page label of a PDF ("iv"), when it differs from the number. */
   page_label?: string;
   /** 1-based slide of a presentation. */
   slide?: number;
@@ -13,22 +13,22 @@ export interface Place {
   sheet?: string;
 }
 
-/** A stretch of text that belongs together: a page, a slide, a table, or the text under a heading. */
+/** Text that belongs together: a page, a slide, a table, or the text under a heading. */
 export interface ExtractedSection extends Place {
   text: string;
   /** Headings above the text, outermost first. */
   headings: string[];
-  /** Of a table: for each line of `text` the row it is of, from 1, as a spreadsheet counts. Not cut within a line. */
+  /** For a table: the spreadsheet row (from 1) of each line of `text`. */
   rows?: number[];
 }
 
 export interface Extraction {
-  /** The document's own title, when it states one. */
+  /** The document's own title, or null. */
   title: string | null;
   sections: ExtractedSection[];
 }
 
-/** Item error codes: they describe an item, never a request (specification, "Ingestion error codes"). */
+/** Error codes of items, not of requests (specification, "Ingestion error codes"). */
 export const ITEM_ERRORS = {
   E1002:
     'The file format is not supported. Accepted: PDF, Office documents, images, CSV, HTML, Markdown, JSON and text.',
@@ -41,11 +41,11 @@ export const ITEM_ERRORS = {
 } as const;
 export type ItemErrorCode = keyof typeof ITEM_ERRORS;
 
-/** Thrown by detection and parsers when the item itself is at fault; never worth a retry. */
+/** Thrown by detection and parsers when the item itself is at fault. A retry does not help. */
 export class ExtractionError extends Error {
   override readonly name = 'ExtractionError';
 
-  /** @param detail what exactly was wrong, appended to the code's own sentence; must not quote the document */
+  /** @param detail appended to the sentence of the code; must not quote the document */
   constructor(
     readonly code: ItemErrorCode,
     readonly detail?: string,
@@ -54,7 +54,19 @@ export class ExtractionError extends Error {
   }
 }
 
-/** File kinds by content; each has one parser. */
+/** An `ExtractionError` as a plain object, which can cross the boundary of a worker thread. */
+export interface ExtractionFailure {
+  code: ItemErrorCode;
+  detail?: string | undefined;
+}
+
+/** @returns the failure of an `ExtractionError`. @throws any other error again */
+export function failureOf(error: unknown): ExtractionFailure {
+  if (!(error instanceof ExtractionError)) throw error;
+  return { code: error.code, detail: error.detail };
+}
+
+/** File kinds, detected by content. Each has one parser. */
 const FILE_KINDS = [
   'pdf',
   'docx',

@@ -4,9 +4,10 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { z } from 'zod';
 import { type ApiDependencies, createServices } from '../api/app.js';
 import { plainEnvelope } from '../api/envelope.js';
+import { renameAllFields } from '../api/field-names.js';
 import { createHttpMetrics } from '../api/metrics.js';
 import { openApiDocument } from '../api/openapi.js';
-import { deeplyRenamed, operations } from '../api/operation.js';
+import { operations } from '../api/operation.js';
 import type { RequestState } from '../api/request-context.js';
 import { listRoutes, routesOf, type Service } from '../api/service.js';
 import { ERROR_STATUS } from '../domain/errors.js';
@@ -93,14 +94,14 @@ describe('/openapi.json', () => {
   test('has an example of each JSON body, which the route would take', () => {
     const found = services()
       .flatMap((service) => listRoutes(service))
-      .filter(({ operation }) => operation?.body)
-      .map(({ method, path, operation }) => ({ route: `${method} ${path}`, ...operation! }));
+      .filter(({ declared }) => declared?.operation.body)
+      .map(({ method, path, declared }) => ({ route: `${method} ${path}`, ...declared!.operation }));
     expect(found.length).toBeGreaterThan(15);
     for (const { route, body, example, deprecated } of found) {
       expect([route, body!.safeParse(example).error?.issues]).toEqual([route, undefined]);
       const [method, path] = route.replace(/:(\w+)/g, '{$1}').split(' ') as [string, string];
       expect(document.paths[path][method].requestBody.content['application/json'].example).toEqual(
-        deprecated ? deeplyRenamed(example, deprecated.fields) : example,
+        deprecated ? renameAllFields(example, deprecated.fields) : example,
       );
     }
   });

@@ -6,7 +6,7 @@ import type { InputFile, ValidatedInput } from '../../domain/ai-jobs/provider.js
 import { ProviderError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { BlockedAddressError, type OutboundClient, type OutboundError } from '../../domain/outbound.js';
-import { asProviderError } from '../../providers/ai-jobs/file-failure.js';
+import { asProviderError } from '../../providers/ai-jobs/file-errors.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';

@@ -75,7 +75,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
       const options = { model: job.model, checkpoints: deps.checkpoints.of(job._id, fingerprint) };
-      return provider.run(input, options, signal, () => Context.current().heartbeat());
+      return provider.run(input, options, signal);
     });
   }
 

@@ -6,7 +6,7 @@ import { SourceError } from '../../domain/connectors/connectors.js';
 import { ExtractionError, type FileKind, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
-import type { Fetched, Source } from '../../providers/connectors/index.js';
+import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../../storage/connectors/resources.js';
 import { type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
@@ -127,7 +127,7 @@ export function createResourceFetcher({ items, files, scratch, detectKind }: Res
 
   async function storeContent(
     resource: ConnectorResourceRecord,
-    { filename, title, url }: Extract<Fetched, { state: 'content' }>,
+    { filename, title, url }: Extract<FetchResult, { state: 'content' }>,
     version: Partial<ResourceResult>,
     { connector, path, batch }: Target,
   ): Promise<FetchedResource> {

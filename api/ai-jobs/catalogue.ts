@@ -7,12 +7,12 @@ import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { modelsSchema } from './responses.js';
 
-type OfferedProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
+type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
 
-/** What can be asked for, and of whom; the providers themselves run elsewhere. */
+/** The available subfeatures and their providers, which run in the workers. */
 export interface AiCatalogue {
-  list(): OfferedProvider[];
-  find(subfeature: string, name: string): OfferedProvider | undefined;
+  list(): AvailableProvider[];
+  find(subfeature: string, name: string): AvailableProvider | undefined;
 }
 
 export interface CatalogueDependencies {
@@ -20,24 +20,24 @@ export interface CatalogueDependencies {
   signingKeys: SigningKeys;
 }
 
-/** What can be asked for, and the key that callbacks are verified with. */
+/** The available models, and the keys that verify callbacks. */
 export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/v3/ai' });
 
   router.get(
     '/models',
-    aiJobOperation({ summary: 'What can be asked for', status: 200, response: modelsSchema }, (_ctx, { respond }) =>
-      respond({ models: catalogue.list().map(described) }),
+    aiJobOperation({ summary: 'List models', status: 200, response: modelsSchema }, (_ctx, { respond }) =>
+      respond({ models: catalogue.list().map(describeModel) }),
     ),
   );
 
-  // PEM blocks, the current key first: a reader of one key takes the first.
   router.get(
     '/webhook-public-key',
     aiJobOperation(
       {
-        summary: 'The keys that callbacks are verified with',
-        description: 'PEM, the current key first; an old one stays until the last job signed with it is done.',
+        summary: 'Get the public keys of callbacks',
+        description:
+          'PEM blocks, the current key first. An old key is listed until the last job that is signed with it has finished.',
         status: 200,
         response: z.string(),
         type: 'application/x-pem-file',
@@ -49,7 +49,7 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
   return router;
 }
 
-function described({ subfeature: name, name: provider, models }: OfferedProvider) {
+function describeModel({ subfeature: name, name: provider, models }: AvailableProvider) {
   const [feature, subfeature] = name.split('/') as [string, string];
   const { summary, takes } = AI_FEATURES[name];
   return { model: `${name}/${provider}`, feature, subfeature, provider, summary, takes, provider_models: models };

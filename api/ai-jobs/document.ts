@@ -8,7 +8,10 @@ export const aiJobOperation = operations('AI jobs', plainEnvelope);
 
 export const aiJobDocument: ServiceDocument = {
   tags: [
-    { name: 'AI jobs', description: 'OCR, extraction and language tasks, announced by a callback signed with RSA.' },
+    {
+      name: 'AI jobs',
+      description: 'OCR, extraction and language tasks. A callback signed with RSA reports the completion.',
+    },
   ],
   security: API_KEY,
   webhooks: {
@@ -16,16 +19,17 @@ export const aiJobDocument: ServiceDocument = {
       post: {
         operationId: 'asyncJobCompleted',
         tags: ['AI jobs'],
-        summary: 'A job has come to its end',
+        summary: 'A job has finished',
         description:
-          'Sent to the `webhook_receiver` of the job. The same callback may come twice: remember `job_id`. ' +
-          'Any answer below 500 is final; others, timeouts and connection errors are tried again.',
+          'Sent to the `webhook_receiver` of the job. A callback may arrive more than once: deduplicate by `job_id`. ' +
+          'Responses below 500 are final; other responses, timeouts and connection errors are retried.',
         security: [],
         requestParams: {
           header: z.object({
             'X-Service-Signature': z.string().meta({
               description:
-                'RSA PKCS#1 v1.5 with SHA-256 over the lower-case hex SHA-256 of the body, in hex; verified with `GET /v3/ai/webhook-public-key`.',
+                'RSA PKCS#1 v1.5 signature with SHA-256 over the lower-case hex SHA-256 of the body, in hex. Verify it with a ' +
+                'key of `GET /v3/ai/webhook-public-key`.',
             }),
             'X-Service-Hash-Algorithm': z.literal('SHA256'),
             'X-Service-Webhook': z.literal('true'),

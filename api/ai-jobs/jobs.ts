@@ -20,7 +20,7 @@ export interface JobDependencies extends SubmissionDependencies {
   log: Logger;
 }
 
-/** Jobs: submitted, polled, cancelled. */
+/** Submitting, polling and cancelling jobs. */
 export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   const { aiJobs, starters } = deps;
   const router = new Router<RequestState>({ prefix: '/v3/ai/async' });
@@ -30,7 +30,9 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
     aiJobOperation(
       {
         summary: 'Submit a job',
-        description: '`input` is that of the subfeature. The end is told by `webhook_receiver`, or by polling.',
+        description:
+          'The subfeature defines the fields of `input`. A callback to `webhook_receiver` reports the completion; without one, ' +
+          'poll the job.',
         body: jobRequestSchema,
         example: {
           model: 'text/language_detection/eld',
@@ -58,11 +60,11 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   router.get(
     '/:job_id',
     aiJobOperation(
-      { summary: 'A job, and its result', status: 200, response: jobSchema, errors: ['JOB_NOT_FOUND'] },
+      { summary: 'Get a job and its result', status: 200, response: jobSchema, errors: ['JOB_NOT_FOUND'] },
       async (ctx) => {
-        const job = await find(ctx.state.principal.org, ctx.params.job_id!);
+        const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
-        // As in the callback: the numbers of the client's parameters keep their notation.
+        // Canonical JSON, as in the callback: the numbers in the client's parameters keep their notation.
         ctx.body = canonicalObject(describeJob(job, await aiJobs.getResult(job._id)));
       },
     ),
@@ -81,11 +83,11 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const job = await aiJobs.requestCancel(org, ctx.params.job_id!);
         if (!job) {
-          const { status } = await find(org, ctx.params.job_id!);
-          throw new ServiceError('JOB_FINISHED', `The job has finished already, with status ${status}.`);
+          const { status } = await requireJob(org, ctx.params.job_id!);
+          throw new ServiceError('JOB_FINISHED', `The job has already finished with status ${status}.`);
         }
         await starters.cancelJob(job._id);
-        const message = 'The job is being cancelled: it ends as fail, unless it succeeds first.';
+        const message = 'The job is being cancelled: its status becomes fail, unless it succeeds first.';
         respond({ job_id: job._id, status: job.status, message });
       },
     ),
@@ -93,7 +95,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
 
   return router;
 
-  async function find(org: string, id: string): Promise<AiJobRecord> {
+  async function requireJob(org: string, id: string): Promise<AiJobRecord> {
     const job = await aiJobs.findForOrg(org, id);
     if (!job) throw new ServiceError('JOB_NOT_FOUND', `There is no job "${id}".`);
     return job;

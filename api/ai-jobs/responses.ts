@@ -1,4 +1,4 @@
-/** What the AI job service answers, as its routes declare it and `/openapi.json` shows it. */
+/** Responses of the AI job service. */
 import { z } from 'zod';
 import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
 
@@ -12,23 +12,23 @@ export const uploadedSchema = z.object({
   expires_at: time,
 });
 
-const named = {
+const job = {
   job_id: z.string(),
   status: z.enum(JOB_STATUSES),
   feature: z.string(),
   subfeature: z.string(),
   provider: z.string(),
-  model: z.string().nullable().meta({ description: "The provider's model; null for its default." }),
+  model: z.string().nullable().meta({ description: "The provider's model; null for the provider's default." }),
   created_at: time,
 };
 
-export const submittedSchema = z.object(named);
+export const submittedSchema = z.object(job);
 
 export const jobSchema = z.object({
-  ...named,
+  ...job,
   finished_at: time.optional(),
-  output: z.unknown().optional().meta({ description: 'With `success`; its shape is that of the subfeature.' }),
-  error: z.object({ message: z.string() }).optional().meta({ description: 'With `fail`.' }),
+  output: z.unknown().optional().meta({ description: 'With status `success`; the subfeature defines its fields.' }),
+  error: z.object({ message: z.string() }).optional().meta({ description: 'With status `fail`.' }),
   original_response: z.unknown().optional(),
   user_parameters: z.unknown().optional(),
 });
@@ -43,7 +43,7 @@ export const modelsSchema = z.object({
       subfeature: z.string(),
       provider: z.string(),
       summary: z.string(),
-      takes: z.string().meta({ description: 'What the `input` of a job is about.' }),
+      takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
       provider_models: z.unknown().optional(),
     }),
   ),

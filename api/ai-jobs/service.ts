@@ -15,10 +15,10 @@ export interface AiJobServiceDependencies extends JobDependencies, UploadDepende
   rateLimit: Middleware<RequestState>;
 }
 
-/** Texts may have half a million characters, of three bytes each. */
+/** A text of half a million characters with three bytes each, and room for the rest. */
 const MAX_JSON_BYTES = 4 * 1024 * 1024;
 
-/** AI jobs: OCR, text extraction, language tasks by pluggable providers. */
+/** AI jobs: OCR, text extraction and language tasks by pluggable providers. */
 export function aiJobService(deps: AiJobServiceDependencies): Service {
   return {
     paths: ['/v3'],

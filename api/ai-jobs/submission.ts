@@ -15,14 +15,14 @@ export interface SubmissionDependencies {
   signingKeys: SigningKeys;
   catalogue: AiCatalogue;
   outbound: OutboundClient;
-  /** Milliseconds until a job is given up. */
+  /** Milliseconds after which a job fails. */
   jobTimeLimitMs: number;
 }
 
 /**
- * Reads a submission into the record of a job.
- * @param text the body as it came
- * @throws ServiceError that names what is wrong
+ * Creates the record of a job from a request.
+ * @param text the body as it was sent
+ * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field
  */
 export async function readSubmission(
   deps: SubmissionDependencies,
@@ -31,11 +31,12 @@ export async function readSubmission(
   text: string,
 ): Promise<AiJobRecord> {
   const { feature, subfeature, provider, model } = request.model;
-  const name = findOffer(deps.catalogue, request.model);
-  const input = readInput(name, request.input);
+  const name = requireAvailable(deps.catalogue, request.model);
+  const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
-  const file_id = input.file === undefined ? null : await checkFile(deps, org, input.file);
+  const file = 'file' in input ? input.file : undefined;
+  const file_id = file === undefined ? null : await checkFile(deps, org, file);
   return queuedJob(
     {
       org,
@@ -55,45 +56,34 @@ export async function readSubmission(
   );
 }
 
-function findOffer(
+function requireAvailable(
   catalogue: AiCatalogue,
-  wanted: { feature: string; subfeature: string; provider: string; model: string | null },
+  { feature, subfeature, provider, model }: z.output<typeof jobRequestSchema>['model'],
 ): SubfeatureName {
-  const { feature, subfeature, provider, model } = wanted;
-  const offer = catalogue.find(`${feature}/${subfeature}`, provider);
-  if (!offer) {
-    throw invalid(`model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists what there is`);
+  const found = catalogue.find(`${feature}/${subfeature}`, provider);
+  if (!found) {
+    throw invalid(
+      `model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists the available models`,
+    );
   }
-  if (model !== null && !offer.models?.any && !offer.models?.known.includes(model)) {
+  if (model !== null && !found.models?.any && !found.models?.known.includes(model)) {
     throw invalid(`model: ${feature}/${subfeature}/${provider} has no model "${model}"`);
   }
-  return offer.subfeature;
+  return found.subfeature;
 }
 
-function readInput(name: SubfeatureName, input: unknown): { file?: string } {
-  try {
-    return read(AI_FEATURES[name].input, input) as { file?: string };
-  } catch (error) {
-    if (error instanceof ServiceError) {
-      const named = /^\w+: /.test(error.message);
-      throw new ServiceError(error.code, `input${named ? '.' : ': '}${error.message}`);
-    }
-    throw error;
-  }
-}
-
-/** A file by id must be there; one by address must be allowed. @returns the id */
+/** Checks that an uploaded file exists, or that a URL is allowed. @returns the id of the upload, null for a URL */
 async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<string | null> {
-  const named = readFileReference(file);
-  if ('url' in named) {
-    await rejectBlockedUrl(deps.outbound, 'input.file', named.url);
+  const reference = readFileReference(file);
+  if ('url' in reference) {
+    await rejectBlockedUrl(deps.outbound, 'input.file', reference.url);
     return null;
   }
-  if (await deps.uploads.findForOrg(org, named.file_id)) return named.file_id;
-  throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${named.file_id}", or it has expired`);
+  if (await deps.uploads.findForOrg(org, reference.file_id)) return reference.file_id;
+  throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${reference.file_id}", or it has expired`);
 }
 
-/** The client's parameters in the form that is signed, with its own numbers. */
+/** The client's parameters as canonical JSON, with the numbers as the client wrote them. */
 function exactParameters(body: string): string {
   return writeExact('user_webhook_parameters', readExact(body).user_webhook_parameters!);
 }

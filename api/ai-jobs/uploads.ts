@@ -5,7 +5,7 @@ import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
-import { type DetectKind, type FileReceipt, receiveFile } from '../receive-file.js';
+import { type DetectKind, type FileReceipt, receiveFiles } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { uploadedSchema } from './responses.js';
@@ -15,18 +15,21 @@ export interface UploadDependencies {
   uploads: Uploads;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
-  /** Milliseconds for which jobs may name an upload. */
+  /** Milliseconds for which jobs can use an upload. */
   uploadRetentionMs: number;
 }
 
-/** `POST /v3/upload`: a file for jobs to name by its id, for a day or so. */
+/** `POST /v3/upload`: a file that jobs can name by its id until it expires. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
+  const receiving = { files: deps.files, detectKind: deps.describeFile };
+  const limits = { ...deps.limits, maxFiles: 1 };
+
   router.post(
     '/v3/upload',
     aiJobOperation(
       {
-        summary: 'Upload a file for jobs to name',
+        summary: 'Upload a file for jobs',
         form: z.object({ file: z.file() }),
         status: 201,
         response: uploadedSchema,
@@ -34,36 +37,28 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const batch = newFileId();
-        const receipts: FileReceipt<string>[] = [];
-        let kept: string | undefined;
-        try {
-          const { files } = await readMultipart(ctx.req, { ...deps.limits, maxFiles: 1 }, async (stream, filename) => {
-            const store = { files: deps.files, detectKind: deps.describeFile };
-            const receipt = await receiveFile(store, stream, filename, { org, batch });
-            receipts.push(receipt);
-            return receipt;
-          });
-          const upload = asRecord(org, files, deps.uploadRetentionMs);
+        await receiveFiles(receiving, { org, batch }, async (received) => {
+          const { files } = await readMultipart(ctx.req, limits, received.receive);
+          const upload = newUpload(org, files, deps.uploadRetentionMs);
           await deps.uploads.add(upload);
-          kept = upload._id;
+          received.kept = new Set([upload._id]);
           await deps.files.claim(batch);
-          const { filename, size, mime_type, expires_at } = upload;
-          respond({ file_id: kept, filename, size, mime_type, expires_at: expires_at.toISOString() });
-        } finally {
-          const left = receipts.filter(({ file_id }) => file_id !== kept);
-          await Promise.all(left.map(({ file_id }) => deps.files.remove(file_id)));
-        }
+          const { _id: file_id, filename, size, mime_type, expires_at } = upload;
+          respond({ file_id, filename, size, mime_type, expires_at: expires_at.toISOString() });
+        });
       },
     ),
   );
+
   return router;
 }
 
-function asRecord(org: string, files: UploadedFile<FileReceipt<string>>[], retentionMs: number): UploadRecord {
+/** @throws ServiceError when the form has no file, or an unsupported one */
+function newUpload(org: string, files: UploadedFile<FileReceipt<string>>[], retentionMs: number): UploadRecord {
   const file = files.find(({ field }) => field === 'file');
   if (!file) throw new ServiceError('INVALID_PARAMETERS', 'file: is required');
-  const { file_id, size, detected, refusal } = file.stored;
-  if (!detected) throw new ServiceError('VALIDATION_ERROR', `file: ${refusal!.message}`);
+  const { file_id, size, detected, error } = file.stored;
+  if (!detected) throw new ServiceError('VALIDATION_ERROR', `file: ${error!.message}`);
   const created_at = new Date();
   return {
     _id: file_id,

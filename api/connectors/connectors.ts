@@ -11,12 +11,12 @@ import { ServiceError } from '../../domain/errors.js';
 import { newConnectorId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
-import type { Databases } from '../../storage/content/databases.js';
+import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { byId, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import { connectorDeletedSchema, connectorListSchema, connectorSchema, describeConnector } from './responses.js';
@@ -32,13 +32,13 @@ export interface ConnectorDependencies {
   log: Logger;
 }
 
-const CURSOR = /^con_[0-9a-z]{26}$/;
+const NEWEST_FIRST = byId('con');
 
 const deleteQuerySchema = z.object({
-  items: z.enum(['keep', 'remove']).default('keep').meta({ description: 'What becomes of its items.' }),
+  items: z.enum(['keep', 'remove']).default('keep').meta({ description: 'Whether its items are kept or removed.' }),
 });
 
-/** Connectors: what is synced from where, and how often. */
+/** Creating, reading, changing and deleting connectors. */
 export function connectorRoutes(deps: ConnectorDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
   const { connectors, databases, idempotencyKeys, outbound, starters } = deps;
@@ -47,8 +47,8 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     '/',
     operation(
       {
-        summary: 'Set up a connector',
-        description: 'Its first sync starts at once, unless its schedule is paused.',
+        summary: 'Create a connector',
+        description: 'The first sync starts at once, unless the schedule is paused.',
         body: createConnectorSchema,
         example: {
           kind: 'web',
@@ -64,26 +64,9 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
         const database = await databases.requireForOrg(org, body.database);
-        await refuseBlockedSettings(body.settings);
-        const now = new Date();
-        const fields = {
-          _id: newConnectorId(),
-          org,
-          kind: body.kind,
-          database_id: database._id,
-          database: database.name,
-          collection: body.collection,
-          settings: body.settings,
-          schedule: body.schedule,
-          sync: null,
-          listing: {},
-          pending: true,
-          deleted_at: null,
-          remove_items: false,
-          created_at: now,
-          updated_at: now,
-        };
-        const credentials = body.kind === 's3' ? (body.credentials ?? null) : null;
+        await rejectBlockedSettings(body.settings);
+        const fields = newConnector(org, database, body);
+        const credentials = (body.kind === 's3' && body.credentials) || null;
         const response = {
           ...describeConnector({ ...fields, sealed_credentials: null }),
           credentials_configured: credentials !== null,
@@ -97,11 +80,12 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     '/',
     operation(
       { summary: 'List connectors', query: pageQuerySchema, status: 200, response: connectorListSchema },
-      async (ctx, { query: { limit, cursor }, respond }) => {
-        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await connectors.listForOrg(ctx.state.principal.org, { before, limit: limit + 1 });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        respond({ connectors: shown.map(describeConnector), count: shown.length, next_cursor });
+      async (ctx, { query, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
+          connectors.listForOrg(org, { before: from, limit }),
+        );
+        respond({ connectors: records.map(describeConnector), count: records.length, next_cursor });
       },
     ),
   );
@@ -109,9 +93,11 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
   router.get(
     '/:connector_id',
     operation(
-      { summary: 'One connector', status: 200, response: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
+      { summary: 'Get a connector', status: 200, response: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
       async (ctx, { respond }) =>
-        respond(describeConnector(await findConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!))),
+        respond(
+          describeConnector(await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!)),
+        ),
     ),
   );
 
@@ -119,9 +105,9 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     '/:connector_id',
     operation(
       {
-        summary: 'Change settings, credentials or schedule',
+        summary: 'Update a connector',
         description:
-          'What is left out stays. Settings are replaced as a whole; what they lead to is synced as scheduled.',
+          'Absent fields are not changed. `settings` are replaced as a whole, and take effect with the next scheduled sync.',
         body: changeConnectorSchema,
         example: { schedule: { every: 12, paused: false } },
         status: 200,
@@ -130,20 +116,20 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       },
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
-        const before = await findConnector(connectors, org, ctx.params.connector_id!);
+        const before = await requireConnector(connectors, org, ctx.params.connector_id!);
         if (body.credentials && before.kind !== 's3') {
-          throw new ServiceError('VALIDATION_ERROR', 'credentials: only connectors of kind s3 have them');
+          throw new ServiceError('VALIDATION_ERROR', 'credentials: only connectors of kind s3 have credentials');
         }
-        const settings = body.settings && readSettings(before, body.settings);
-        if (settings) await refuseBlockedSettings(settings);
-        const changed = await connectors.update(org, before._id, {
+        const settings = body.settings && read(SETTINGS_SCHEMAS[before.kind], body.settings, { at: 'settings' });
+        if (settings) await rejectBlockedSettings(settings);
+        const updated = await connectors.update(org, before._id, {
           ...(settings ? { settings } : {}),
-          ...(body.schedule ? { schedule: { ...before.schedule, ...given(body.schedule) } } : {}),
+          ...(body.schedule ? { schedule: { ...before.schedule, ...withoutUndefined(body.schedule) } } : {}),
           credentials: body.credentials,
         });
-        if (!changed) throw notFound(before._id);
-        respond(describeConnector(changed));
-        await applySchedule(changed);
+        if (!updated) throw notFound(before._id);
+        respond(describeConnector(updated));
+        await applySchedule(updated);
       },
     ),
   );
@@ -152,7 +138,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
     '/:connector_id',
     operation(
       {
-        summary: 'Delete a connector and its schedule',
+        summary: 'Delete a connector',
         query: deleteQuerySchema,
         status: 200,
         response: connectorDeletedSchema,
@@ -170,11 +156,11 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
 
   return router;
 
-  async function refuseBlockedSettings(settings: ConnectorRecord['settings']): Promise<void> {
+  async function rejectBlockedSettings(settings: ConnectorRecord['settings']): Promise<void> {
     await Promise.all(addressesOf(settings).map(([field, url]) => rejectBlockedUrl(outbound, field, url)));
   }
 
-  /** Brings Temporal in line with the record, now or later. */
+  /** Makes the schedule in Temporal match the record. */
   async function applySchedule(connector: ConnectorRecord): Promise<void> {
     await startOrDefer(deps.log, 'schedule', { connector: connector._id }, async () => {
       await starters.applyConnector(connector);
@@ -183,19 +169,40 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
   }
 }
 
-/** @throws ServiceError that names the field */
-function readSettings({ kind }: ConnectorRecord, settings: unknown): ConnectorRecord['settings'] {
-  return read(z.object({ settings: SETTINGS_SCHEMAS[kind] }), { settings }).settings;
+function newConnector(
+  org: string,
+  database: DatabaseRecord,
+  { kind, collection, settings, schedule }: z.output<typeof createConnectorSchema>,
+) {
+  const now = new Date();
+  return {
+    _id: newConnectorId(),
+    org,
+    kind,
+    database_id: database._id,
+    database: database.name,
+    collection,
+    settings,
+    schedule,
+    sync: null,
+    listing: {},
+    pending: true,
+    deleted_at: null,
+    remove_items: false,
+    created_at: now,
+    updated_at: now,
+  };
 }
 
-/** Without what is not there. */
-function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+function withoutUndefined<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 /** @throws ServiceError CONNECTOR_NOT_FOUND */
-export async function findConnector(connectors: Connectors, org: string, id: string): Promise<ConnectorRecord> {
-  return (await connectors.findForOrg(org, id)) ?? Promise.reject(notFound(id));
+export async function requireConnector(connectors: Connectors, org: string, id: string): Promise<ConnectorRecord> {
+  const connector = await connectors.findForOrg(org, id);
+  if (!connector) throw notFound(id);
+  return connector;
 }
 
 function notFound(id: string): ServiceError {

@@ -1,8 +1,9 @@
-/** What the routes about connectors answer: without the envelope, as the specification has it. */
+/** Responses of the routes for connectors. */
 import { z } from 'zod';
 import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors/connectors.js';
 import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
+import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -11,7 +12,7 @@ export const connectorSchema = z.object({
   kind: z.enum(CONNECTOR_KINDS),
   database: z.string(),
   collection: z.string(),
-  settings: z.record(z.string(), z.unknown()).meta({ description: 'As the kind has them, defaults filled in.' }),
+  settings: z.record(z.string(), z.unknown()).meta({ description: 'The settings of this kind, including defaults.' }),
   credentials_configured: z.boolean(),
   schedule: z.object({
     every: scheduleSchema.shape.every.unwrap(),
@@ -24,8 +25,7 @@ export const connectorSchema = z.object({
 
 export const connectorListSchema = z.object({
   connectors: z.array(connectorSchema).meta({ description: 'Newest first.' }),
-  count: z.int(),
-  next_cursor: z.string().nullable(),
+  ...pageFields,
 });
 
 const countsSchema = z.object({
@@ -38,34 +38,40 @@ const countsSchema = z.object({
 
 export const connectorStatusSchema = z.object({
   id: z.string(),
-  syncing: z.boolean().meta({ description: 'Whether a sync runs at this moment.' }),
+  syncing: z.boolean().meta({ description: 'Whether a sync is running.' }),
   last_sync: z
     .object({
-      number: z.int().meta({ description: 'Counts the syncs of this connector.' }),
+      number: z.int().meta({ description: 'Counts up with each sync of this connector.' }),
       status: z.enum(SYNC_STATUSES),
       started_at: time,
       finished_at: time.nullable(),
       counts: countsSchema,
-      truncated: z
-        .boolean()
-        .meta({ description: 'More was listed than a sync takes in; then nothing counts as vanished.' }),
-      error_code: z.string().nullable().meta({ description: 'Why the whole sync failed; nothing is removed then.' }),
+      truncated: z.boolean().meta({
+        description: 'The listing has more resources than one sync fetches; no resource counts as removed then.',
+      }),
+      error_code: z
+        .string()
+        .nullable()
+        .meta({ description: 'Set when the whole sync failed; no resource is removed then.' }),
       error_message: z.string().nullable(),
     })
     .nullable(),
-  next_sync_at: time.nullable().meta({ description: 'null while the schedule is paused.' }),
+  next_sync_at: time.nullable().meta({ description: 'Null while the schedule is paused.' }),
   errors: z
     .array(
       z.object({
-        resource: z.string().meta({ description: 'Address of a page, id of an entry, key of an object.' }),
-        item_id: z.string().nullable().meta({ description: 'The item of the version before, which stays.' }),
+        resource: z.string().meta({ description: 'URL of a page, id of a feed entry or key of an object.' }),
+        item_id: z
+          .string()
+          .nullable()
+          .meta({ description: 'The item of the last version that was fetched; it is kept.' }),
         error_code: z.string(),
         error_message: z.string(),
         at: time,
       }),
     )
     .meta({ description: 'Resources whose last fetch has failed.' }),
-  next_cursor: z.string().nullable().meta({ description: 'For the next page of the errors.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Pass it as `cursor` to get the next page of the errors.' }),
 });
 
 export const syncStartedSchema = z.object({
@@ -77,10 +83,10 @@ export const syncStartedSchema = z.object({
 export const connectorDeletedSchema = z.object({
   id: z.string(),
   deleted: z.literal(true),
-  items: z.enum(['kept', 'removing']).meta({ description: 'Items are removed in the background.' }),
+  items: z.enum(['kept', 'removing']).meta({ description: 'With `removing`, items are removed in the background.' }),
 });
 
-/** A connector as its owner sees it: never its credentials. */
+/** A connector without its credentials. */
 export function describeConnector(record: ConnectorRecord): z.input<typeof connectorSchema> {
   return {
     id: record._id,

@@ -1,10 +1,10 @@
-/** What the routes about databases answer. */
+/** Responses of the routes for databases. */
 import { z } from 'zod';
 import { metadataFieldSchema } from '../../domain/content/metadata.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
 import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import { nextCursorSchema } from '../pagination.js';
+import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -24,8 +24,7 @@ export const databaseListSchema = z.object({
       }),
     )
     .meta({ description: 'Newest first.' }),
-  count: z.int(),
-  next_cursor: nextCursorSchema,
+  ...pageFields,
 });
 
 export const databaseDeletingSchema = z.object({ database: z.string(), status: z.literal('deleting') });
@@ -34,7 +33,7 @@ export const collectionsSchema = z.object({
   database: z.string(),
   collections: z
     .array(z.object({ collection: z.string(), items: z.int() }))
-    .meta({ description: 'By name. A collection is there as long as it has an item.' }),
+    .meta({ description: 'Sorted by name. A collection exists while it has items.' }),
   count: z.int(),
 });
 
@@ -44,7 +43,7 @@ export const databaseStatsSchema = z.object({
   by_status: z.partialRecord(z.enum(INDEXING_STATUSES), z.int()),
   by_type: z.partialRecord(z.enum(ITEM_TYPES), z.int()),
   chunks: z.int(),
-  bytes: z.int().meta({ description: 'Of the files and texts that were ingested.' }),
+  bytes: z.int().meta({ description: 'Size of the ingested files and texts.' }),
 });
 
 export const metadataSchemaSchema = z.object({ database: z.string(), database_metadata_schema: metadataFields });
@@ -56,11 +55,13 @@ export const databaseStatusSchema = z.object({
     scheduler_status: z.boolean(),
     graph_status: z.boolean(),
     vectorstore_status: z.object({ knowledge: z.boolean(), memories: z.boolean() }),
-    ready_for_ingestion: z.boolean().meta({ description: 'All of them together.' }),
+    ready_for_ingestion: z
+      .boolean()
+      .meta({ description: 'True when the database is ready and all parts are available.' }),
   }),
 });
 
-/** A database as lists show it. */
+/** A database in a list. */
 export function describeDatabase({ name, status, metadata_schema, created_at, updated_at }: DatabaseRecord) {
   return {
     database: name,

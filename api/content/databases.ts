@@ -10,7 +10,7 @@ import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
 import type { Deprecation } from '../operation.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { byId, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 import {
   collectionsSchema,
@@ -33,16 +33,17 @@ export interface DatabaseDependencies {
   log: Logger;
 }
 
-const CURSOR = /^tnt_[0-9a-z]{26}$/;
+/** Ids of databases have the prefix of their deprecated name. */
+const NEWEST_FIRST = byId('tnt');
 const NOT_FOUND = ['DATABASE_NOT_FOUND'] as const;
 
-/** Clients of this one route branch on the status (specification, "Errors"). */
+/** The codes of 400 and 409 on one route, whose clients distinguish errors by the status (specification, "Errors"). */
 const METADATA_SCHEMA_CODES = {
   INVALID_PARAMETERS: 'INTERNAL_ERROR',
   METADATA_FIELD_CONFLICT: 'INTERNAL_ERROR',
 } as const;
 
-/** What sets `/tenants` apart from `/databases` (specification, "Versioning" and "Errors"). */
+/** The names and codes of `/tenants` that differ from `/databases` (specification, "Versioning" and "Errors"). */
 const TENANTS = {
   deprecated: {
     since: '@1767225600', // 2026-01-01
@@ -60,7 +61,7 @@ export const databaseRoutes = (deps: DatabaseDependencies) =>
     plainOperation: plainOperations('Databases'),
   });
 
-/** The same routes under their deprecated names and with their old codes. */
+/** The same routes with their deprecated names and codes. */
 export const tenantRoutes = (deps: DatabaseDependencies) =>
   routes(deps, {
     path: '/tenants',
@@ -71,10 +72,10 @@ export const tenantRoutes = (deps: DatabaseDependencies) =>
 
 interface Naming {
   path: string;
-  /** Name of the database in the path. */
+  /** The path parameter that has the name of the database. */
   parameter: string;
   operation: ReturnType<typeof contentOperations>;
-  plainOperation: ReturnType<typeof contentOperations>;
+  plainOperation: ReturnType<typeof plainOperations>;
 }
 
 function routes(
@@ -83,14 +84,14 @@ function routes(
 ): Router<RequestState> {
   const { databases, contents } = deps;
   const router = new Router<RequestState>({ prefix: path });
-  const named = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[parameter]!;
+  const nameIn = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[parameter]!;
 
   router.post(
     '/',
     operation(
       {
         summary: 'Create a database',
-        description: 'It may be ingested into once `infra.ready_for_ingestion` is true.',
+        description: 'The database is ready for ingestion when `infra.ready_for_ingestion` of its status is true.',
         body: createDatabaseSchema,
         example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
@@ -115,11 +116,12 @@ function routes(
     '/',
     operation(
       { summary: 'List databases', query: pageQuerySchema, status: 200, response: databaseListSchema },
-      async (ctx, { query: { limit, cursor }, respond }) => {
-        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await databases.list(ctx.state.principal.org, { before, limit: limit + 1 });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        respond({ databases: shown.map(describeDatabase), count: shown.length, next_cursor });
+      async (ctx, { query, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
+          databases.list(org, { before: from, limit }),
+        );
+        respond({ databases: records.map(describeDatabase), count: records.length, next_cursor });
       },
     ),
   );
@@ -128,7 +130,7 @@ function routes(
     '/status',
     operation(
       {
-        summary: 'How far a database is',
+        summary: 'Get database status',
         query: z.object({ database: nameSchema }),
         status: 200,
         response: databaseStatusSchema,
@@ -143,7 +145,7 @@ function routes(
           infra: {
             scheduler_status: scheduler,
             graph_status: database.graph_ready,
-            // Knowledge and memories are rows of one table, told apart by their type.
+            // One table has the rows of both.
             vectorstore_status: { knowledge: vectorstore, memories: vectorstore },
             ready_for_ingestion: scheduler && database.graph_ready && vectorstore && database.status === 'ready',
           },
@@ -156,20 +158,17 @@ function routes(
     `/:${parameter}`,
     operation(
       {
-        summary: 'Delete a database with everything in it',
+        summary: 'Delete a database and its contents',
         description:
-          'Its items cannot be reached any more from this answer on; its name is free once `GET …/status` gives 404. ' +
-          'Deliveries that are recorded stay, and are still sent.',
+          'Its items are unavailable at once, and are deleted in the background. The name can be used again when ' +
+          '`GET …/status` returns 404. Recorded deliveries are kept and still sent.',
         status: 202,
         response: databaseDeletingSchema,
         errors: NOT_FOUND,
       },
       async (ctx, { respond }) => {
-        const {
-          _id: database_id,
-          org,
-          name: database,
-        } = await databases.requireAnyForOrg(ctx.state.principal.org, named(ctx));
+        const { org } = ctx.state.principal;
+        const { _id: database_id, name: database } = await databases.requireAnyForOrg(org, nameIn(ctx));
         await databases.markDeleting(database_id);
         await startOrDefer(deps.log, 'deletion', { database_id }, () =>
           deps.starters.startDatabaseDeletion({ org, database_id }, database),
@@ -182,9 +181,9 @@ function routes(
   router.get(
     `/:${parameter}/collections`,
     operation(
-      { summary: 'The collections of a database', status: 200, response: collectionsSchema, errors: NOT_FOUND },
+      { summary: 'List collections', status: 200, response: collectionsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
-        const database = await databases.requireForOrg(ctx.state.principal.org, named(ctx));
+        const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
         const collections = await contents.collections(database._id);
         respond({ database: database.name, collections, count: collections.length });
       },
@@ -194,9 +193,9 @@ function routes(
   router.get(
     `/:${parameter}/stats`,
     operation(
-      { summary: 'What a database holds', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
+      { summary: 'Get database statistics', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
-        const database = await databases.requireForOrg(ctx.state.principal.org, named(ctx));
+        const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
         respond({ database: database.name, ...(await contents.stats(database._id)) });
       },
     ),
@@ -206,24 +205,20 @@ function routes(
     `/:${parameter}/metadata-schema`,
     plainOperation(
       {
-        summary: 'Add fields to the schema of metadata',
+        summary: 'Add fields to the metadata schema',
         description:
-          'A field that exists may be named again with the same type; its `max_length` may only grow. Items that are there ' +
-          'are not checked again. Success comes without the envelope, and 400 and 409 carry `INTERNAL_ERROR`.',
+          'An existing field may be sent again with the same type and a larger `max_length`. Existing items are not ' +
+          'validated again. The successful response has no envelope, and 400 and 409 have the code `INTERNAL_ERROR`.',
         body: addMetadataFieldsSchema,
         example: { database_metadata_schema: [{ name: 'author', data_type: 'VARCHAR', max_length: 200 }] },
         status: 200,
         response: metadataSchemaSchema,
-        type: 'application/json',
         errors: ['DATABASE_NOT_FOUND', 'METADATA_FIELD_CONFLICT'],
         shownAs: METADATA_SCHEMA_CODES,
       },
       async (ctx, { body, respond }) => {
-        const database = await databases.addMetadataFields(
-          ctx.state.principal.org,
-          named(ctx),
-          body.database_metadata_schema,
-        );
+        const { org } = ctx.state.principal;
+        const database = await databases.addMetadataFields(org, nameIn(ctx), body.database_metadata_schema);
         respond({ database: database.name, database_metadata_schema: database.metadata_schema });
       },
     ),

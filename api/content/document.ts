@@ -4,17 +4,20 @@ import { API_KEY, type ServiceDocument } from '../service.js';
 
 export const contentDocument: ServiceDocument = {
   tags: [
-    { name: 'Databases', description: 'Where items live. A database is provisioned in the background.' },
+    { name: 'Databases', description: 'A database holds items. It is provisioned in the background.' },
     {
       name: 'Context',
-      description: 'Items go in and are indexed in the background; their status tells how far they are.',
+      description: 'Items are ingested, and then indexed in the background; each item has an indexing status.',
     },
-    { name: 'Query', description: 'Answers from what was ingested.' },
-    { name: 'Feedback', description: 'What clients think of the answers; it moves later ones, within bounds.' },
-    { name: 'Webhooks', description: 'The one registration of an organisation, and its signing secret.' },
-    { name: 'Connectors', description: 'Sites, feeds and buckets that are kept in sync by a schedule.' },
-    { name: 'Deliveries', description: 'What was announced, how it went, and the button to try again.' },
-    { name: 'Tenants', description: 'Databases under their deprecated names.' },
+    { name: 'Query', description: 'Search in the ingested items.' },
+    {
+      name: 'Feedback',
+      description: 'Ratings of query results, which change the order of later results within bounds.',
+    },
+    { name: 'Webhooks', description: 'The webhook registration of the organisation and its signing secret.' },
+    { name: 'Connectors', description: 'Sites, feeds and buckets that are synced on a schedule.' },
+    { name: 'Deliveries', description: 'The webhook deliveries, with their attempts and manual retries.' },
+    { name: 'Tenants', description: 'Databases under their deprecated name.' },
   ],
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
@@ -24,23 +27,27 @@ export const contentDocument: ServiceDocument = {
       post: {
         operationId: 'indexingStatusChanged',
         tags: ['Webhooks'],
-        summary: 'An item has come to its end',
+        summary: 'The indexing of an item has ended',
         description:
-          'Sent to the registered URL. Any 2xx within 15 seconds accepts it; anything else is tried again for days. ' +
-          'The same delivery may come twice: remember `delivery_id`.',
+          'Sent to the registered URL. Any 2xx response within 15 seconds accepts the delivery. Anything else is retried for ' +
+          'about 28 hours, except 410. A delivery may arrive more than once: deduplicate by `delivery_id`.',
         security: [],
         requestParams: {
           header: z.object({
             'X-Service-Delivery-ID': z.string(),
             'X-Service-Event': z.string(),
-            'X-Service-Signature': z.string().optional().meta({
-              description:
-                '`sha256=` and the lower-case hex HMAC-SHA256 of the body, byte for byte, by the signing secret; absent without one.',
-            }),
+            'X-Service-Signature': z
+              .string()
+              .optional()
+              .meta({
+                description:
+                  '`sha256=` and the HMAC-SHA256 of the exact bytes of the body with the signing secret, in lower-case hex. ' +
+                  'Absent without a signing secret.',
+              }),
           }),
         },
         requestBody: { required: true, content: { 'application/json': { schema: indexingEventSchema } } },
-        responses: { '2XX': { description: 'Accepted.' }, '410': { description: 'Do not try again.' } },
+        responses: { '2XX': { description: 'Accepted.' }, '410': { description: 'Do not retry.' } },
       },
     },
   },

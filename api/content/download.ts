@@ -6,8 +6,8 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import type { RequestContext } from '../request-context.js';
 
 /**
- * Answers with what was ingested, byte for byte: the file, or the text as UTF-8; a part of it where one range is asked
- * for. It is always a download: a page that somebody has ingested must not run on this address.
+ * Sends the file or text of an item, byte for byte, or one range of it. Always as an attachment: an ingested page must not
+ * run under the address of the API.
  * @throws ServiceError RANGE_NOT_SATISFIABLE
  */
 export function sendOriginal(ctx: RequestContext, files: FileStore, item: ItemRecord): void {
@@ -16,17 +16,17 @@ export function sendOriginal(ctx: RequestContext, files: FileStore, item: ItemRe
   ctx.attachment(original.filename);
   ctx.type = original.type;
   ctx.set({ 'Accept-Ranges': 'bytes', ETag: etag, 'X-Content-Type-Options': 'nosniff' });
-  const range = wantedRange(ctx, original.size, etag);
+  const range = requestedRange(ctx, original.size, etag);
   const { start, end } = range ?? { start: 0, end: original.size };
   if (range) ctx.set('Content-Range', `bytes ${start}-${end - 1}/${original.size}`);
   ctx.status = range ? 206 : 200;
-  // Koa takes the type of a stream for granted only when it is set before.
+  // After the type: Koa sets its own type for a stream that has none.
   ctx.body = original.read(start, end);
   ctx.length = end - start;
 }
 
-/** @returns null for all of it: no range, several (which a server may decline), or one of an older version */
-function wantedRange(ctx: RequestContext, size: number, etag: string): { start: number; end: number } | null {
+/** @returns null for the whole content: no range, several ranges (which a server may ignore), or an outdated `If-Range` */
+function requestedRange(ctx: RequestContext, size: number, etag: string): { start: number; end: number } | null {
   const header = ctx.get('Range');
   const condition = ctx.get('If-Range');
   if (header === '' || (condition !== '' && condition !== etag)) return null;
@@ -41,6 +41,7 @@ function wantedRange(ctx: RequestContext, size: number, etag: string): { start: 
   return { start, end: end + 1 };
 }
 
+/** `read` takes the offset of the first byte, and that after the last. */
 function originalOf({ id, source }: ItemRecord, files: FileStore) {
   if (source.kind === 'file') {
     return {

@@ -1,7 +1,7 @@
-/** What the routes about feedback answer. */
+/** Responses of the routes for feedback. */
 import { z } from 'zod';
 import type { FeedbackRecord } from '../../storage/content/feedback.js';
-import { nextCursorSchema } from '../pagination.js';
+import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -22,11 +22,10 @@ export const feedbackListSchema = z.object({
       }),
     )
     .meta({ description: 'Newest first.' }),
-  count: z.int(),
-  next_cursor: nextCursorSchema,
+  ...pageFields,
 });
 
-/** A rating as lists show it. */
+/** A rating in a list. */
 export function describeFeedback(record: FeedbackRecord) {
   return {
     id: record._id,

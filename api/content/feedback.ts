@@ -9,7 +9,7 @@ import type { Feedback } from '../../storage/content/feedback.js';
 import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import { contentOperations } from '../content-operations.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { byId, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-responses.js';
 
@@ -20,25 +20,25 @@ const rating = z.number().min(-1).max(1);
 const feedbackSchema = z
   .object({
     database: nameSchema,
-    query: z.string().trim().min(1).max(10_000).optional().meta({ description: 'The question that was asked.' }),
+    query: z.string().trim().min(1).max(10_000).optional().meta({ description: 'The query whose results are rated.' }),
     source_id: itemIdSchema.optional(),
-    chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Says which source is meant, too.' }),
-    rating: rating.meta({ description: '-1 is useless, 1 just right.' }),
+    chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Also rates the source of the chunk.' }),
+    rating: rating.meta({ description: 'From -1 (useless) to 1 (exactly right).' }),
     comment: z.string().max(10_000).optional(),
   })
   .refine(({ query, source_id, chunk_id }) => [query, source_id, chunk_id].some((part) => part !== undefined), {
-    message: 'needs a query, a source_id or a chunk_id',
+    message: 'query, source_id or chunk_id is required',
   });
 
-const numberText = z.coerce.number('must be a number').pipe(rating);
+const ratingParameter = z.coerce.number().pipe(rating);
 
-const CURSOR = /^fbk_[0-9a-z]{26}$/;
+const NEWEST_FIRST = byId('fbk');
 
 const listQuerySchema = pageQuerySchema.extend({
   database: nameSchema,
   source_id: itemIdSchema.optional(),
-  min_rating: numberText.optional(),
-  max_rating: numberText.optional(),
+  min_rating: ratingParameter.optional(),
+  max_rating: ratingParameter.optional(),
 });
 
 export interface FeedbackDependencies {
@@ -49,7 +49,7 @@ export interface FeedbackDependencies {
   idempotencyKeys: IdempotencyKeys;
 }
 
-/** What clients think of the answers they got. */
+/** Ratings of query results by clients. */
 export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/feedback' });
 
@@ -57,11 +57,11 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
     '/',
     operation(
       {
-        summary: 'Rate an answer',
+        summary: 'Rate query results',
         description:
-          'Ratings of a source move it in later response: by the mean of its ratings, five neutral ones added, and by a tenth ' +
-          'of its weight at the most, so a badly rated source in the first place lets no more than six others pass. ' +
-          'Of ratings with the same key, source and query the last one counts.',
+          'Ratings of a source change its position in later results, by the mean of its ratings and five neutral ones, and ' +
+          'by at most a tenth of its weight: a badly rated source in the first place falls behind at most six others. ' +
+          'The latest of several ratings with the same key, source and query counts.',
         body: feedbackSchema,
         example: { database: 'library', query: 'When does the library open?', source_id: 'handbook', rating: 1 },
         status: 201,
@@ -74,7 +74,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         const database = await deps.databases.requireForOrg(org, body.database);
         const record = deps.feedback.newFeedback(database, key_id, {
           query: body.query ?? null,
-          source_id: await ratedSource(database._id, body),
+          source_id: await ratedSource(deps, database._id, body),
           chunk_id: body.chunk_id ?? null,
           rating: body.rating,
           comment: body.comment ?? null,
@@ -94,32 +94,46 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         response: feedbackListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, cursor, limit, ...filters }, respond }) => {
+      async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
-        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await deps.feedback.list(database._id, { ...filters, before, limit: limit + 1 });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        respond({ feedback: shown.map(describeFeedback), count: shown.length, next_cursor });
+        const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
+          deps.feedback.list(database._id, { ...filter, before: page.from, limit: page.limit }),
+        );
+        respond({ feedback: records.map(describeFeedback), count: records.length, next_cursor });
       },
     ),
   );
 
   return router;
+}
 
-  /** @returns the id of the item that is meant, null when it is the answer as a whole */
-  async function ratedSource(databaseId: string, { source_id, chunk_id }: z.output<typeof feedbackSchema>) {
-    if (chunk_id !== undefined) {
-      const chunk = (await deps.chunks.getByIds([chunk_id])).get(chunk_id);
-      if (chunk?.database_id !== databaseId)
-        throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
-      if (source_id !== undefined && source_id !== chunk.source_id) {
-        throw new ServiceError('VALIDATION_ERROR', 'chunk_id: is of another source');
-      }
-      return chunk.source_id;
-    }
-    if (source_id !== undefined && (await deps.items.listByIds(databaseId, [source_id])).length === 0) {
-      throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
-    }
-    return source_id ?? null;
+interface RatedDependencies {
+  items: Items;
+  chunks: Chunks;
+}
+
+/**
+ * @returns the id of the rated item; null when the results as a whole are rated
+ * @throws ServiceError SOURCE_NOT_FOUND, VALIDATION_ERROR for a chunk of another source
+ */
+async function ratedSource(
+  { items, chunks }: RatedDependencies,
+  databaseId: string,
+  { source_id, chunk_id }: z.output<typeof feedbackSchema>,
+): Promise<string | null> {
+  if (chunk_id !== undefined) {
+    const source = await requireSourceOfChunk(chunks, databaseId, chunk_id);
+    if (source_id === undefined || source_id === source) return source;
+    throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id');
   }
+  if (source_id === undefined) return null;
+  const found = await items.listByIds(databaseId, [source_id]);
+  if (found.length > 0) return source_id;
+  throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
+}
+
+async function requireSourceOfChunk(chunks: Chunks, databaseId: string, chunkId: string): Promise<string> {
+  const chunk = (await chunks.getByIds([chunkId])).get(chunkId);
+  if (chunk?.database_id === databaseId) return chunk.source_id;
+  throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunkId}".`);
 }

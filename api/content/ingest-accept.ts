@@ -24,12 +24,13 @@ export interface AcceptDependencies {
 /** Runs the writes of an ingest with the response that reports the plan; see `respondWith`. */
 export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Promise<void>) => Promise<void>;
 
-/** Requests for the same items at the same time run one after the other; how often one may have to start again. */
+/** How often a request plans again when concurrent requests change the same items. */
 const MAX_ATTEMPTS = 20;
+/** Of the first retry; later ones wait longer. */
 const PAUSE_MS = 20;
 
 /**
- * In one transaction: queues new items, and notifies of unchanged items that have completed already.
+ * Queues new items and the deliveries of unchanged completed items, in one transaction.
  * @returns the plan that was committed
  * @throws ServiceError SOURCE_ALREADY_EXISTS
  */
@@ -57,9 +58,9 @@ export async function acceptIngest(
         ),
       );
     } catch (error) {
-      const overtaken = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
-      if (!overtaken || attempt === MAX_ATTEMPTS) throw error;
-      // Another request was faster with one of these items; this request plans again on top of it.
+      const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
+      if (!conflict || attempt === MAX_ATTEMPTS) throw error;
+      // Another request has changed one of these items since; plan again on top of it.
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
@@ -72,7 +73,7 @@ export async function acceptIngest(
   }
 }
 
-/** An unchanged item that has completed will not complete again; its client is notified all the same. */
+/** An unchanged completed item will not complete again, but each request is notified of its items. */
 async function unchangedDeliveries(
   deps: AcceptDependencies,
   { unchanged }: IngestPlan,

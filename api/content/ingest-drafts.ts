@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import {
   appKnowledgeSchema,
   type DocumentMetadata,
@@ -13,61 +14,59 @@ import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
 import { read } from '../validation.js';
 
-/** An item of the request: queued, or refused before anything is queued. */
+/** An item of an ingest request, before it is compared with the items of the database. */
 export interface Draft {
   id: string;
-  /** Where it stands in the request, such as `memories.0`. */
+  /** Where the item is in the request, such as `memories.0`. */
   field: string;
-  /** Of a file's bytes, hex. */
+  /** Of a file's content, hex. */
   sha256?: string;
   filename?: string;
-  refusal?: ExtractionError;
+  /** Absent for a file that is rejected. */
   content?: Pick<ItemRecord, 'type' | 'title' | 'source' | 'metadata' | 'additional_metadata'>;
+  /** Why a file is rejected. */
+  error?: ExtractionError | undefined;
 }
 
 /**
- * Reads the items of an ingest request out of its files and stringified fields, in the order sent.
- * @throws ServiceError VALIDATION_ERROR that names what cannot be read as stated; then nothing of the request counts
+ * Reads the items of an ingest request from its files and JSON fields, in the order sent.
+ * @param type of the items that are files
+ * @throws ServiceError VALIDATION_ERROR that names the invalid field
  */
 export function draftItems(
   type: ItemRecord['type'],
   fields: ReadonlyMap<string, string>,
   files: readonly UploadedFile<FileReceipt>[],
 ): Draft[] {
-  const stray = files.find((file) => file.field !== 'documents');
-  if (stray)
-    throw new ServiceError(
-      'VALIDATION_ERROR',
-      `${stray.field}: files are sent as "documents", other fields as JSON text`,
-    );
-  if (fields.has('documents'))
-    throw new ServiceError('VALIDATION_ERROR', 'documents: must be files, with a file name each');
-  refuseBrackets(fields);
-  const metadata = fields.has('document_metadata')
-    ? readField(documentMetadataSchema, fields, 'document_metadata')
-    : null;
+  rejectMisplacedFiles(fields, files);
+  rejectBracketedFields(fields);
+  const metadata = readField(fields, 'document_metadata', documentMetadataSchema);
   if (metadata && metadata.length !== files.length) {
-    throw new ServiceError(
-      'VALIDATION_ERROR',
-      `document_metadata: has ${metadata.length} entries for ${files.length} documents`,
-    );
+    throw invalid('document_metadata', `has ${metadata.length} entries for ${files.length} documents`);
   }
-  const knowledge = fields.has('app_knowledge') ? readField(appKnowledgeSchema, fields, 'app_knowledge') : [];
-  const memories = fields.has('memories') ? readField(memoriesSchema, fields, 'memories') : [];
+  const knowledge = readField(fields, 'app_knowledge', appKnowledgeSchema) ?? [];
+  const memories = readField(fields, 'memories', memoriesSchema) ?? [];
   return [
-    ...files.map((file, n) => draftFile(type, file, n, metadata?.[n])),
-    ...knowledge.map(({ url, source, additional_metadata, ...item }, n) =>
-      draftText('knowledge', `app_knowledge.${n}`, {
-        ...item,
-        additional_metadata: {
-          ...additional_metadata,
-          ...(url === undefined ? {} : { url }),
-          ...(source === undefined ? {} : { source }),
-        },
-      }),
-    ),
+    ...files.map((file, n) => draftFile(type, `document_metadata.${n}`, file, metadata?.[n])),
+    ...knowledge.map(({ url, source, ...item }, n) => {
+      const additional_metadata = {
+        ...item.additional_metadata,
+        ...(url === undefined ? {} : { url }),
+        ...(source === undefined ? {} : { source }),
+      };
+      return draftText('knowledge', `app_knowledge.${n}`, { ...item, additional_metadata });
+    }),
     ...memories.map((memory, n) => draftText('memory', `memories.${n}`, memory)),
   ];
+}
+
+/** @throws ServiceError VALIDATION_ERROR */
+export function rejectRepeatedIds(drafts: readonly Draft[]): void {
+  const seen = new Set<string>();
+  for (const { id } of drafts) {
+    if (seen.has(id)) throw new ServiceError('VALIDATION_ERROR', `The id "${id}" is used twice in this request.`);
+    seen.add(id);
+  }
 }
 
 function draftText(
@@ -91,18 +90,13 @@ function draftText(
 
 function draftFile(
   type: ItemRecord['type'],
-  file: UploadedFile<FileReceipt>,
-  n: number,
-  metadata: DocumentMetadata | undefined,
+  field: string,
+  { filename, stored }: UploadedFile<FileReceipt>,
+  { id, metadata, additional_metadata }: Partial<DocumentMetadata> = {},
 ): Draft {
-  const { file_id, size, sha256, detected, refusal } = file.stored;
-  const draft: Draft = {
-    id: metadata?.id ?? newItemId(),
-    field: `document_metadata.${n}`,
-    sha256,
-    filename: file.filename,
-  };
-  if (refusal || !detected) return { ...draft, refusal };
+  const { file_id, size, sha256, detected, error } = stored;
+  const draft: Draft = { id: id ?? newItemId(), field, sha256, filename };
+  if (!detected) return { ...draft, error };
   return {
     ...draft,
     content: {
@@ -111,54 +105,49 @@ function draftFile(
       source: {
         kind: 'file',
         file_id,
-        filename: file.filename,
+        filename,
         file_kind: detected.kind,
         mime_type: detected.mime_type,
         size,
       },
-      metadata: metadata?.metadata ?? {},
-      additional_metadata: metadata?.additional_metadata ?? {},
+      metadata: metadata ?? {},
+      additional_metadata: additional_metadata ?? {},
     },
   };
 }
 
-/** Some clients spread an object over fields such as `memories[0][text]`; it would go unnoticed otherwise. */
-function refuseBrackets(fields: ReadonlyMap<string, string>): void {
+function rejectMisplacedFiles(fields: ReadonlyMap<string, string>, files: readonly UploadedFile<FileReceipt>[]): void {
+  const misplaced = files.find((file) => file.field !== 'documents');
+  if (misplaced) throw invalid(misplaced.field, 'must not be a file; send files as "documents"');
+  if (fields.has('documents')) throw invalid('documents', 'must be files, each with a file name');
+}
+
+/** Some clients spread an object over fields such as `memories[0][text]`, which would be ignored silently. */
+function rejectBracketedFields(fields: ReadonlyMap<string, string>): void {
   for (const field of fields.keys()) {
     const name = /^(document_metadata|app_knowledge|memories)[[.]/.exec(field)?.[1];
-    if (name) throw new ServiceError('VALIDATION_ERROR', `${name}: must be one field with an array as JSON text`);
+    if (name) throw invalid(name, 'must be one field with an array as JSON text');
   }
 }
 
-/** `document_metadata`, `app_knowledge` and `memories` are JSON arrays, sent as text. */
-function parseField(fields: ReadonlyMap<string, string>, name: string): unknown {
-  try {
-    return JSON.parse(fields.get(name)!);
-  } catch {
-    throw new ServiceError('VALIDATION_ERROR', `${name}: must be an array as JSON text`);
-  }
-}
-
-function readField<Schema extends Parameters<typeof read>[0]>(
-  schema: Schema,
+/** Reads a field that contains a JSON array as text. @returns undefined when the request does not have it */
+function readField<Schema extends z.ZodType>(
   fields: ReadonlyMap<string, string>,
   name: string,
-) {
+  schema: Schema,
+): z.output<Schema> | undefined {
+  const text = fields.get(name);
+  return text === undefined ? undefined : read(schema, parseArray(name, text), { at: name, nested: true });
+}
+
+function parseArray(name: string, text: string): unknown {
   try {
-    return read(schema, parseField(fields, name));
-  } catch (error) {
-    // Inside a stringified field nothing is a missing parameter of the request: all of it is 422, and named in full.
-    if (!(error instanceof ServiceError) || error.message.startsWith(`${name}:`)) throw error;
-    const inside = /^\d+[.:]/.test(error.message) ? '.' : ': ';
-    throw new ServiceError('VALIDATION_ERROR', `${name}${inside}${error.message}`);
+    return JSON.parse(text);
+  } catch {
+    throw invalid(name, 'must be an array as JSON text');
   }
 }
 
-/** @throws ServiceError VALIDATION_ERROR */
-export function refuseRepeatedIds(drafts: readonly Draft[]): void {
-  const seen = new Set<string>();
-  for (const { id } of drafts) {
-    if (seen.has(id)) throw new ServiceError('VALIDATION_ERROR', `The id "${id}" is given twice in this request.`);
-    seen.add(id);
-  }
+function invalid(field: string, message: string): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', `${field}: ${message}`);
 }

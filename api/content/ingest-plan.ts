@@ -6,13 +6,13 @@ import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { type ExistingItem, type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
-/** What an ingest request comes to, given what is in the database. */
+/** What an ingest request changes in its database. */
 export interface IngestPlan {
-  /** To be queued. */
+  /** Items to queue. */
   records: ItemRecord[];
-  /** Items that have this very content: completed, or on their way there. Nothing is done again for them. */
+  /** Items that have the same content already: nothing is indexed again. */
   unchanged: ExistingItem[];
-  /** Files of the items that are replaced. */
+  /** Ids of the files of replaced items. */
   replacedFiles: string[];
 }
 
@@ -23,30 +23,30 @@ export interface IngestTarget {
   upsert: boolean;
 }
 
-/** An errored item is worth another try with the same content. */
-const WORTH_KEEPING: readonly IndexingStatus[] = ['queued', 'processing', 'graph_creation', 'completed'];
+/** An item in another status, such as errored, is indexed again even with the same content. */
+const REUSABLE: readonly IndexingStatus[] = ['queued', 'processing', 'graph_creation', 'completed'];
 
-/** @throws ServiceError SOURCE_ALREADY_EXISTS for an id that is taken, unless items are to be replaced */
+/** @throws ServiceError SOURCE_ALREADY_EXISTS when an id exists and `upsert` is false */
 export async function planIngest(items: Items, drafts: readonly Draft[], target: IngestTarget): Promise<IngestPlan> {
   const { database, collection, batch, upsert } = target;
-  const wanted = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
+  const valid = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
   const found = await items.findExisting(
     database._id,
-    wanted.map(({ id }) => id),
+    valid.map(({ id }) => id),
   );
   if (found[0] && !upsert) {
     throw new ServiceError(
       'SOURCE_ALREADY_EXISTS',
-      `An item with the id "${found[0].id}" exists already; send upsert=true to replace it.`,
+      `An item with the id "${found[0].id}" already exists; send upsert=true to replace it.`,
     );
   }
   const existing = new Map(found.map((item) => [item.id, item]));
   const now = new Date();
   const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [] };
-  for (const { id, content, sha256 } of wanted) {
+  for (const { id, content, sha256 } of valid) {
     const before = existing.get(id);
     const content_hash = hashOf(content, sha256, collection);
-    if (before && before.content_hash === content_hash && WORTH_KEEPING.includes(before.indexing_status)) {
+    if (before && before.content_hash === content_hash && REUSABLE.includes(before.indexing_status)) {
       plan.unchanged.push(before);
       continue;
     }
@@ -57,7 +57,7 @@ export async function planIngest(items: Items, drafts: readonly Draft[], target:
   return plan;
 }
 
-/** @throws ServiceError VALIDATION_ERROR that names the item and its field; then nothing of the request counts */
+/** @throws ServiceError VALIDATION_ERROR that names the item and its field */
 export function checkMetadata(database: DatabaseRecord, drafts: readonly Draft[]): void {
   for (const { field, id, content } of drafts) {
     const fault = content && metadataFault(database.metadata_schema, content.metadata);

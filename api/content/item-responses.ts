@@ -1,11 +1,11 @@
-/** What the routes about items answer. */
+/** Responses of the routes for items. */
 import { z } from 'zod';
 import { ITEM_TYPES } from '../../domain/content/search.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import { nextCursorSchema } from '../pagination.js';
+import { nextCursorSchema, pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -17,16 +17,16 @@ export const ingestResultSchema = z.object({
         filename: z.string().optional(),
         status: z.enum(INDEXING_STATUSES).meta({
           description:
-            '`queued`; `errored` for a file that is refused; another one where the same content is there already.',
+            '`queued`; `errored` for a rejected file; the current status of an item that already has the same content.',
         }),
         unchanged: z.literal(true).optional().meta({
-          description: 'With `upsert`: the item has this content already, so nothing is indexed again.',
+          description: 'With `upsert`: the item already has this content and is not indexed again.',
         }),
         error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
         error_message: z.string().optional(),
       }),
     )
-    .meta({ description: 'In the order sent: files, app knowledge, memories.' }),
+    .meta({ description: 'In the order sent: files, then app knowledge, then memories.' }),
   success_count: z.int(),
   failed_count: z.int(),
 });
@@ -39,7 +39,7 @@ export const statusesSchema = z.object({
       error_code: z
         .string()
         .nullable()
-        .meta({ description: 'An item code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
+        .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
       error_message: z.string().nullable(),
       created_at: time.nullable(),
       updated_at: time.nullable(),
@@ -65,15 +65,14 @@ export const itemSchema = z.object({
       z.object({ kind: z.literal('file'), filename: z.string(), mime_type: z.string(), size: z.int() }),
       z.object({ kind: z.literal('text'), size: z.int().nullable() }),
     ])
-    .meta({ description: 'What was ingested; `size` in bytes.' }),
+    .meta({ description: 'The ingested file or text; `size` is in bytes.' }),
   created_at: time,
   updated_at: time,
 });
 
 export const itemListSchema = z.object({
-  items: z.array(itemSchema).meta({ description: 'By their first ingest, newest first.' }),
-  count: z.int(),
-  next_cursor: nextCursorSchema,
+  items: z.array(itemSchema).meta({ description: 'Sorted by the time of their first ingest, newest first.' }),
+  ...pageFields,
 });
 
 export const itemDetailSchema = itemSchema.extend({
@@ -88,10 +87,10 @@ export const itemDetailSchema = itemSchema.extend({
         slide: z.int().optional(),
         slide_title: z.string().optional(),
         sheet: z.string().nullable(),
-        rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row of the sheet.' }),
+        rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
       }),
     )
-    .meta({ description: 'In their order; empty until the text has been read.' }),
+    .meta({ description: 'In the order of the text; empty until the text has been extracted.' }),
   next_cursor: nextCursorSchema,
 });
 
@@ -101,7 +100,7 @@ export const itemsDeletedSchema = z.object({
   deleted_count: z.int(),
 });
 
-/** An item as clients see it. */
+/** An item in responses. */
 export function describeItem(item: ItemRecord) {
   const { source } = item;
   return {
@@ -124,7 +123,7 @@ export function describeItem(item: ItemRecord) {
   };
 }
 
-/** A chunk as the item's page shows it; what its kind of document does not have is left out. */
+/** A chunk in an item's response; without the fields that its kind of document does not have. */
 export function describeChunk({ _id, text, headings, page, page_label, slide, slide_title, sheet, rows }: ChunkRecord) {
   return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, rows };
 }

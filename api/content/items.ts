@@ -2,20 +2,20 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { refreshIndexRows } from '../../domain/content/index-rows.js';
-import { changeItemSchema, deleteItemsSchema, itemFilterSchema } from '../../domain/content/items.js';
+import { changeItemSchema, deleteItemsSchema, itemFilterSchema, requestedIds } from '../../domain/content/items.js';
 import { metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
-import type { Databases } from '../../storage/content/databases.js';
+import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { byId, type ListOrder, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
 import { sendOriginal } from './download.js';
@@ -43,14 +43,14 @@ export interface ItemDependencies {
   log: { warn(details: object, message: string): void };
 }
 
-const place = { database: nameSchema, collection: nameSchema.optional() };
+const placeFields = { database: nameSchema, collection: nameSchema.optional() };
 const NOT_FOUND = ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'] as const;
-const CURSOR = /^itm_[0-9a-z]{26}$/;
-const ORDINAL = /^\d{1,9}$/;
+const NEWEST_FIRST = byId('itm');
+const BY_ORDINAL: ListOrder<{ ordinal: number }> = { position: ({ ordinal }) => String(ordinal), pattern: /^\d{1,9}$/ };
 
-/** Items that are there: read, changed and deleted. */
+/** Reading, changing and deleting items. */
 export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
-  const { databases, itemCatalogue, chunks } = deps;
+  const { databases, itemCatalogue, chunks, removedItems } = deps;
   const router = new Router<RequestState>({ prefix: '/context' });
 
   router.get(
@@ -58,17 +58,17 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     operation(
       {
         summary: 'List items',
-        query: pageQuerySchema.extend(place).extend(itemFilterSchema.shape),
+        query: pageQuerySchema.extend(placeFields).extend(itemFilterSchema.shape),
         status: 200,
         response: itemListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await itemCatalogue.list(database._id, filter, { before, limit: limit + 1 });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        respond({ items: shown.map(describeItem), count: shown.length, next_cursor });
+        const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
+          itemCatalogue.list(database._id, filter, { before: page.from, limit: page.limit }),
+        );
+        respond({ items: records.map(describeItem), count: records.length, next_cursor });
       },
     ),
   );
@@ -77,21 +77,23 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     '/:id',
     operation(
       {
-        summary: 'An item with the text that was read from it',
+        summary: 'Get an item and its text',
         description:
-          'The text comes in the chunks that are searched, a page at a time; neighbours repeat a few sentences.',
-        query: pageQuerySchema.extend(place),
+          'The extracted text is returned in chunks, as they are searched, one page at a time. Neighbouring chunks overlap by a ' +
+          'few sentences.',
+        query: pageQuerySchema.extend(placeFields),
         status: 200,
         response: itemDetailSchema,
         errors: NOT_FOUND,
       },
-      async (ctx, { query: { database: name, collection, limit, cursor }, respond }) => {
+      async (ctx, { query: { database: name, collection, ...page }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const item = await itemCatalogue.require(database._id, ctx.params.id!, collection);
-        const from = cursor === undefined ? 0 : Number(openCursor(cursor, ORDINAL)) + 1;
-        const found = await chunks.listPage({ item: item._id, version: item.version }, from, limit + 1);
-        const { shown, next_cursor } = pageOf(found, limit, ({ ordinal }) => String(ordinal));
-        respond({ ...describeItem(item), chunks: shown.map(describeChunk), next_cursor });
+        const ref = { item: item._id, version: item.version };
+        const { records, next_cursor } = await readPage(page, BY_ORDINAL, ({ from, limit }) =>
+          chunks.listPage(ref, from === undefined ? 0 : Number(from) + 1, limit),
+        );
+        respond({ ...describeItem(item), chunks: records.map(describeChunk), next_cursor });
       },
     ),
   );
@@ -100,9 +102,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     '/:id/content',
     download(
       {
-        summary: 'Download what was ingested',
-        description: 'The file as it was sent, or the text. Takes `Range` and `If-Range`.',
-        query: z.object(place),
+        summary: 'Download the ingested file or text',
+        description: 'Byte for byte as it was sent. Supports `Range` and `If-Range`.',
+        query: z.object(placeFields),
         status: 200,
         alsoStatus: 206,
         type: 'application/octet-stream',
@@ -120,10 +122,10 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     '/:id',
     operation(
       {
-        summary: 'Change the metadata of an item',
+        summary: 'Update the metadata of an item',
         description:
-          'What is given is merged into what is there; null takes a field away. The search follows at once or, where its index is away, ' +
-          'when that is back.',
+          'The sent fields are merged into the existing ones; null removes a field. Searches use the new values at once, or, ' +
+          'while the search index is unavailable, as soon as it is back.',
         body: changeItemSchema,
         example: { database: 'library', metadata: { year: 2026 }, additional_metadata: { draft: null } },
         status: 200,
@@ -132,18 +134,10 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       },
       async (ctx, { body: { database: name, collection, ...change }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const of = { database_id: database._id, id: ctx.params.id!, collection };
-        const { item, change: id } = await itemCatalogue.update(of, change, (changed) => {
-          for (const [name, value] of Object.entries(changed)) {
-            const fault = name === 'metadata' ? metadataFault(database.metadata_schema, value) : null;
-            if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
-            // Each change may be small enough, and what they add up to not.
-            const unfit = unfitMetadata(value);
-            if (unfit) throw new ServiceError('VALIDATION_ERROR', `${name}: ${unfit}`);
-          }
-        });
-        respond(describeItem(item));
-        await followInSearch(item, id);
+        const place = { database_id: database._id, id: ctx.params.id!, collection };
+        const updated = await itemCatalogue.update(place, change, (merged) => checkMerged(database, merged));
+        respond(describeItem(updated.item));
+        await updateIndex(updated.item, updated.change);
       },
     ),
   );
@@ -154,8 +148,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       {
         summary: 'Delete items',
         description:
-          'By `id` or `ids`, in the body or in the query. All of them or, when one is still being processed, none; ids that are not there are ' +
-          'named in the answer, and are 404 when none is. Ids may be used again.',
+          'By `id` or `ids`, in the body or in the query. Deletes no item while one of them is still being processed. Unknown ' +
+          'ids are returned in `not_found`; 404 when all are unknown. Deleted ids can be used again.',
         query: deleteItemsSchema.partial(),
         body: deleteItemsSchema.partial(),
         example: { database: 'library', ids: ['handbook', 'opening-hours'] },
@@ -164,30 +158,51 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
       },
       async (ctx, { query, body, respond }) => {
-        const { database: name, collection, id, ids = [] } = read(deleteItemsSchema, { ...query, ...body });
-        const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
-        if (wanted.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
-        const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const removal = await deps.removedItems.remove(database, { ids: wanted, collection, underWay: 'refuse' });
-        if (!removal.ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
-        const { ref } = removal;
+        const request = read(deleteItemsSchema, { ...query, ...body });
+        const ids = requestedIds(request);
+        if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
+        const { org } = ctx.state.principal;
+        const { collection } = request;
+        const database = await databases.requireForOrg(org, request.database);
+        const { removed, not_found, ref } = await removedItems.remove(database, {
+          ids,
+          collection,
+          underWay: 'refuse',
+        });
+        if (!ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
         await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));
-        respond({ deleted: removal.removed, not_found: removal.not_found, deleted_count: removal.removed.length });
+        respond({ deleted: removed, not_found, deleted_count: removed.length });
       },
     ),
   );
 
   return router;
 
-  /** The rows are on record as due: when the index is away a workflow writes them, and when Temporal is too, the sweep starts it. */
-  async function followInSearch(item: ItemRecord, change: string): Promise<void> {
+  /** The index rows are recorded as due: when this fails a workflow writes them, which the reconciler starts if need be. */
+  async function updateIndex(item: ItemRecord, change: string): Promise<void> {
     try {
       await refreshIndexRows(deps, { item: item._id, version: item.version }, change);
     } catch (error) {
-      deps.log.warn({ err: error, item: item._id }, 'index rows not written after a change of metadata');
+      deps.log.warn({ err: error, item: item._id }, 'index rows not written after a metadata update');
       await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>
         deps.starters.startIndexRows(item),
       );
     }
+  }
+}
+
+/**
+ * Checks metadata as it is after an update: small updates can add up to more than the limit.
+ * @throws ServiceError VALIDATION_ERROR
+ */
+function checkMerged(
+  { metadata_schema }: DatabaseRecord,
+  merged: Partial<Pick<ItemRecord, 'metadata' | 'additional_metadata'>>,
+): void {
+  const fault = merged.metadata && metadataFault(metadata_schema, merged.metadata);
+  if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
+  for (const [field, value] of Object.entries(merged)) {
+    const unfit = unfitMetadata(value);
+    if (unfit) throw new ServiceError('VALIDATION_ERROR', `${field}: ${unfit}`);
   }
 }

@@ -1,8 +1,8 @@
-/** What questions and relations are answered with. */
+/** Responses of queries and of the relations of items. */
 import { z } from 'zod';
 import { ENTITY_TYPES } from '../../domain/content/graph.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
-import { nextCursorSchema } from '../pagination.js';
+import { pageFields } from '../pagination.js';
 
 const relationSchema = z.object({
   source: z.string(),
@@ -15,9 +15,8 @@ const relationSchema = z.object({
 export const relationListSchema = z.object({
   relations: z
     .array(relationSchema)
-    .meta({ description: 'A page may have fewer than `limit` and still not be the last.' }),
-  count: z.int(),
-  next_cursor: nextCursorSchema,
+    .meta({ description: 'A page may have fewer than `limit` relations without being the last page.' }),
+  ...pageFields,
 });
 
 export const queryResultSchema = z.object({
@@ -30,15 +29,15 @@ export const queryResultSchema = z.object({
         text: z.string(),
         score: z.number().meta({
           description:
-            'How well it fits: BM25, cosine similarity or fused ranks, comparable within one answer only. Weights, recency ' +
-            'and ratings move the order and not the score.',
+            'BM25, cosine similarity or fused ranks: comparable within one response only. Weights, recency and ratings ' +
+            'change the order, not the score.',
         }),
         metadata: z.record(z.string(), z.unknown()),
         collection: z.string(),
         type: z.enum(ITEM_TYPES),
       }),
     )
-    .meta({ description: 'Best first.' }),
+    .meta({ description: 'Best match first.' }),
   graph: z.object({
     entities: z.array(
       z.object({

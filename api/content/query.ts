@@ -17,28 +17,23 @@ const MAX_COLLECTIONS = 100;
 
 const weightsSchema = z
   .record(nameSchema, z.number().positive().max(100))
-  .refine((weights) => Object.keys(weights).length > 0, 'names no collection')
-  .refine((weights) => Object.keys(weights).length <= MAX_COLLECTIONS, `at most ${MAX_COLLECTIONS} collections`);
-
+  .refine((weights) => Object.keys(weights).length > 0, 'must name a collection')
+  .refine(
+    (weights) => Object.keys(weights).length <= MAX_COLLECTIONS,
+    `must not exceed ${MAX_COLLECTIONS} collections`,
+  );
 const querySchema = z.object({
   query: z.string().trim().min(1).max(10_000),
   database: nameSchema,
   collection: nameSchema.optional(),
   collections: z
-    .union([z.array(nameSchema).min(1).max(MAX_COLLECTIONS), weightsSchema], {
-      // The message of the part that was meant says more than that neither fits.
-      error: ({ input }) => {
-        const issues = (Array.isArray(input) ? z.array(nameSchema).min(1).max(MAX_COLLECTIONS) : weightsSchema)
-          .safeParse(input)
-          .error?.issues.map(({ path, message }) => [...path.map(String), message].join(': '));
-        return issues?.[0];
-      },
-    })
+    .union([z.array(nameSchema).min(1).max(MAX_COLLECTIONS), weightsSchema])
     .optional()
     .meta({
       description:
-        'A list, or an object of weights above 0. Among the best hundred hits one in place r counts ' +
-        '`weight / (60 + r)`: with weight 2, the first sixty of a collection come before the first of another with weight 1.',
+        'A list, or an object of weights above 0. Among the best hundred hits, a hit in place r counts ' +
+        '`weight / (60 + r)`: with weight 2, the first sixty hits of a collection come before the first hit of a collection ' +
+        'with weight 1.',
       examples: [['manuals', 'notes'], { manuals: 2, notes: 1 }],
     }),
   type: z.enum([...ITEM_TYPES, 'all']).default('all'),
@@ -50,15 +45,15 @@ const querySchema = z.object({
     .default('or')
     .meta({
       description:
-        'Of the words, for `text` and the text half of `hybrid`: any of them, all of them, or all of them side by side and ' +
-        'in order. Words are compared by their stems; stop words are left out, but keep their place in a phrase.',
+        'How `text` and the text half of `hybrid` combine the words of the query: any word, all words, or the exact phrase. ' +
+        'Words are compared by their stems. Stop words are ignored, but keep their place in a phrase.',
     }),
   max_results: z.int().min(1).max(50).default(10),
   metadata_filters: z
     .record(z.string(), z.unknown())
     .optional()
     .meta({ description: FILTER_GUIDE, examples: [{ brand: ['Acme', 'Bolt'], year: { $gte: 2000 } }] }),
-  ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Only these items.' }),
+  ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Search only in these items.' }),
   recency_bias: z
     .number()
     .min(0)
@@ -66,13 +61,16 @@ const querySchema = z.object({
     .default(0)
     .meta({
       description:
-        'How much it counts when an item was last changed. Among the best hundred hits, one in place r by fit and in place a ' +
-        'by age, newest first, counts `(1 - bias) / (60 + r) + bias / (60 + a)`.',
+        'How much the time of the last change counts. Among the best hundred hits, a hit in place r by relevance and in ' +
+        'place a by age, newest first, counts `(1 - bias) / (60 + r) + bias / (60 + a)`.',
     }),
-  graph_context: z.boolean().default(true).meta({ description: 'Whether the graph around the hits is answered too.' }),
+  graph_context: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Whether to return the entities and relations of the hits.' }),
 });
 
-/** Answers from what was ingested. */
+/** Search in the ingested items. */
 export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }): Router<RequestState> {
   const router = new Router<RequestState>();
 
@@ -80,10 +78,10 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
     '/query',
     operation(
       {
-        summary: 'Ask',
+        summary: 'Query a database',
         description:
-          'Full text and vectors, fused, and the graph around the hits. Sources that were rated by `POST /feedback` are moved, ' +
-          'within bounds.',
+          'Searches by full text and by vectors, and returns the chunks that match best, with the entities and relations of ' +
+          'the graph around them. Ratings by `POST /feedback` change the order within bounds.',
         body: querySchema,
         example: {
           database: 'library',
@@ -95,25 +93,25 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
         response: queryResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],
       },
-      async (ctx, { body: question, respond }) => {
-        const database = await deps.databases.requireForOrg(ctx.state.principal.org, question.database);
+      async (ctx, { body, respond }) => {
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, body.database);
         if (database.status !== 'ready') {
           throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
         }
-        const filters = question.metadata_filters;
-        const { collections, weights } = scope(question);
+        const filters = body.metadata_filters;
+        const { collections, weights } = collectionsOf(body);
         const { chunks, graph } = await deps.retrieval.query(database, {
-          query: question.query,
-          mode: question.query_by,
-          operator: question.operator,
+          query: body.query,
+          mode: body.query_by,
+          operator: body.operator,
           collections,
           weights,
-          type: question.type === 'all' ? undefined : question.type,
-          ids: question.ids,
+          type: body.type === 'all' ? undefined : body.type,
+          ids: body.ids,
           metadata: (filters && readMetadataFilters(filters, database.metadata_schema)) ?? undefined,
-          recency_bias: question.recency_bias,
-          max_results: question.max_results,
-          graph_context: question.graph_context,
+          recency_bias: body.recency_bias,
+          max_results: body.max_results,
+          graph_context: body.graph_context,
         });
         respond({ chunks, graph });
       },
@@ -123,10 +121,13 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
   return router;
 }
 
-/** @throws ServiceError INVALID_PARAMETERS */
-function scope({ collection, collections }: z.output<typeof querySchema>) {
+/**
+ * The collections to search in, all when undefined, and their weights.
+ * @throws ServiceError INVALID_PARAMETERS when a request has both fields
+ */
+function collectionsOf({ collection, collections }: z.output<typeof querySchema>) {
   if (collection !== undefined && collections !== undefined) {
-    throw new ServiceError('INVALID_PARAMETERS', 'collection: cannot be given together with collections');
+    throw new ServiceError('INVALID_PARAMETERS', 'collection: must not be used together with collections');
   }
   if (collections === undefined) return { collections: collection === undefined ? undefined : [collection] };
   if (Array.isArray(collections)) return { collections };

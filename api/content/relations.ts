@@ -1,76 +1,94 @@
 import Router from '@koa/router';
 import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
-import { idListSchema } from '../../domain/content/items.js';
+import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { Items } from '../../storage/content/items.js';
 import { contentOperations } from '../content-operations.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { type ListOrder, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { relationListSchema } from './query-responses.js';
 
 const operation = contentOperations('Context');
 
-/** Items that one request may ask about: each is a part of the query. */
+/** Each id is a condition of the database query. */
 const MAX_IDS = 100;
-const CURSOR = /^itm_[^/]+\/\d+\/\d+$/;
+
+const BY_ID: ListOrder<{ _id: string }> = { position: ({ _id }) => _id, pattern: /^itm_[^/]+\/\d+\/\d+$/ };
 
 const relationsQuerySchema = pageQuerySchema.extend({
   database: nameSchema,
   collection: nameSchema.optional(),
   id: itemIdSchema.optional(),
-  ids: idListSchema.refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`).optional(),
+  ids: idListSchema.refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`).optional(),
 });
 
-/** What the items say about whom: the edges of the graph. */
-export function relationRoutes(deps: { databases: Databases; items: Items; graph: GraphStore }): Router<RequestState> {
+interface RelationDependencies {
+  databases: Databases;
+  items: Items;
+  graph: GraphStore;
+}
+
+/** Relations between the entities of items: the edges of the graph. */
+export function relationRoutes(deps: RelationDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.get(
     '/context/relations',
     operation(
       {
-        summary: 'Relations between the entities of items',
+        summary: 'List relations between entities',
         description:
-          'Of all items of the database or of one collection, or of those named by `id` or `ids`; with the sentences they stand in.',
+          'The relations found in the items of the database, of one collection, or those named by `id` or `ids`, with the ' +
+          'sentences that express them.',
         query: relationsQuerySchema,
         status: 200,
         response: relationListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
       },
-      async (ctx, { query: { database: name, collection, id, ids = [], limit, cursor }, respond }) => {
+      async (ctx, { query: { database: name, collection, id, ids, ...page }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
-        const wanted = [...new Set([...(id === undefined ? [] : [id]), ...ids])];
-        const named = wanted.length === 0 ? null : await deps.items.listByIds(database._id, wanted, collection);
-        if (named?.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${wanted[0]}".`);
-        const found = await deps.graph.listRelations(database._id, {
-          refs: named?.map(({ _id, version }) => ({ item: _id, version })),
-          after: cursor === undefined ? undefined : openCursor(cursor, CURSOR),
-          limit: limit + 1,
-        });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        // What a replaced or deleted item has left is not cleared away in the same moment.
-        const owners = await deps.items.listByKeys([...new Set(shown.map(({ item }) => item))]);
-        const current = new Map(
-          owners
-            .filter((owner) => collection === undefined || owner.collection === collection)
-            .map(({ _id, version }) => [_id, version]),
+        const refs = await requireRefs(deps.items, database._id, requestedIds({ id, ids }), collection);
+        const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
+          deps.graph.listRelations(database._id, { refs, after: from, limit }),
         );
-        const relations = shown
-          .filter(({ item, version }) => current.get(item) === version)
-          .map(({ source, target, relation, source_id, evidence }) => ({
-            source,
-            target,
-            relation,
-            source_id,
-            evidence,
-          }));
+        const current = await withoutOutdated(deps.items, records, collection);
+        const relations = current.map(({ source, target, relation, source_id, evidence }) => {
+          return { source, target, relation, source_id, evidence };
+        });
         respond({ relations, count: relations.length, next_cursor });
       },
     ),
   );
 
   return router;
+}
+
+/**
+ * The versions of the items with these ids.
+ * @returns undefined without ids: all items are meant
+ * @throws ServiceError SOURCE_NOT_FOUND when there is none of these items
+ */
+async function requireRefs(items: Items, databaseId: string, ids: readonly string[], collection: string | undefined) {
+  if (ids.length === 0) return undefined;
+  const found = await items.listByIds(databaseId, ids, collection);
+  if (found.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
+  return found.map(({ _id, version }) => ({ item: _id, version }));
+}
+
+/** Relations of replaced and deleted items are removed in the background, and must not be shown until then. */
+async function withoutOutdated<Relation extends { item: string; version: number }>(
+  items: Items,
+  relations: readonly Relation[],
+  collection: string | undefined,
+): Promise<Relation[]> {
+  const owners = await items.listByKeys([...new Set(relations.map(({ item }) => item))]);
+  const versions = new Map(
+    owners
+      .filter((owner) => collection === undefined || owner.collection === collection)
+      .map(({ _id, version }) => [_id, version]),
+  );
+  return relations.filter(({ item, version }) => versions.get(item) === version);
 }

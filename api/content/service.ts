@@ -28,8 +28,8 @@ export type ContentDependencies = IngestDependencies &
   };
 
 /**
- * Content indexing. Requests under no other service's path come here.
- * @param others routes of webhooks and connectors, which clients see as part of this API
+ * Content indexing, the service for all paths that no other service has.
+ * @param others routes of webhooks and connectors, which are part of this API to clients
  */
 export function contentService(deps: ContentDependencies, others: readonly Router<RequestState>[]): Service {
   return {
@@ -46,7 +46,7 @@ export function contentService(deps: ContentDependencies, others: readonly Route
       routesOf(tenantRoutes(deps)),
       routesOf(statusRoutes(deps)),
       routesOf(relationRoutes(deps)),
-      // After those whose paths look like an item's id.
+      // After the routes whose paths could also be the id of an item.
       routesOf(itemRoutes(deps)),
       routesOf(queryRoutes(deps)),
       routesOf(feedbackRoutes(deps)),

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
-import { idListSchema } from '../../domain/content/items.js';
+import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -12,7 +12,7 @@ import { statusesSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
-const MAX_STATUS_IDS = 1_000;
+const MAX_IDS = 1_000;
 
 const statusQuerySchema = z
   .object({
@@ -21,13 +21,10 @@ const statusQuerySchema = z
     id: itemIdSchema.optional(),
     ids: idListSchema.optional(),
   })
-  .transform(({ id, ids, ...rest }) => ({
-    ...rest,
-    ids: [...new Set([...(id === undefined ? [] : [id]), ...(ids ?? [])])],
-  }))
-  .refine(({ ids }) => ids.length <= MAX_STATUS_IDS, { message: `at most ${MAX_STATUS_IDS} ids`, path: ['ids'] });
+  .transform(({ id, ids, ...rest }) => ({ ...rest, ids: requestedIds({ id, ids }) }))
+  .refine(({ ids }) => ids.length <= MAX_IDS, { message: `must not exceed ${MAX_IDS} ids`, path: ['ids'] });
 
-/** How far items are. */
+/** The indexing status of items. */
 export function statusRoutes(deps: { databases: Databases; items: Items }): Router<RequestState> {
   const router = new Router<RequestState>();
 
@@ -35,24 +32,24 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
     '/context/status',
     operation(
       {
-        summary: 'How far items are',
+        summary: 'Get indexing status',
         query: statusQuerySchema,
         status: 200,
         response: statusesSchema,
         errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, collection, ids }, respond }) => {
-        if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids: is required');
+        if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const found = await deps.items.listByIds(database._id, ids, collection);
         if (ids.length === 1 && found.length === 0) {
           throw new ServiceError(
             'FILE_NOT_FOUND',
-            `There is no item "${ids[0]}"; a file refused at upload has no status.`,
+            `There is no item "${ids[0]}". A file that was rejected at upload has no status.`,
           );
         }
         const byId = new Map(found.map((item) => [item.id, item]));
-        respond({ statuses: ids.map((id) => status(id, byId.get(id))) });
+        respond({ statuses: ids.map((id) => describeStatus(id, byId.get(id))) });
       },
     ),
   );
@@ -60,7 +57,7 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
   return router;
 }
 
-function status(id: string, item: ItemRecord | undefined) {
+function describeStatus(id: string, item: ItemRecord | undefined) {
   if (!item) {
     return {
       id,

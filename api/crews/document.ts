@@ -10,13 +10,13 @@ export const crewOperation = operations(TAG, plainEnvelope);
 
 const SUMMARIES: Record<CrewEvent, string> = {
   task_completed: 'A task has completed',
-  task_pending_human_input: "A task's output waits for a person",
-  step: 'An agent has thought or acted',
+  task_pending_human_input: 'The output of a task waits for feedback',
+  step: 'An agent has completed a step',
   crew_completed: 'An execution has completed',
   crew_failed: 'An execution has failed',
 };
 
-/** What a step's callback tells: a thought, or a tool's use. */
+/** The output of a step: a thought, or the use of a tool. */
 const stepSchema = z.union([
   z.object({
     type: z.literal('thought'),
@@ -33,13 +33,14 @@ const stepSchema = z.union([
 ]);
 
 export const crewDocument: ServiceDocument = {
-  tags: [{ name: TAG, description: 'Agents that work through tasks, pause for people, and tell by callbacks.' }],
+  tags: [{ name: TAG, description: 'Agents that run tasks, wait for feedback by people, and report by callbacks.' }],
   security: {
     name: 'crew_key',
     scheme: {
       type: 'http',
       scheme: 'bearer',
-      description: 'A key of kind `crew_org`; one of kind `crew_user` reads inputs and statuses, and resumes.',
+      description:
+        'A key of kind `crew_org`. A key of kind `crew_user` can read inputs and statuses, and resume executions.',
     },
   },
   invalidInputIs400: true,
@@ -54,7 +55,7 @@ function webhook(event: CrewEvent) {
     execution_id: z.uuid(),
     ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
     ...(event === 'crew_failed' ? { error: z.string() } : { output: event === 'step' ? stepSchema : z.string() }),
-    meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As the kickoff gave it.' }),
+    meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As sent with the kickoff.' }),
     timestamp: z.iso.datetime(),
   });
   return {
@@ -63,15 +64,16 @@ function webhook(event: CrewEvent) {
       tags: [TAG],
       summary: SUMMARIES[event],
       description:
-        'Sent to the URL that the kickoff, or the latest resume, named for it. The same callback may come twice: remember ' +
-        'its delivery id. 4xx answers are final, others are tried again.',
+        'Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: ' +
+        'deduplicate by its delivery id. Responses below 500 are final; other responses are retried.',
       security: [],
       requestParams: {
         header: z.object({
           'X-Service-Delivery-ID': z.string(),
           'X-Service-Event': z.literal(event),
           'X-Service-Signature': z.string().optional().meta({
-            description: "HMAC-SHA256 of the body's bytes, where the organisation's webhook has a signing secret.",
+            description:
+              "`sha256=` and the HMAC-SHA256 of the body; absent without a signing secret of the organisation's webhook.",
           }),
         }),
       },

@@ -2,7 +2,13 @@ import Router from '@koa/router';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Json } from '../../domain/canonical-json.js';
-import { type CrewDefinition, type CrewInputs, kickoffRequestSchema, webhookUrlsOf } from '../../domain/crews/crews.js';
+import {
+  type CrewDefinition,
+  type CrewInputs,
+  kickoffRequestSchema,
+  type WebhookUrls,
+  webhookUrlsOf,
+} from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
@@ -12,9 +18,10 @@ import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { readExact, writeExact } from '../exact-json.js';
 import type { RequestState } from '../request-context.js';
+import { rejectBlockedUrl } from '../validation.js';
+import { organisationOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
-import { describeExecution, inputsSchema, kickedOffSchema, statusSchema } from './responses.js';
-import { notFound, organisationOnly, rejectBlockedUrls } from './validation.js';
+import { describeExecution, kickedOffSchema, statusSchema } from './responses.js';
 
 export interface ExecutionDependencies {
   crews: ReadonlyMap<string, CrewDefinition>;
@@ -25,17 +32,9 @@ export interface ExecutionDependencies {
   log: Logger;
 }
 
-/** Executions of a deployed crew: what it wants to know, its start, how far it is. */
+/** Executions of a crew: kickoff and status. */
 export function executionRoutes(deps: ExecutionDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
-
-  router.get(
-    '/inputs',
-    crewOperation(
-      { summary: 'The inputs a kickoff needs', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { respond }) => respond({ inputs: deployed(ctx.params.crew!).inputs }),
-    ),
-  );
 
   router.post(
     '/kickoff',
@@ -56,7 +55,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
-        const crew = deployed(ctx.params.crew!);
+        const crew = requireCrew(deps.crews, ctx.params.crew!);
         requireInputs(crew, body.inputs);
         const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
@@ -72,34 +71,53 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
   router.get(
     '/:kickoff_id/status',
     crewOperation(
-      { summary: 'How far an execution is', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
+      { summary: 'Get execution status', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {
+        const { org } = ctx.state.principal;
         const { crew, kickoff_id } = ctx.params;
-        // An execution can outlive its crew's deployment, and its status with it.
-        const execution = await deps.crewExecutions.findForOrg(ctx.state.principal.org, crew!, kickoff_id!);
-        if (!execution) throw notFound(`execution "${kickoff_id}"`);
+        const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
         respond(describeExecution(execution, new Date()));
       },
     ),
   );
 
   return router;
+}
 
-  function deployed(name: string): CrewDefinition {
-    const crew = deps.crews.get(name);
-    if (!crew) throw notFound(`crew "${name}"`);
-    return crew;
+/**
+ * Finds an execution by its crew, which need not be deployed any more.
+ * @throws ServiceError NOT_FOUND
+ */
+export async function requireExecution(
+  executions: CrewExecutions,
+  org: string,
+  crew: string,
+  id: string,
+): Promise<CrewExecutionRecord> {
+  const execution = await executions.findForOrg(org, crew, id);
+  if (!execution) throw new ServiceError('NOT_FOUND', `There is no execution "${id}".`);
+  return execution;
+}
+
+/** @throws ServiceError VALIDATION_ERROR that names the first URL to which Postback never sends requests */
+export async function rejectBlockedUrls(outbound: OutboundClient, urls: WebhookUrls): Promise<void> {
+  for (const [kind, url] of Object.entries(urls) as [keyof WebhookUrls, string | null][]) {
+    if (url !== null) await rejectBlockedUrl(outbound, `${kind}WebhookUrl`, url);
   }
 }
 
 function requireInputs(crew: CrewDefinition, inputs: object): void {
   const missing = crew.inputs.filter((name) => !Object.hasOwn(inputs, name));
-  if (missing.length > 0) throw new ServiceError('INVALID_PARAMETERS', `inputs: ${missing.join(', ')} missing`);
+  if (missing.length > 0)
+    throw new ServiceError(
+      'INVALID_PARAMETERS',
+      `inputs: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} required`,
+    );
 }
 
 /**
- * Inputs as they stand in a text, and the meta as it comes back, both with the client's own numbers.
- * @param text the body as it came
+ * Reads inputs as texts to fill in, and `meta` as canonical JSON, both with the numbers as the client wrote them.
+ * @param text the body as it was sent
  */
 function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): { inputs: CrewInputs; meta?: string } {
   const names = Object.keys(body.inputs);
@@ -116,7 +134,7 @@ function newExecution(
   org: string,
   crew: CrewDefinition,
   { inputs, meta }: { inputs: CrewInputs; meta?: string },
-  urls: CrewExecutionRecord['urls'],
+  urls: WebhookUrls,
 ): CrewExecutionRecord {
   const now = new Date();
   return {
@@ -128,8 +146,8 @@ function newExecution(
     meta: meta ?? null,
     status: 'running',
     urls,
-    tasks: crew.tasks.map(({ name, agent }) => {
-      return { task_id: name, agent, status: 'pending', attempts: 0, output: null, model: null };
+    tasks: crew.tasks.map(({ name: task_id, agent }) => {
+      return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
     }),
     error_message: null,
     check_at: now,

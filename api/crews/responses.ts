@@ -1,11 +1,10 @@
+/** Responses of the crew service. */
 import { z } from 'zod';
 import { CREW_TASK_STATUSES, CREW_TOOLS, EXECUTION_STATUSES } from '../../domain/crews/crews.js';
 import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
 
-/** What the crew service answers and sends, as its routes declare it and `/openapi.json` shows it. */
-
 const model = z.string().meta({
-  description: 'Says so where it is none but the built-in stand-in.',
+  description: 'Name of the language model, or of the built-in stand-in that is used without one.',
   example: 'built-in (extractive stand-in)',
 });
 
@@ -13,7 +12,7 @@ export const crewsSchema = z.object({
   crews: z.array(
     z.object({
       name: z.string(),
-      base_path: z.string().meta({ description: 'What the paths of its own routes begin with.' }),
+      base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
       inputs: z.array(z.string()),
       tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
       agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
@@ -42,17 +41,17 @@ export const statusSchema = z.object({
       model: model.optional(),
     }),
   ),
-  result: z.string().optional().meta({ description: 'With `completed`: the output of the last task.' }),
-  error: z.string().optional().meta({ description: 'With `error`: why.' }),
-  model: model.nullable().meta({ description: 'Of all tasks so far.' }),
-  execution_time: z
-    .number()
-    .meta({ description: 'Seconds since the kickoff, until the end; waiting for people included.' }),
+  result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
+  error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
+  model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
+  execution_time: z.number().meta({
+    description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
+  }),
 });
 
 export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
 
-/** An execution as its status shows it. `execution_time` is in seconds from kickoff to the end, or to now, waiting for people included. */
+/** The status of an execution. */
 export function describeExecution(execution: CrewExecutionRecord, now: Date) {
   const { _id, status, tasks, error_message, created_at, finished_at } = execution;
   const current = finished_at === null ? tasks.find((task) => task.status !== 'completed') : undefined;

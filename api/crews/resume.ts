@@ -1,32 +1,35 @@
 import Router from '@koa/router';
-import { resumeRequestSchema, webhookUrlsOf } from '../../domain/crews/crews.js';
-import type { ResumeRef, ResumeStatus } from '../../domain/crews/workflow-contract.js';
+import type { z } from 'zod';
+import { resumeRequestSchema, type WebhookUrls, webhookUrlsOf } from '../../domain/crews/crews.js';
+import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
-import type { CrewFeedbackRecord } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord, CrewFeedbackRecord, CrewTaskRecord } from '../../storage/crews/executions.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
-import type { ExecutionDependencies } from './executions.js';
+import { type ExecutionDependencies, rejectBlockedUrls, requireExecution } from './executions.js';
 import { resumedSchema } from './responses.js';
-import { notFound, rejectBlockedUrls } from './validation.js';
 
 const MESSAGES: Record<ResumeStatus, string> = {
-  resumed: 'The task is approved; the execution goes on.',
-  retrying: 'The task is tried again with the feedback.',
-  completed: 'The task is approved; it was the last one and the execution has completed.',
+  resumed: 'The task is approved; the execution continues.',
+  retrying: 'The task is retried with the feedback.',
+  completed: 'The last task is approved; the execution has completed.',
 };
 
-/** A person's answer to a task that waits (specification, "Part A: resume request"). */
-export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router<RequestState> {
-  const { crewExecutions, starters } = deps;
+type ResumeDependencies = Omit<ExecutionDependencies, 'crews'>;
+
+/** A person's feedback on a task that waits for it (specification, "Part A: resume request"). */
+export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
 
   router.post(
     '/resume',
     crewOperation(
       {
-        summary: 'Answer for a task that waits for a person',
-        description: 'URLs are not carried over: each callback that is still wanted needs its URL again.',
+        summary: 'Resume an execution',
+        description:
+          'Approves or rejects the output of a task that waits for human input. Webhook URLs do not carry over from the ' +
+          'kickoff: send every URL that should still receive callbacks.',
         body: resumeRequestSchema,
         example: {
           execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
@@ -41,52 +44,64 @@ export function resumeRoutes(deps: Omit<ExecutionDependencies, 'crews'>): Router
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respond }) => {
-        const { execution_id, task_id, is_approve } = body;
-        const execution = await crewExecutions.findForOrg(ctx.state.principal.org, ctx.params.crew!, execution_id);
-        if (!execution) throw notFound(`execution "${execution_id}"`);
-        const task = execution.tasks.find((one) => one.task_id === task_id);
-        if (!task) throw notFound(`task "${task_id}" in this execution`);
-        if (task.status !== 'pending_human_input') {
-          throw new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
-        }
+        const { org } = ctx.state.principal;
+        const execution = await requireExecution(deps.crewExecutions, org, ctx.params.crew!, body.execution_id);
+        const task = requireWaitingTask(execution, body.task_id);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        const feedback: CrewFeedbackRecord = {
-          _id: newFeedbackId(),
-          execution: execution._id,
-          task: task_id,
-          attempt: task.attempts,
-          text: body.human_feedback,
-          is_approve,
-          urls,
-          created_at: new Date(),
-          applied_at: null,
-          output: null,
-          expires_at: null,
-        };
-        await crewExecutions.addFeedback(feedback);
-        const status = await take({
-          execution: execution._id,
-          task: task_id,
-          // What this person has seen: an attempt made meanwhile is not answered for.
-          attempt: task.attempts,
-          feedback: feedback._id,
-          is_approve,
-        });
+        const status = await applyFeedback(deps, newFeedback(execution, task, body, urls));
         respond({ status, message: MESSAGES[status] });
       },
     ),
   );
 
   return router;
+}
 
-  /** The text is stored before; when the answer is refused it goes again, when that is not known it stays. */
-  async function take(ref: ResumeRef): Promise<ResumeStatus> {
-    try {
-      return await starters.resumeCrew(ref);
-    } catch (error) {
-      if (error instanceof ServiceError && error.status < 500) await crewExecutions.removeFeedback(ref.feedback);
-      throw error;
-    }
+/** @throws ServiceError NOT_FOUND, INVALID_PARAMETERS when the task does not wait for human input */
+function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTaskRecord {
+  const task = execution.tasks.find(({ task_id }) => task_id === id);
+  if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
+  if (task.status === 'pending_human_input') return task;
+  throw new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
+}
+
+/** The feedback is on the attempt that the person has seen: it is rejected if there is a newer one. */
+function newFeedback(
+  { _id: execution }: CrewExecutionRecord,
+  { task_id: task, attempts: attempt }: CrewTaskRecord,
+  { human_feedback: text, is_approve }: z.output<typeof resumeRequestSchema>,
+  urls: WebhookUrls,
+): CrewFeedbackRecord {
+  return {
+    _id: newFeedbackId(),
+    execution,
+    task,
+    attempt,
+    text,
+    is_approve,
+    urls,
+    created_at: new Date(),
+    applied_at: null,
+    output: null,
+    expires_at: null,
+  };
+}
+
+/**
+ * Stores the feedback, for the workflow to read, and waits until the workflow has applied it. The record is removed when
+ * the workflow rejects the feedback, and kept when the outcome is unknown.
+ */
+async function applyFeedback(
+  { crewExecutions, starters }: ResumeDependencies,
+  record: CrewFeedbackRecord,
+): Promise<ResumeStatus> {
+  await crewExecutions.addFeedback(record);
+  const { _id: feedback, execution, task, attempt, is_approve } = record;
+  try {
+    return await starters.resumeCrew({ execution, task, attempt, feedback, is_approve });
+  } catch (error) {
+    if (error instanceof ServiceError && error.status < 500) await crewExecutions.removeFeedback(feedback);
+    throw error;
   }
 }

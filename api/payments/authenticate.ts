@@ -6,7 +6,10 @@ import type { ApiKeys } from '../../storage/api-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 
-/** `api-key: <key>` of the kind `payment_secret`, else 401 (or 403 for a good key of another kind). */
+/**
+ * Requires the header `api-key` with a key of kind `payment_secret`.
+ * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
+ */
 export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
   return async (ctx, next) => {
     const principal = await findPrincipal(ctx, keys);
@@ -14,14 +17,17 @@ export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
       throw new ServiceError('UNAUTHORIZED', 'The api-key is missing, unknown, expired or revoked.');
     }
     if (principal.kind !== 'payment_secret') {
-      throw new ServiceError('FORBIDDEN', `This needs a secret key; a key of kind ${principal.kind} does not do.`);
+      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here; use a secret key.`);
     }
     ctx.state.principal = principal;
     await next();
   };
 }
 
-/** A payment key of either kind; every other key is refused like a wrong client secret, with no hint which it was. */
+/**
+ * Requires a payment key of either kind.
+ * @throws ServiceError UNAUTHORIZED, the same error as for a wrong client secret
+ */
 export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
   return async (ctx, next) => {
     const principal = await findPrincipal(ctx, keys);
@@ -31,9 +37,12 @@ export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
   };
 }
 
-/** The one answer to a wrong key, a wrong client secret, an unknown authentication and another organisation's. */
+/**
+ * The error for a wrong key, a wrong client secret, an unknown authentication and that of another organisation: clients
+ * must not learn which.
+ */
 export function invalidCredentials(): ServiceError {
-  return new ServiceError('UNAUTHORIZED', 'The api-key or the client_secret is not right for this authentication.');
+  return new ServiceError('UNAUTHORIZED', 'The api-key or the client_secret is not valid for this authentication.');
 }
 
 async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Principal | null> {
@@ -42,15 +51,15 @@ async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Princi
 }
 
 /**
- * Limits requests about one authentication, whether it exists or not. Counted by organisation and kind of key, so that
- * neither a stranger nor the customer's browser can use up what the merchant's server may ask.
+ * Limits the requests for one authentication, whether it exists or not. Each organisation and kind of key has its own
+ * limit, so that neither strangers nor the customer's browser can use up that of the merchant's server.
  */
 export function limitByAuthentication(limit: RateLimit): RouterMiddleware<RequestState> {
   return async (ctx, next) => {
     const { org, kind } = ctx.state.principal;
     const seconds = await limit.take(`${kind}/${org}/${ctx.params.id}`);
     if (seconds !== null) {
-      throw new ServiceError('RATE_LIMITED', 'Too many requests about this authentication.', seconds);
+      throw new ServiceError('RATE_LIMITED', 'Too many requests for this authentication.', seconds);
     }
     await next();
   };

@@ -9,7 +9,7 @@ import { limitByAuthentication } from './authenticate.js';
 import { paymentOperation } from './document.js';
 import { authenticationSchema, createdSchema } from './responses.js';
 
-/** What the merchant's server does with an authentication: create, read, close. */
+/** Creating, reading and closing authentications, for the merchant's server. */
 export function authenticationRoutes(deps: {
   authentications: Authentications;
   authenticationLimit: RateLimit;
@@ -23,7 +23,7 @@ export function authenticationRoutes(deps: {
     '/',
     paymentOperation(
       {
-        summary: 'Start an authentication',
+        summary: 'Create an authentication',
         body: createAuthenticationSchema,
         example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
@@ -35,7 +35,7 @@ export function authenticationRoutes(deps: {
         const { record, clientSecret } = await authentications.create(ctx.state.principal.org, body, new Date());
         respond({
           authentication_id: record._id,
-          // The only time that it is shown.
+          // The only response that has it.
           client_secret: clientSecret,
           status: record.status,
           amount: record.amount,
@@ -47,18 +47,18 @@ export function authenticationRoutes(deps: {
     ),
   );
 
-  const refusals = ['FORBIDDEN', 'AUTHENTICATION_NOT_FOUND'] as const;
+  const errors = ['FORBIDDEN', 'AUTHENTICATION_NOT_FOUND'] as const;
 
   router.get(
     '/:id',
     limited,
     paymentOperation(
-      { summary: 'Read an authentication', status: 200, response: authenticationSchema, errors: refusals },
+      { summary: 'Get an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
         const record = await authentications.findForOrg(ctx.state.principal.org, ctx.params.id!, now);
         if (!record) throw notFound();
-        respond(await described(authentications, record, now));
+        respond(await describeAuthentication(authentications, record, now));
       },
     ),
   );
@@ -67,12 +67,12 @@ export function authenticationRoutes(deps: {
     '/:id/close',
     limited,
     paymentOperation(
-      { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors: refusals },
+      { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
         const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
         if (!record) throw notFound();
-        respond(await described(authentications, record, now));
+        respond(await describeAuthentication(authentications, record, now));
       },
     ),
   );
@@ -80,8 +80,8 @@ export function authenticationRoutes(deps: {
   return router;
 }
 
-/** The authentication as the merchant's server sees it. */
-async function described(authentications: Authentications, record: AuthenticationRecord, now: Date) {
+/** An authentication for the merchant's server. */
+async function describeAuthentication(authentications: Authentications, record: AuthenticationRecord, now: Date) {
   const { customer = null, return_url = null, metadata = {} } = authentications.openDetails(record);
   return {
     authentication_id: record._id,

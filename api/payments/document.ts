@@ -8,7 +8,7 @@ export const paymentDocument: ServiceDocument = {
   tags: [
     {
       name: 'Payment authentication',
-      description: "The eligibility check is for the customer's browser, everything else for the merchant's server.",
+      description: "The customer's browser submits the eligibility check; the merchant's server uses the other routes.",
     },
   ],
   security: {
@@ -17,7 +17,8 @@ export const paymentDocument: ServiceDocument = {
       type: 'apiKey',
       in: 'header',
       name: 'api-key',
-      description: 'A key of kind `payment_secret`; in browsers, for the eligibility check, `payment_publishable`.',
+      description:
+        'A key of kind `payment_secret`. Browsers use a key of kind `payment_publishable` for the eligibility check.',
     },
   },
   errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],

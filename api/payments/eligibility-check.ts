@@ -2,11 +2,17 @@ import cors from '@koa/cors';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { z } from 'zod';
+import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
-import { eligibilityCheckSchema, nextAction, statusAt } from '../../domain/payments/authentications.js';
+import {
+  eligibilityCheckSchema,
+  nextAction,
+  type SdkNextAction,
+  statusAt,
+} from '../../domain/payments/authentications.js';
 import { checkFingerprint } from '../../domain/payments/client-secrets.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
-import type { Authentications } from '../../storage/payments/authentications.js';
+import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
@@ -15,11 +21,11 @@ import { notFound } from './authentications.js';
 import { paymentOperation } from './document.js';
 import { eligibilitySchema } from './responses.js';
 
-/** A check as browsers send it has about one KiB. */
+/** Browsers send about one KiB. */
 const MAX_CHECK_BYTES = 64 * 1024;
 const PATH = '/authentication/:id/eligibility-check';
 
-/** The one thing a customer's browser does: submit the check, and read its answer again. */
+/** Submitting the eligibility check, and reading its result again, for the customer's browser. */
 export function eligibilityCheckRoutes(deps: {
   keys: ApiKeys;
   authentications: Authentications;
@@ -41,7 +47,8 @@ export function eligibilityCheckRoutes(deps: {
     paymentOperation(
       {
         summary: 'Submit the eligibility check',
-        description: 'From the browser, with the publishable key. The same check gives the same answer again.',
+        description:
+          'From the browser, with a publishable key. Submitting the same check again returns the same result.',
         body: eligibilityCheckSchema,
         example: {
           client_secret: 'auth_01kahqv5f2m8x3d7c9w1n4b6zt_secret_…',
@@ -66,22 +73,10 @@ export function eligibilityCheckRoutes(deps: {
         response: eligibilitySchema,
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
-      async (ctx, { body: { client_secret, eligibility_check_data: data }, respond }) => {
+      async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
-        const now = new Date();
-        const proven = await authentications.verify(org, ctx.params.id!, client_secret, now);
-        if (!proven) throw invalidCredentials();
-        const fingerprint = checkFingerprint(client_secret, data);
-        const record = await authentications.check(proven, data, fingerprint, now);
-        if (!record) throw invalidCredentials();
-        const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
-        if (action === null || (action !== 'deny' && record.check?.fingerprint !== fingerprint)) {
-          throw new ServiceError(
-            'ELIGIBILITY_ALREADY_CHECKED',
-            'This authentication has been checked with other data, and its answer stands. Another answer needs a new authentication.',
-          );
-        }
-        respond({ authentication_id: record._id, sdk_next_action: action });
+        const id = ctx.params.id!;
+        respond({ authentication_id: id, sdk_next_action: await submitCheck(authentications, org, id, body) });
       },
     ),
   );
@@ -92,28 +87,18 @@ export function eligibilityCheckRoutes(deps: {
     limited,
     paymentOperation(
       {
-        summary: 'Read the answer of the eligibility check again',
+        summary: 'Get the result of the eligibility check',
         headers: z.object({
-          'client-secret': z.string().optional().meta({ description: 'Needed with a publishable key.' }),
+          'client-secret': z.string().optional().meta({ description: 'Required with a publishable key.' }),
         }),
         status: 200,
         response: eligibilitySchema,
         errors: ['AUTHENTICATION_NOT_FOUND', 'ELIGIBILITY_CHECK_NOT_FOUND'],
       },
       async (ctx, { respond }) => {
-        const { org, kind } = ctx.state.principal;
-        const now = new Date();
         const id = ctx.params.id!;
-        const record =
-          kind === 'payment_secret'
-            ? await authentications.findForOrg(org, id, now)
-            : await authentications.verify(org, id, ctx.get('client-secret'), now);
-        if (!record) throw kind === 'payment_secret' ? notFound() : invalidCredentials();
-        const action = nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
-        if (action === null) {
-          throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
-        }
-        respond({ authentication_id: record._id, sdk_next_action: action });
+        const action = await readAction(authentications, ctx.state.principal, id, ctx.get('client-secret'));
+        respond({ authentication_id: id, sdk_next_action: action });
       },
     ),
   );
@@ -121,15 +106,61 @@ export function eligibilityCheckRoutes(deps: {
   return router;
 }
 
-/** A secret key in a browser is a mistake; here it is a wrong key like any other. */
+/**
+ * Records the first check. Submitted again, the same check returns the same action.
+ * @throws ServiceError UNAUTHORIZED, ELIGIBILITY_ALREADY_CHECKED for other data than in the first check
+ */
+async function submitCheck(
+  authentications: Authentications,
+  org: string,
+  id: string,
+  { client_secret, eligibility_check_data }: z.output<typeof eligibilityCheckSchema>,
+): Promise<SdkNextAction> {
+  const now = new Date();
+  const known = await authentications.verify(org, id, client_secret, now);
+  if (!known) throw invalidCredentials();
+  const fingerprint = checkFingerprint(client_secret, eligibility_check_data);
+  const record = await authentications.check(known, eligibility_check_data, fingerprint, now);
+  if (!record) throw invalidCredentials();
+  const action = actionOf(record, now);
+  if (action === 'deny' || (action !== null && record.check?.fingerprint === fingerprint)) return action;
+  throw new ServiceError(
+    'ELIGIBILITY_ALREADY_CHECKED',
+    'This authentication has already been checked with other data. Create a new authentication to check again.',
+  );
+}
+
+/** @throws ServiceError UNAUTHORIZED, AUTHENTICATION_NOT_FOUND, ELIGIBILITY_CHECK_NOT_FOUND */
+async function readAction(
+  authentications: Authentications,
+  { org, kind }: Principal,
+  id: string,
+  clientSecret: string,
+): Promise<SdkNextAction> {
+  const now = new Date();
+  const isServer = kind === 'payment_secret';
+  const record = isServer
+    ? await authentications.findForOrg(org, id, now)
+    : await authentications.verify(org, id, clientSecret, now);
+  if (!record) throw isServer ? notFound() : invalidCredentials();
+  const action = actionOf(record, now);
+  if (action !== null) return action;
+  throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
+}
+
+function actionOf(record: AuthenticationRecord, now: Date): SdkNextAction | null {
+  return nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
+}
+
+/** A secret key in a browser is a mistake: it is rejected like any invalid key. */
 const publishableOnly: Middleware<RequestState> = async (ctx, next) => {
   if (ctx.state.principal.kind !== 'payment_publishable') throw invalidCredentials();
   await next();
 };
 
 /**
- * CORS for every origin: the publishable key is public, and no cookie is ever read. Answers to a secret key stay closed
- * to scripts, so that it does not seem to work in a page.
+ * CORS for every origin: publishable keys are public, and no cookie is read. Scripts cannot read responses to a secret
+ * key, so that nobody uses one in a page.
  */
 function openToBrowsers(): Middleware<RequestState> {
   const open = cors({

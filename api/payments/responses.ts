@@ -1,4 +1,4 @@
-/** What the payment service answers, as its routes declare it and `/openapi.json` shows it. */
+/** Responses of the payment service. */
 import { z } from 'zod';
 import {
   AUTHENTICATION_STATES,
@@ -20,7 +20,7 @@ const payment = {
 
 export const createdSchema = z.object({
   ...payment,
-  client_secret: z.string().meta({ description: 'For the browser. It is shown in this answer only.' }),
+  client_secret: z.string().meta({ description: 'For the browser. Only this response has it.' }),
 });
 
 export const authenticationSchema = z.object({

@@ -15,16 +15,16 @@ import { eligibilityCheckRoutes } from './eligibility-check.js';
 export interface PaymentDependencies {
   keys: ApiKeys;
   authentications: Authentications;
-  /** Requests about one authentication. */
+  /** Of the requests for one authentication. */
   authenticationLimit: RateLimit;
   idempotencyKeys: IdempotencyKeys;
   rateLimit: Middleware<RequestState>;
 }
 
-/** Fifty metadata fields at their limits come to less. */
+/** Enough for fifty metadata fields of maximum length. */
 const MAX_CREATE_BYTES = 256 * 1024;
 
-/** Payment authentication: the eligibility check is for browsers, everything behind it for the merchant's server. */
+/** Payment authentication: browsers submit the eligibility check, the merchant's server uses the other routes. */
 export function paymentService(deps: PaymentDependencies): Service {
   return {
     paths: ['/authentication'],
@@ -34,7 +34,7 @@ export function paymentService(deps: PaymentDependencies): Service {
       neverCached,
       routesOf(eligibilityCheckRoutes(deps)),
       requireSecretKey(deps.keys),
-      // Not before: a publishable key is in everyone's hands, and must not be used up by one of them.
+      // After the eligibility check: publishable keys are public, so no client may use up the limit of such a key.
       deps.rateLimit,
       jsonBody(MAX_CREATE_BYTES),
       routesOf(authenticationRoutes(deps)),
@@ -42,7 +42,7 @@ export function paymentService(deps: PaymentDependencies): Service {
   };
 }
 
-/** Answers carry secrets, and what the SDK does next changes with the time. */
+/** Responses have secrets, and `sdk_next_action` changes over time. */
 const neverCached: Middleware<RequestState> = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store');
   await next();

@@ -8,7 +8,7 @@ import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveri
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
-import { openCursor, pageOf, pageQuerySchema } from '../pagination.js';
+import { byId, pageQuerySchema, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import {
   deliveryDetailSchema,
@@ -21,9 +21,9 @@ const operation = contentOperations('Deliveries');
 
 const listQuerySchema = pageQuerySchema.extend({ status: z.enum(DELIVERY_STATES).optional() });
 
-const CURSOR = /^dlv_[0-9a-z]{26}$/;
+const NEWEST_FIRST = byId('dlv');
 
-/** Other services' callbacks have no place in this list. */
+/** Callbacks of AI jobs and crews are deliveries too, but not listed here. */
 const EVENT = 'indexing.status_changed';
 
 export interface DeliveryDependencies {
@@ -33,7 +33,7 @@ export interface DeliveryDependencies {
   log: Logger;
 }
 
-/** Delivery records: what was announced to whom, how it went, and the button to try again. */
+/** Webhook deliveries, their attempts, and manual retries. */
 export function deliveryRoutes({
   deliveries,
   idempotencyKeys,
@@ -46,11 +46,12 @@ export function deliveryRoutes({
     '/',
     operation(
       { summary: 'List deliveries', query: listQuerySchema, status: 200, response: deliveryListSchema },
-      async (ctx, { query: { limit, status, cursor }, respond }) => {
-        const before = cursor === undefined ? undefined : openCursor(cursor, CURSOR);
-        const found = await deliveries.listForOrg(ctx.state.principal.org, EVENT, { status, before, limit: limit + 1 });
-        const { shown, next_cursor } = pageOf(found, limit, ({ _id }) => _id);
-        respond({ deliveries: shown.map(describeDelivery), count: shown.length, next_cursor });
+      async (ctx, { query: { status, ...page }, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
+          deliveries.listForOrg(org, EVENT, { status, before: from, limit }),
+        );
+        respond({ deliveries: records.map(describeDelivery), count: records.length, next_cursor });
       },
     ),
   );
@@ -58,9 +59,9 @@ export function deliveryRoutes({
   router.get(
     '/:delivery_id',
     operation(
-      { summary: 'One delivery', status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
+      { summary: 'Get a delivery', status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
       async (ctx, { respond }) => {
-        const record = await find(ctx.state.principal.org, ctx.params.delivery_id!);
+        const record = await requireDelivery(ctx.state.principal.org, ctx.params.delivery_id!);
         respond({
           ...describeDelivery(record),
           url: record.url,
@@ -76,7 +77,8 @@ export function deliveryRoutes({
     '/:delivery_id/retry',
     operation(
       {
-        summary: 'Try a failed delivery again at once',
+        summary: 'Retry a delivery',
+        description: 'Sends a failed delivery again at once, and starts its retry schedule again.',
         status: 200,
         response: deliveryQueuedSchema,
         errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
@@ -84,7 +86,7 @@ export function deliveryRoutes({
       },
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
-        const record = await find(org, ctx.params.delivery_id!);
+        const record = await requireDelivery(org, ctx.params.delivery_id!);
         const { _id: delivery_id, status } = record;
         await respondWith({ delivery_id, queued: true, message: 'Queued for delivery.' }, async (tx) => {
           if (await deliveries.requeue(org, EVENT, delivery_id, tx)) return;
@@ -100,7 +102,7 @@ export function deliveryRoutes({
 
   return router;
 
-  async function find(org: string, id: string): Promise<DeliveryRecord> {
+  async function requireDelivery(org: string, id: string): Promise<DeliveryRecord> {
     const record = await deliveries.findForOrg(org, EVENT, id);
     if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
     return record;

@@ -1,16 +1,16 @@
-/** What the routes about deliveries answer. */
+/** Responses of the routes for deliveries. */
 import { z } from 'zod';
 import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
 import { indexingEventSchema } from '../../domain/webhooks/events.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import { nextCursorSchema } from '../pagination.js';
+import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 const message = z.string();
 
 const deliverySchema = z.object({
   delivery_id: z.string(),
-  doc_id: z.string().meta({ description: 'The id of the item, which the payload calls `id`.' }),
+  doc_id: z.string().meta({ description: 'The id of the item; `id` in the payload.' }),
   status: z.enum(DELIVERY_STATES),
   indexing_status: z.enum(INDEXING_STATUSES).nullable(),
   event_type: z.string(),
@@ -23,12 +23,11 @@ const deliverySchema = z.object({
 
 export const deliveryListSchema = z.object({
   deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
-  count: z.int(),
-  next_cursor: nextCursorSchema,
+  ...pageFields,
 });
 
 export const deliveryDetailSchema = deliverySchema.extend({
-  url: z.string().nullable().meta({ description: 'Where the last attempt went.' }),
+  url: z.string().nullable().meta({ description: 'The URL of the last attempt.' }),
   payload: indexingEventSchema.nullable(),
   attempt_log: z.array(
     z.object({
@@ -36,7 +35,7 @@ export const deliveryDetailSchema = deliverySchema.extend({
       status_code: z.int().nullable(),
       duration_ms: z.number(),
       error: z.string().nullable(),
-      answer: z.string().nullable().meta({ description: "First KiB of the receiver's answer." }),
+      answer: z.string().nullable().meta({ description: "The first KiB of the receiver's response." }),
     }),
   ),
   next_attempt_at: time.nullable(),
@@ -44,7 +43,7 @@ export const deliveryDetailSchema = deliverySchema.extend({
 
 export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });
 
-/** A delivery as lists show it. */
+/** A delivery in a list. */
 export function describeDelivery(record: DeliveryRecord) {
   return {
     delivery_id: record._id,

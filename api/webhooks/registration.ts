@@ -22,11 +22,11 @@ const operation = contentOperations('Webhooks');
 export interface RegistrationDependencies {
   registrations: Registrations;
   outbound: OutboundClient;
-  /** Milliseconds a receiver has for its answer. */
+  /** Milliseconds a receiver has to respond. */
   timeoutMs: number;
 }
 
-/** The one webhook registration of an organisation, its signing secret and the test delivery. */
+/** The webhook registration of an organisation, its signing secret, and test deliveries. */
 export function registrationRoutes({
   registrations,
   outbound,
@@ -38,8 +38,10 @@ export function registrationRoutes({
     '/',
     operation(
       {
-        summary: 'Register the webhook, or replace it',
-        description: 'Without `signing_secret` a stored one is kept. A generated one is shown in this answer only.',
+        summary: 'Register a webhook',
+        description:
+          'Replaces an existing registration. A stored signing secret is kept unless the request sets or generates a new one. A ' +
+          'generated secret is returned only once.',
         body: registrationRequestSchema,
         example: { url: 'https://example.com/hooks/indexing', generate_signing_secret: true },
         status: 200,
@@ -57,7 +59,7 @@ export function registrationRoutes({
           message:
             generated === undefined
               ? 'Webhook registered.'
-              : 'Webhook registered. Store the signing secret now; it is not shown again.',
+              : 'Webhook registered. Store the signing secret now: it cannot be read again.',
         });
       },
     ),
@@ -65,18 +67,20 @@ export function registrationRoutes({
 
   router.get(
     '/',
-    operation({ summary: 'The registration', status: 200, response: registrationSchema }, async (ctx, { respond }) =>
-      respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
+    operation(
+      { summary: 'Get the registration', status: 200, response: registrationSchema },
+      async (ctx, { respond }) =>
+        respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
     ),
   );
 
   router.delete(
     '/',
     operation(
-      { summary: 'Remove the registration and its secret', status: 200, response: deletedSchema },
+      { summary: 'Delete the registration and its signing secret', status: 200, response: deletedSchema },
       async (ctx, { respond }) => {
         const deleted = await registrations.remove(ctx.state.principal.org);
-        respond({ deleted, message: deleted ? 'Webhook and signing secret removed.' : 'No webhook was registered.' });
+        respond({ deleted, message: deleted ? 'Webhook and signing secret deleted.' : 'No webhook was registered.' });
       },
     ),
   );
@@ -85,8 +89,10 @@ export function registrationRoutes({
     '/signing-secret',
     operation(
       {
-        summary: 'Set the signing secret, or have one generated',
-        description: 'It holds from the next attempt on; there is no overlap with the old one.',
+        summary: 'Set or generate the signing secret',
+        description:
+          'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret; the old one ' +
+          'is not used any more.',
         body: signingSecretRequestSchema,
         example: { signing_secret: 'at-least-16-characters' },
         status: 200,
@@ -100,7 +106,9 @@ export function registrationRoutes({
           generated: generated !== undefined,
           ...(generated === undefined ? {} : { signing_secret: generated }),
           message:
-            generated === undefined ? 'Signing secret stored.' : 'Store the signing secret now; it is not shown again.',
+            generated === undefined
+              ? 'Signing secret stored.'
+              : 'Store the signing secret now: it cannot be read again.',
         });
       },
     ),
@@ -109,7 +117,7 @@ export function registrationRoutes({
   router.delete(
     '/signing-secret',
     operation(
-      { summary: 'Send unsigned from now on', status: 200, response: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
+      { summary: 'Delete the signing secret', status: 200, response: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const before = await registrations.findForOrg(org);
@@ -117,7 +125,7 @@ export function registrationRoutes({
         const deleted = before.sealed_secret !== null;
         respond({
           deleted,
-          message: deleted ? 'Deliveries go unsigned from now on.' : 'No signing secret was stored.',
+          message: deleted ? 'Signing secret deleted; deliveries are unsigned.' : 'No signing secret was stored.',
         });
       },
     ),
@@ -127,7 +135,8 @@ export function registrationRoutes({
     '/test',
     operation(
       {
-        summary: 'Send a test delivery and wait for the answer',
+        summary: 'Send a test delivery',
+        description: 'Sends one request to the registered URL and returns its outcome.',
         status: 200,
         response: testDeliverySchema,
         errors: ['WEBHOOK_NOT_FOUND'],

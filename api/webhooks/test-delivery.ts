@@ -4,7 +4,7 @@ import { testEvent } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/registrations.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
 
-/** Sends the test payload at once, signed as any delivery; it is not retried and leaves no record. */
+/** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */
 export async function sendTestDelivery(
   outbound: OutboundClient,
   registration: RegistrationRecord,
@@ -27,7 +27,7 @@ export async function sendTestDelivery(
     return {
       delivered,
       status_code: status,
-      message: delivered ? 'The receiver accepted it.' : `The receiver answered ${status}.`,
+      message: delivered ? 'The receiver accepted the test delivery.' : `The receiver responded with status ${status}.`,
     };
   } catch (error) {
     return { delivered: false, status_code: null, message: (error as Error).message };

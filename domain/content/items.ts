@@ -18,6 +18,17 @@ export const idListSchema = z
   )
   .meta({ description: 'Repeated or separated by commas.' });
 
+/** The ids that a request names by `id`, `ids` or both, each once. */
+export function requestedIds({
+  id,
+  ids = [],
+}: {
+  id?: string | undefined;
+  ids?: readonly string[] | undefined;
+}): string[] {
+  return [...new Set([...(id === undefined ? [] : [id]), ...ids])];
+}
+
 export const itemFilterSchema = z.object({
   type: z.enum(ITEM_TYPES).optional(),
   status: z

@@ -1,31 +1,30 @@
 import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import type { AiProvider, AiProviders } from '../../domain/ai-jobs/provider.js';
 import type { Extractor } from '../extraction/index.js';
+import { createOcrProvider, createTextExtractionProvider } from './documents.js';
 import { type AiLimits, DEFAULT_AI_LIMITS } from './limits.js';
-import { createTesseractProvider } from './ocr-tesseract.js';
 import { createOpenAiProviders, type OpenAiConfig } from './openai/index.js';
-import { createLocalTextExtraction } from './text-extraction-local.js';
-import { createLocalTextProviders } from './text-local.js';
+import { createLocalTextProviders } from './text/index.js';
 
 export type { AiLimits } from './limits.js';
 export { OPENAI_SUBFEATURES, type OpenAiConfig, type OpenAiSubfeature } from './openai/index.js';
 
 export interface AiProvidersConfig {
-  /** A server that speaks OpenAI's protocol; without it the providers named `openai` are not there. */
+  /** A server that implements OpenAI's API. Without it there are no providers named `openai`. */
   openai?: OpenAiConfig | undefined;
-  /** Reads documents and pages; stays the caller's, who closes it. */
+  /** Reads documents and pages. The caller closes it. */
   extractor: Extractor;
   limits?: Partial<AiLimits>;
 }
 
-/** Every provider of AI jobs there is with this configuration. Threads start when the first job needs them. */
+/** All providers of AI jobs that this configuration allows. Threads start with the first job that needs them. */
 export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const limits = { ...DEFAULT_AI_LIMITS, ...config.limits };
   const text = createLocalTextProviders(limits);
   const openai = config.openai && createOpenAiProviders(config.openai, limits);
   const providers: AiProvider[] = [
-    createTesseractProvider(config.extractor.pages, limits),
-    createLocalTextExtraction(config.extractor),
+    createOcrProvider(config.extractor.pages, limits),
+    createTextExtractionProvider(config.extractor),
     ...text.providers,
     ...(openai?.providers ?? []),
   ];
@@ -40,7 +39,7 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
   };
 }
 
-/** Whatever a provider gives, the client gets what the documentation of the subfeature says. */
+/** Parses the output by the subfeature's schema, so that the client gets what is documented. */
 function withCheckedOutput(provider: AiProvider): AiProvider {
   const { subfeature, name, models } = provider;
   const { output: schema } = AI_FEATURES[subfeature];

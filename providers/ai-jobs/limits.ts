@@ -1,15 +1,15 @@
-/** Bounds of one job. What goes over one of them fails with a message that names it, and is never cut silently. */
+/** Bounds for one job. A job that exceeds one fails with a message that names it; nothing is ever cut silently. */
 export interface AiLimits {
-  /** Characters of a text that is read here, in a thread. */
+  /** Characters of a text that is analysed locally. */
   textCharacters: number;
-  /** For one text, without its wait for a thread. */
+  /** For one text, without waiting for a thread. */
   textTimeoutMs: number;
   textThreads: number;
   /** Pages of a PDF, frames of a TIFF. */
   ocrPages: number;
-  /** Pixels of one picture, decoded. */
+  /** Pixels of one decoded picture. */
   imagePixels: number;
-  /** Of a recording that is sent to a server; OpenAI's own limit. */
+  /** Bytes of a recording that is sent to a server (OpenAI's own limit). */
   audioBytes: number;
 }
 

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream';
 import { fileTypeFromBuffer, fileTypeFromStream } from 'file-type';
 import { ExtractionError, type FileKind } from '../../domain/extraction.js';
 import { detectTextKind } from './detect-text-kind.js';
-import { decodeText, sniffEncoding } from './text-encoding.js';
+import { decodeText, sniffEncoding } from './plain-text.js';
 
-/** What `file-type` calls a format, and the kind it is here. What is not in this list is refused. */
+/** Our kinds by the names that `file-type` gives to formats. Formats outside this list are not supported. */
 const BINARY_KINDS: Record<string, FileKind> = {
   pdf: 'pdf',
   docx: 'docx',
@@ -28,23 +28,23 @@ const TEXT_MIME: Partial<Record<FileKind, string>> = {
   json: 'application/json',
   text: 'text/plain',
 };
-/** Office documents with a password are compound files with this stream; its name stands in their directory. */
+/** Office documents with a password are compound files with this stream name in their directory. */
 const ENCRYPTED_PACKAGE = Buffer.from('EncryptedPackage', 'utf16le');
 
-/** First bytes of a TIFF in both orders of bytes. */
+/** First bytes of a TIFF in both byte orders. */
 const TIFF = ['II*\0', 'MM\0*'];
 
 export interface DetectOptions {
-  /** Decides among text kinds when the content leaves it open; nothing else. */
+  /** Decides only between text kinds, when their content is ambiguous. */
   filename?: string;
-  /** Opens the whole file from its start; asked for when the head of a container does not tell. */
+  /** Opens the whole file from its start. Used when the head of a container does not show its kind. */
   openStream?: () => Readable;
 }
 
 /**
- * Tells a file's kind by its content.
+ * Detects a file's kind from its content.
  * @param head the first 64 KiB of the file, or all of it when it is shorter
- * @throws ExtractionError E1002 not a supported format, E2001 empty, E2002 a password-protected Office document
+ * @throws ExtractionError E1002 unsupported format, E2001 empty, E2002 a password-protected Office document
  */
 export async function detectFileKind(
   head: Buffer,
@@ -53,11 +53,30 @@ export async function detectFileKind(
   if (head.length === 0) throw new ExtractionError('E2001', 'The file is empty.');
   // Text first: the magic of many formats is two letters that a sentence can begin with ("BM", "MZ").
   if (sniffEncoding(head)) return textKind(head, options.filename);
-  const type = await magic(head, options.openStream);
+  const type = await detectFormat(head, options.openStream);
   const kind = type && BINARY_KINDS[type.ext];
   if (type?.ext === 'cfb' && (await hasEncryptedPackage(head, options.openStream))) throw new ExtractionError('E2002');
   if (!type || !kind) throw new ExtractionError('E1002');
   return { kind, mime_type: type.mime };
+}
+
+/**
+ * As `detectFileKind`, but accepts formats that no parser reads: recordings are `audio`, all others `unknown`.
+ * @param head the first 64 KiB of the file, or all of it when it is shorter
+ * @throws ExtractionError E2001 empty, E2002 a password-protected Office document
+ */
+export async function describeFile(
+  head: Buffer,
+  options: DetectOptions = {},
+): Promise<{ kind: FileKind | 'audio' | 'unknown'; mime_type: string }> {
+  try {
+    return await detectFileKind(head, options);
+  } catch (error) {
+    if (!(error instanceof ExtractionError) || error.code !== 'E1002') throw error;
+    const mime_type = (await fileTypeFromBuffer(head))?.mime ?? 'application/octet-stream';
+    // Recordings often come in video containers.
+    return { kind: /^(audio|video)\//.test(mime_type) ? 'audio' : 'unknown', mime_type };
+  }
 }
 
 function textKind(head: Buffer, filename?: string): { kind: FileKind; mime_type: string } {
@@ -69,10 +88,10 @@ function textKind(head: Buffer, filename?: string): { kind: FileKind; mime_type:
   return { kind, mime_type: TEXT_MIME[kind]! };
 }
 
-/** A zip's content types may come after its pictures, so the whole file is looked through when the head says only "zip". */
-async function magic(head: Buffer, openStream: DetectOptions['openStream']) {
+/** A zip's content types may come after its pictures, so the whole file is searched when the head shows only "zip". */
+async function detectFormat(head: Buffer, openStream: DetectOptions['openStream']) {
   const byHead = await fileTypeFromBuffer(head).catch(() => undefined);
-  // A TIFF's directory may come after its pixels; without it the library says nothing.
+  // The library needs the directory of a TIFF, which may come after its pixels.
   if (!byHead && TIFF.includes(head.toString('latin1', 0, 4))) return { ext: 'tif', mime: 'image/tiff' };
   const isZip = head.readUInt32BE(0) === 0x504b0304;
   if (!openStream || !isZip || (byHead && byHead.ext !== 'zip')) return byHead;

@@ -1,16 +1,18 @@
-/** Bounds of one item. What goes over one of them is E2003, never cut silently. */
+import { type Extraction, ExtractionError } from '../../domain/extraction.js';
+
+/** Bounds for one item. Exceeding one is E2003; nothing is ever cut silently. */
 export interface ExtractionLimits {
   /** Pages of a PDF. */
   maxPages: number;
-  /** Pages without a text layer, frames of a TIFF: those that are read by OCR. */
+  /** Pages that are read by OCR: PDF pages without a text layer, frames of a TIFF. */
   maxScannedPages: number;
-  /** Pixels of one image, decoded; on the page of a PDF too. */
+  /** Pixels of one decoded picture, also of a picture inside a PDF. */
   maxPixels: number;
   /** Entries of a zip container. */
   maxEntries: number;
-  /** Bytes of all entries of a zip container, inflated. */
+  /** Inflated bytes of all entries of a zip container. */
   maxInflatedBytes: number;
-  /** Inflated bytes per stored byte of the whole container, looked at beyond the first 16 MiB. */
+  /** Inflated bytes per stored byte of a whole zip container. Checked beyond the first 16 MiB. */
   maxInflationRatio: number;
   /** Characters of extracted text. */
   maxCharacters: number;
@@ -25,3 +27,27 @@ export const DEFAULT_LIMITS: ExtractionLimits = {
   maxInflationRatio: 200,
   maxCharacters: 20_000_000,
 };
+
+/** @throws ExtractionError E2001 without pages, E2003 with too many */
+export function checkPageCount(pages: number, { maxPages }: ExtractionLimits): void {
+  if (pages === 0) throw new ExtractionError('E2001', 'It has no pages.');
+  if (pages > maxPages) throw new ExtractionError('E2003', `It has ${pages} pages; at most ${maxPages} are allowed.`);
+}
+
+/** @throws ExtractionError E2003 */
+export function checkPixels(width: number, height: number, { maxPixels }: ExtractionLimits): void {
+  if (width * height > maxPixels) throw new ExtractionError('E2003', `The image has ${width} x ${height} pixels.`);
+}
+
+/**
+ * Removes the sections without letters and digits.
+ * @throws ExtractionError E2004 when no section remains, E2003 with too much text
+ */
+export function checkText({ title, sections }: Extraction, { maxCharacters }: ExtractionLimits): Extraction {
+  const remaining = sections.filter(({ text }) => /[\p{L}\p{N}]/u.test(text));
+  const characters = remaining.reduce((total, { text }) => total + text.length, 0);
+  if (characters === 0) throw new ExtractionError('E2004');
+  if (characters > maxCharacters)
+    throw new ExtractionError('E2003', `It has ${characters} characters; at most ${maxCharacters} are allowed.`);
+  return { title, sections: remaining };
+}

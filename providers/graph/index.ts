@@ -1,5 +1,5 @@
 import type { Graph } from '../../domain/content/graph.js';
-import { createThreadPool, TaskLimitError } from '../extraction/thread-pool.js';
+import { createThreadPool, TaskLimitError } from '../thread-pool.js';
 
 export interface GraphExtractorOptions {
   threads?: number;

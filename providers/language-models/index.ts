@@ -1,5 +1,5 @@
 import type { LanguageModels } from '../../domain/crews/language-model.js';
-import { createOpenAiClient, type OpenAiOptions } from '../ai-jobs/openai/client.js';
+import { createOpenAiClient, type OpenAiOptions } from '../openai/client.js';
 import { createBuiltInModel } from './built-in.js';
 import { createOpenAiModel } from './openai.js';
 

@@ -229,7 +229,7 @@ export function createDeliveries(
         })
         .sort({ check_at: 1 })
         .limit(limit)
-        .project<DeliveryRecord>({ payload: 0, message: 0, attempt_log: 0 })
+        .project<DeliveryRecord>({ message: 0, attempt_log: 0 })
         .toArray();
       await deliveries.updateMany({ _id: { $in: found.map((one) => one._id) } }, { $set: { check_at: next } });
       return found;

@@ -45,23 +45,22 @@ async function fixture(filename: string): Promise<InputFile> {
 }
 
 /** Checkpoints in memory, which outlive a simulated crash. */
-function memoryCheckpoints(kept = new Map<string, unknown>()) {
+function memoryCheckpoints(steps = new Map<string, unknown>()) {
   const saved: string[] = [];
   const checkpoints: ProviderOptions['checkpoints'] = {
-    load: async (step) => kept.get(step),
+    load: async (step) => steps.get(step),
     save: async (step, value) => {
-      kept.set(step, value);
+      steps.set(step, value);
       saved.push(step);
     },
   };
-  return { kept, saved, checkpoints };
+  return { steps, saved, checkpoints };
 }
 
 interface Run {
   using?: AiProviders;
   checkpoints?: ProviderOptions['checkpoints'];
   signal?: AbortSignal;
-  heartbeat?: () => void;
 }
 async function read(input: InputFile, run: Run = {}): Promise<FeatureOutput<'ocr/ocr_async'>> {
   const {
@@ -70,7 +69,7 @@ async function read(input: InputFile, run: Run = {}): Promise<FeatureOutput<'ocr
     signal = new AbortController().signal,
   } = run;
   const provider = using.find('ocr/ocr_async', 'tesseract')!;
-  const result = await provider.run({ file: input }, { model: null, checkpoints }, signal, run.heartbeat ?? (() => {}));
+  const result = await provider.run({ file: input }, { model: null, checkpoints }, signal);
   return result.output as FeatureOutput<'ocr/ocr_async'>;
 }
 async function readWith(limits: Partial<AiLimits>, input: InputFile) {
@@ -83,9 +82,8 @@ async function readWith(limits: Partial<AiLimits>, input: InputFile) {
 }
 
 describe('scans', () => {
-  test('the pages of a scanned PDF are read in their order, with the place of each line', async () => {
-    let heartbeats = 0;
-    const output = await read(threePages, { heartbeat: () => heartbeats++ });
+  test('the pages of a scanned PDF are read in order, with the position of each line', async () => {
+    const output = await read(threePages);
     expect(output.number_of_pages).toBe(3);
     expect(output.pages.map(({ page, text }) => ({ page, text }))).toEqual(
       PAGES.map((lines, index) => ({ page: index + 1, text: lines.join('\n') })),
@@ -94,15 +92,14 @@ describe('scans', () => {
     const [first] = output.pages;
     expect(first!.confidence).toBeGreaterThan(0.8);
     expect(first!.lines.map((line) => line.text)).toEqual(PAGES[0]);
-    // The first line begins 80 of 1,240 pixels from the left, and each stands 60 pixels below the one before.
+    // The first line begins 80 of 1,240 pixels from the left; each line is 60 pixels below the previous one.
     const boxes = first!.lines.map((line) => line.box);
     expect(boxes[0]!.left).toBeCloseTo(80 / 1_240, 1);
     expect(boxes[1]!.top - boxes[0]!.top).toBeCloseTo(60 / scans[0]!.height, 1);
     expect(boxes[2]!.top).toBeGreaterThan(boxes[1]!.top + boxes[1]!.height / 2);
-    expect(heartbeats).toBeGreaterThanOrEqual(3);
   });
 
-  test('pages that a viewer turns are read upright', async () => {
+  test('rotated pages are read upright', async () => {
     const { jpeg, height, width } = scans[0]!;
     const turned = {
       jpeg: await sharp(jpeg).rotate(270).toColourspace('b-w').jpeg().toBuffer(),
@@ -112,7 +109,7 @@ describe('scans', () => {
     expect((await read(await file('turned.pdf', scannedPdf([turned], 90), 'pdf'))).text).toBe(PAGES[0]!.join('\n'));
   });
 
-  test('a PDF that was written and not scanned is read from its pages as they look', async () => {
+  test('a PDF with a text layer is read from its rendered pages', async () => {
     const output = await read(await fixture('report.pdf'));
     expect(output.number_of_pages).toBe(2);
     expect(output.pages[1]!.text).toContain('Ingrid Vale');
@@ -130,7 +127,7 @@ describe('scans', () => {
     expect(output.pages.map(({ text }) => text)).toEqual(PAGES.slice(0, 2).map((lines) => lines.join('\n')));
   });
 
-  test('a page without words is a page, and no failure', async () => {
+  test('an empty page is an empty page, not a failure', async () => {
     const output = await read(await file('blank.pdf', scannedPdf([await scan(Array(8).fill(''))]), 'pdf'));
     expect(output).toEqual({
       text: '',
@@ -140,24 +137,26 @@ describe('scans', () => {
   });
 });
 
-describe('restarts', () => {
-  test('a run that was cut off is taken up after its last finished page', async () => {
+describe('checkpoints', () => {
+  test('an interrupted run continues after its last finished page', async () => {
     const oneByOne = createExtractor({ ocrThreads: 1 });
     const single = createAiProviders({ extractor: oneByOne });
-    const { kept, saved, checkpoints } = memoryCheckpoints();
+    const { steps, saved, checkpoints } = memoryCheckpoints();
     const stop = new AbortController();
-    const reason = new Error('the worker is going away');
-    const cutOff: ProviderOptions['checkpoints'] = {
+    const reason = new Error('the worker is shutting down');
+    const interrupted: ProviderOptions['checkpoints'] = {
       load: checkpoints.load,
       save: async (step, value) => {
         await checkpoints.save(step, value);
         if (step === 'page-1') stop.abort(reason);
       },
     };
-    await expect(read(threePages, { using: single, checkpoints: cutOff, signal: stop.signal })).rejects.toBe(reason);
+    await expect(read(threePages, { using: single, checkpoints: interrupted, signal: stop.signal })).rejects.toBe(
+      reason,
+    );
     expect(saved).toEqual(['page-1']);
 
-    const next = memoryCheckpoints(kept);
+    const next = memoryCheckpoints(steps);
     const output = await read(threePages, { using: single, checkpoints: next.checkpoints });
     expect(next.saved).toEqual(['page-2', 'page-3']);
     expect(output.pages.map(({ text }) => text)).toEqual(PAGES.map((lines) => lines.join('\n')));
@@ -165,8 +164,8 @@ describe('restarts', () => {
     await oneByOne.close();
   });
 
-  test('what is kept of a page is believed, unless it is not a page', async () => {
-    const page = { page: 1, text: 'as it was kept', confidence: 1, lines: [] };
+  test('a saved page is used unless it is malformed', async () => {
+    const page = { page: 1, text: 'as it was saved', confidence: 1, lines: [] };
     const { checkpoints, saved } = memoryCheckpoints(
       new Map<string, unknown>([
         ['page-1', page],
@@ -179,11 +178,11 @@ describe('restarts', () => {
     expect(saved.sort()).toEqual(['page-2', 'page-3']);
   });
 
-  test('a run aborted in the middle of a page ends, and its threads read the next file', async () => {
+  test('a run aborted in the middle of a page ends, and the threads can read the next file', async () => {
     const stop = new AbortController();
     const reason = new Error('cancelled');
     const checkpoints: ProviderOptions['checkpoints'] = {
-      // Asked for right before a page is given to a thread.
+      // Called right before a page is given to a thread.
       load: async () => void setImmediate(() => stop.abort(reason)),
       save: async () => {},
     };
@@ -193,35 +192,35 @@ describe('restarts', () => {
 });
 
 describe('files that cannot be read', () => {
-  const refused = (input: Promise<unknown>, message: RegExp) =>
+  const rejects = (input: Promise<unknown>, message: RegExp) =>
     expect(input).rejects.toMatchObject({
       name: 'ProviderError',
       retryable: false,
       message: expect.stringMatching(message),
     });
 
-  test('limits on pages, pixels and time are named', async () => {
-    await refused(readWith({ ocrPages: 2 }, threePages), /It has 3 pages, 2 are allowed/);
+  test('errors name the exceeded limit: pages, pixels, time', async () => {
+    await rejects(readWith({ ocrPages: 2 }, threePages), /It has 3 pages; at most 2 are allowed/);
     const picture = await file('large.png', await sharp(scans[0]!.jpeg).png().toBuffer(), 'image');
-    await refused(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
-    const hasty = createExtractor({ ocrPageTimeoutMs: 1 });
-    await refused(read(threePages, { using: createAiProviders({ extractor: hasty }) }), /took too much time/);
-    await hasty.close();
+    await rejects(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
+    const tooFast = createExtractor({ ocrPageTimeoutMs: 1 });
+    await rejects(read(threePages, { using: createAiProviders({ extractor: tooFast }) }), /took too much time/);
+    await tooFast.close();
   });
 
-  test('encrypted, damaged and cut off files are named', async () => {
-    await refused(fixture('encrypted.pdf').then(read), /encrypted. Remove the password and send it again/);
+  test('encrypted, damaged and truncated files are rejected with the reason', async () => {
+    await rejects(fixture('encrypted.pdf').then(read), /encrypted. Remove the password and send it again/);
     const whole = scannedPdf(scans);
-    await refused(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
-    await refused(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
-    await refused(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
-    await refused(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
+    await rejects(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
+    await rejects(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
+    await rejects(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
+    await rejects(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
   });
 
-  test('a file that has no pages to look at is refused', async () =>
-    refused(read(await file('notes.docx', Buffer.from('x'), 'docx')), /neither a PDF nor a picture/));
+  test('a file without pages to render is rejected', async () =>
+    rejects(read(await file('notes.docx', Buffer.from('x'), 'docx')), /neither a PDF nor a picture/));
 
-  test('a file that is not there is no fault of the client', async () => {
+  test('a missing file is an internal error', async () => {
     const missing = read({ ...threePages, path: join(folder, 'missing.pdf') });
     await expect(missing).rejects.toThrow(/ENOENT/);
     await expect(missing).rejects.not.toMatchObject({ name: 'ProviderError' });

@@ -47,7 +47,7 @@ function run(
   extra: Partial<ProviderOptions & { signal: AbortSignal }> = {},
 ) {
   const { signal = new AbortController().signal, model = null, checkpoints = noCheckpoints } = extra;
-  return providers.find(subfeature, 'openai')!.run(input as never, { model, checkpoints }, signal, () => {});
+  return providers.find(subfeature, 'openai')!.run(input as never, { model, checkpoints }, signal);
 }
 const chat = (extra?: Parameters<typeof run>[2]) =>
   run('text/chat', { messages: [{ role: 'user', content: PROMPT }] }, extra);
@@ -58,8 +58,8 @@ async function file(filename: string, bytes: Buffer, kind: InputFile['kind'], mi
   return { path, filename, kind, mime_type, size: bytes.length };
 }
 
-describe('what is asked and answered', () => {
-  test('a conversation goes to the server with the key, and its next message comes back', async () => {
+describe('requests and results', () => {
+  test('a conversation is sent to the server with the key, and its next message is returned', async () => {
     server.answer((_request, response) => sayAs(response, 'Hello.'));
     const messages = [
       { role: 'system', content: 'Be brief.' },
@@ -74,13 +74,13 @@ describe('what is asked and answered', () => {
     expect(request!.json()).toEqual({ model: 'test-model', messages, temperature: 0.2, max_tokens: 50 });
   });
 
-  test('the model of the job is asked instead of the default', async () => {
+  test('the model of the job is used instead of the default', async () => {
     server.answer((_request, response) => sayAs(response, 'Hello.'));
     await chat({ model: 'other-model' });
     expect(server.asked[0]!.json().model).toBe('other-model');
   });
 
-  test('an answer that was cut off says so in a chat, and is none elsewhere', async () => {
+  test('a chat reports that its output was cut off; other subfeatures fail', async () => {
     server.answer((_request, response) => sayAs(response, 'Half of', { finish_reason: 'length' }));
     expect((await chat()).output).toMatchObject({ text: 'Half of', finish_reason: 'length' });
     await expect(run('text/summarize', { text: PROMPT, sentences: 2 })).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe('what is asked and answered', () => {
     });
   });
 
-  test('a summary is asked for in so many sentences', async () => {
+  test('the number of sentences of a summary is part of the prompt', async () => {
     server.answer((_request, response) => sayAs(response, ' It is short. '));
     const { output } = await run('text/summarize', { text: 'A long text.', sentences: 2 });
     expect(output).toEqual({ summary: 'It is short.' });
@@ -99,17 +99,17 @@ describe('what is asked and answered', () => {
     expect(messages[1]).toEqual({ role: 'user', content: 'A long text.' });
   });
 
-  test('a long text is translated in pieces that keep its paragraphs, and none is translated twice', async () => {
+  test('a long text is translated in pieces that keep its paragraphs, and no piece is translated twice', async () => {
     const paragraph = (number: number) => `Paragraph ${number}: ${'the quay is closed. '.repeat(120).trim()}`;
     const text = [1, 2, 3, 4, 5, 6].map(paragraph).join('\n\n');
     server.answer((request, response) => sayAs(response, String(request.json().messages[1]!.content).toUpperCase()));
-    const kept = new Map<string, unknown>();
+    const steps = new Map<string, unknown>();
     let save = async (step: string, value: unknown) => {
-      kept.set(step, value);
-      if (kept.size === 2) throw new Error('the worker died');
+      steps.set(step, value);
+      if (steps.size === 2) throw new Error('the worker died');
     };
     const checkpoints: ProviderOptions['checkpoints'] = {
-      load: async (step) => kept.get(step),
+      load: async (step) => steps.get(step),
       save: (step, value) => save(step, value),
     };
     const input = { text, target_language: 'de', source_language: 'en' };
@@ -117,10 +117,10 @@ describe('what is asked and answered', () => {
     const before = server.asked.length;
     expect(before).toBe(2);
 
-    save = async (step, value) => void kept.set(step, value);
+    save = async (step, value) => void steps.set(step, value);
     const { output } = await run('translation/automatic_translation', input, { checkpoints });
     expect(output).toEqual({ text: text.toUpperCase(), target_language: 'de' });
-    expect(server.asked.length).toBe(kept.size);
+    expect(server.asked.length).toBe(steps.size);
     expect(server.asked[0]!.json().messages[0]!.content).toContain('from English to German');
   });
 
@@ -146,7 +146,7 @@ describe('what is asked and answered', () => {
   });
   const picture = () => sharp({ create: { width: 2_000, height: 1_000, channels: 3, background: '#d02020' } });
 
-  test('a recording is uploaded as a form, and its words come back with their times', async () => {
+  test('a recording is uploaded as a form, and its transcript has times', async () => {
     server.answer((_request, response) =>
       sendJson(response, {
         text: ' The quay is closed. ',
@@ -179,7 +179,7 @@ describe('what is asked and answered', () => {
     expect(Buffer.from(await sent.arrayBuffer())).toEqual(sound);
   });
 
-  test('files of another kind and too large recordings are not sent', async () => {
+  test('files of the wrong kind and recordings over the limit are not sent', async () => {
     const text = await file('notes.txt', Buffer.from('Hello.'), 'text', 'text/plain');
     const large = { ...text, kind: 'audio', size: 26 * 1024 * 1024 };
     await expect(run('image/captioning', { file: text, language: 'en' })).rejects.toThrow(/not a picture/);
@@ -196,60 +196,60 @@ describe('failures', () => {
       (thrown: Error) => thrown,
     );
     expect(error).toMatchObject({ name: 'ProviderError', ...expected });
-    const said = `${error!.message} ${JSON.stringify(error)}`;
-    for (const secret of [KEY, '127.0.0.1', 'Ottilie', 'Krähenbühl']) expect(said).not.toContain(secret);
+    const shown = `${error!.message} ${JSON.stringify(error)}`;
+    for (const secret of [KEY, '127.0.0.1', 'Ottilie', 'Krähenbühl']) expect(shown).not.toContain(secret);
   };
-  /** What servers say about a failure quotes the request, and some quote the key. */
-  const refuse = (status: number, headers: Record<string, string> = {}) =>
+  /** The error messages of servers quote the request, and some quote the key. */
+  const failWith = (status: number, headers: Record<string, string> = {}) =>
     server.answer((_request, response) =>
       response.writeHead(status, headers).end(JSON.stringify({ error: { message: `${KEY} may not send ${PROMPT}` } })),
     );
 
   test.each([
-    [400, false, /refuses the request \(status 400\)/],
-    [401, false, /refuses the service's credentials/],
-    [403, false, /refuses the service's credentials/],
+    [400, false, /rejected the request \(status 400\)/],
+    [401, false, /rejected the service's credentials/],
+    [403, false, /rejected the service's credentials/],
     [404, false, /does not know this model/],
     [413, false, /too large/],
     [408, true, /failed \(status 408\)/],
-    [429, true, /too often/],
+    [429, true, /too many requests/],
     [500, true, /failed \(status 500\)/],
     [503, true, /failed \(status 503\)/],
   ])('status %i: retryable %s', async (status, retryable, message) => {
-    refuse(status);
+    failWith(status);
     await failsWith(chat(), { retryable, message: expect.stringMatching(message) });
   });
 
-  test('a server that names a time is left alone for so long', async () => {
-    refuse(429, { 'retry-after': '7' });
+  test('Retry-After of the server is passed on', async () => {
+    failWith(429, { 'retry-after': '7' });
     await failsWith(chat(), { retryable: true, retryAfterMs: 7_000 });
   });
 
-  test('a redirection is not followed: it would carry key and text away', async () => {
+  test('a redirect is not followed, because it would send the key and the text elsewhere', async () => {
     server.answer((_request, response) => response.writeHead(307, { location: `${server.baseUrl}/elsewhere` }).end());
     await failsWith(chat(), { retryable: true });
     expect(server.asked).toHaveLength(1);
   });
 
-  test('an answer that is not JSON, no message, empty or a refusal is named', async () => {
-    const answers: [(response: ServerResponse) => void, boolean, RegExp][] = [
+  test('errors name the reason: not JSON, no message, an empty message, or a declined request', async () => {
+    const responses: [(response: ServerResponse) => void, boolean, RegExp][] = [
       [(response) => response.end(`<html>${PROMPT}`), true, /not JSON/],
       [(response) => sendJson(response, { choices: [] }), true, /no message/],
       [(response) => sendJson(response, null), true, /no message/],
-      [(response) => sayAs(response, '  '), true, /answered nothing/],
-      [(response) => sayAs(response, null, { refusal: `I may not say ${PROMPT}` }), false, /refuses to answer/],
-      [(response) => sayAs(response, null, { finish_reason: 'content_filter' }), false, /refuses to answer/],
+      [(response) => sayAs(response, '  '), true, /empty message/],
+      [(response) => sayAs(response, null, { refusal: `I may not say ${PROMPT}` }), false, /declined/],
+      [(response) => sayAs(response, null, { finish_reason: 'content_filter' }), false, /declined/],
     ];
-    for (const [answer, retryable, message] of answers) {
-      server.answer((_request, response) => answer(response));
+    for (const [respond, retryable, message] of responses) {
+      server.answer((_request, response) => respond(response));
       await failsWith(chat(), { retryable, message: expect.stringMatching(message) });
     }
   });
 
-  test('an answer without end is cut off', async () => {
+  test('an endless response is aborted', async () => {
     await providers.close();
     providers = create({ maxResponseBytes: 100_000 });
-    const gone = new Promise<void>((resolve) =>
+    const closed = new Promise<void>((resolve) =>
       server.answer((_request, response) => {
         const write = () => {
           while (response.write(' '.repeat(65_536)));
@@ -259,30 +259,30 @@ describe('failures', () => {
       }),
     );
     await failsWith(chat(), { retryable: false, message: expect.stringMatching(/too large/) });
-    await gone;
+    await closed;
   });
 
-  test('a server that keeps silent is waited for no longer than the limit', async () => {
+  test('a silent server fails at the time limit', async () => {
     await providers.close();
     providers = create({ timeoutMs: 50 });
     server.answer(() => {});
-    await failsWith(chat(), { retryable: true, message: expect.stringMatching(/did not answer within/) });
+    await failsWith(chat(), { retryable: true, message: expect.stringMatching(/did not respond within/) });
   });
 
-  test('an aborted request ends with the reason of the signal, and the server is told', async () => {
+  test('an aborted request ends with the reason of the signal and closes its connection', async () => {
     const stop = new AbortController();
     const reason = new Error('cancelled');
-    const gone = new Promise<void>((resolve) =>
+    const closed = new Promise<void>((resolve) =>
       server.answer((_request, response) => {
         response.on('close', resolve);
         stop.abort(reason);
       }),
     );
     await expect(chat({ signal: stop.signal })).rejects.toBe(reason);
-    await gone;
+    await closed;
   });
 
-  test('a connection that breaks, or a server that is away, may be tried again', async () => {
+  test('a broken connection and an unreachable server are retryable', async () => {
     server.answer((_request, response) => response.writeHead(200).write('{"choices"', () => response.destroy()));
     await failsWith(chat(), { retryable: true, message: expect.stringMatching(/cannot be reached/) });
     await server.close();

@@ -41,7 +41,7 @@ async function run<S extends Local>(
   signal = new AbortController().signal,
 ): Promise<FeatureOutput<S>> {
   const options = { model: null, checkpoints: noCheckpoints };
-  const result = await using.find(subfeature, NAMES[subfeature])!.run(input, options, signal, () => {});
+  const result = await using.find(subfeature, NAMES[subfeature])!.run(input, options, signal);
   return result.output as FeatureOutput<S>;
 }
 
@@ -69,7 +69,7 @@ describe('language detection', () => {
     expect(output.candidates[0]!.confidence).toBeGreaterThan(0.6);
   });
 
-  test('candidates are named in English, the best first', async () => {
+  test('candidates have English names and are sorted, the best first', async () => {
     const { candidates } = await run('text/language_detection', {
       text: 'Havnen har vært stengt siden mandag morgen.',
     });
@@ -83,7 +83,7 @@ describe('language detection', () => {
     expect(confidences).toEqual([...confidences].sort((a, b) => b - a));
   });
 
-  test('what is no language has none', async () => {
+  test('text without a language has no language', async () => {
     expect(await run('text/language_detection', { text: '12345 !!! 67' })).toEqual({
       language: null,
       reliable: false,
@@ -111,7 +111,7 @@ describe('sentiment analysis', () => {
     expect(await run('text/sentiment_analysis', { text })).toMatchObject({ sentiment });
   });
 
-  test('each sentence has its own side, and the score is the mean of those that take one', async () => {
+  test('each sentence has a sentiment, and the score is the mean of those that are not neutral', async () => {
     const text = 'The view was lovely.\nThe bed was horrible. We arrived on Monday.';
     const { sentences, score } = await run('text/sentiment_analysis', { text });
     expect(sentences.map(({ text, sentiment }) => [text, sentiment])).toEqual([
@@ -130,22 +130,22 @@ describe('named entity recognition', () => {
     'University of Paris. Apple was led by Tim Cook. Write to press@bank.example or see https://bank.example/news. ' +
     'Later Barack Obama left Berlin.';
 
-  test('people, organisations, places, dates, sums and addresses are told apart', async () => {
+  test('people, organisations, places, dates, amounts and addresses are distinguished', async () => {
     const { entities } = await run('text/named_entity_recognition', { text: TEXT });
-    const of = (type: string) => entities.filter((entity) => entity.type === type).map((entity) => entity.text);
-    expect(of('person')).toEqual(['Barack Obama', 'Angela Merkel', 'Christine Lagarde', 'Marie Curie', 'Tim Cook']);
-    expect(of('organization')).toEqual(
+    const ofType = (type: string) => entities.filter((entity) => entity.type === type).map((entity) => entity.text);
+    expect(ofType('person')).toEqual(['Barack Obama', 'Angela Merkel', 'Christine Lagarde', 'Marie Curie', 'Tim Cook']);
+    expect(ofType('organization')).toEqual(
       expect.arrayContaining(['European Central Bank', 'Microsoft', 'GitHub', 'University of Paris']),
     );
-    expect(of('place')).toEqual(['Berlin', 'Warsaw']);
-    expect(of('date')).toEqual(['3 March 2021']);
-    expect(of('money')).toEqual(['$7.5 billion']);
-    expect(of('percent')).toEqual(['0.5%']);
-    expect(of('email')).toEqual(['press@bank.example']);
-    expect(of('url')).toEqual(['https://bank.example/news']);
+    expect(ofType('place')).toEqual(['Berlin', 'Warsaw']);
+    expect(ofType('date')).toEqual(['3 March 2021']);
+    expect(ofType('money')).toEqual(['$7.5 billion']);
+    expect(ofType('percent')).toEqual(['0.5%']);
+    expect(ofType('email')).toEqual(['press@bank.example']);
+    expect(ofType('url')).toEqual(['https://bank.example/news']);
   });
 
-  test('every mention stands where it is said to', async () => {
+  test('the offsets of every mention are right', async () => {
     const { entities } = await run('text/named_entity_recognition', { text: TEXT });
     for (const { text, mentions } of entities)
       for (const { start, end } of mentions) expect(TEXT.slice(start, end)).toBe(text);
@@ -154,7 +154,7 @@ describe('named entity recognition', () => {
     for (const [index, span] of spans.slice(1).entries()) expect(span.start).toBeGreaterThanOrEqual(spans[index]!.end);
   });
 
-  test('names of several parts are whole, and titles are no part of them', async () => {
+  test('names of several words are complete and have no titles', async () => {
     const text =
       'In London, the High Court ruled against Siemens. Lionel Messi left Paris Saint-Germain. President William Ruto ' +
       'welcomed Amina Mohamed of the World Bank.';
@@ -182,7 +182,7 @@ describe('named entity recognition', () => {
 });
 
 describe('keyword extraction', () => {
-  test('the keywords of a news story are what it is about', async () => {
+  test('the keywords of a news story are its topics', async () => {
     const { keywords } = await run('text/keyword_extraction', { text: article, max_keywords: 8 });
     const words = keywords.map(({ keyword }) => keyword);
     expect(words.slice(0, 4)).toEqual(
@@ -195,7 +195,7 @@ describe('keyword extraction', () => {
 });
 
 describe('summaries', () => {
-  test('a summary is whole sentences of the text, in their order, of what it is about', async () => {
+  test('a summary quotes whole sentences about the topic, in their order', async () => {
     const { summary } = await run('text/summarize', { text: article, sentences: 3 });
     const flat = article.replace(/\s+/g, ' ');
     const sentences = summary.match(/[^.]+\./g)!.map((sentence) => sentence.trim());
@@ -207,42 +207,45 @@ describe('summaries', () => {
     expect(summary.length).toBeLessThan(article.length / 3);
   });
 
-  test('a text that is shorter than its summary may be stays whole', async () => {
+  test('a text shorter than the requested summary is returned whole', async () => {
     const text = 'The harbour is closed to ships until Friday. Ferries leave from the old quay.';
     expect(await run('text/summarize', { text, sentences: 5 })).toEqual({ summary: text });
   });
 });
 
-describe('texts that cannot be read', () => {
+describe('texts that cannot be analysed', () => {
   const GERMAN = 'Der Hafen ist seit Montag geschlossen, weil ein Schiff auf Grund gelaufen ist und Öl verliert.';
-  const refused = (input: Promise<unknown>, message: RegExp) =>
+  const rejects = (input: Promise<unknown>, message: RegExp) =>
     expect(input).rejects.toMatchObject({
       name: 'ProviderError',
       retryable: false,
       message: expect.stringMatching(message),
     });
 
-  test('a text in a language that a provider does not read is refused, and not misread', async () => {
-    await refused(run('text/sentiment_analysis', { text: GERMAN }), /reads English; the text seems to be German/);
-    await refused(run('text/keyword_extraction', { text: GERMAN, max_keywords: 5 }), /German/);
+  test('a text in a language that the provider does not read is rejected', async () => {
+    await rejects(run('text/sentiment_analysis', { text: GERMAN }), /reads English; the text seems to be German/);
+    await rejects(run('text/keyword_extraction', { text: GERMAN, max_keywords: 5 }), /German/);
   });
 
-  test('names and exclamations are too short to be another language', async () => {
+  test('names and exclamations are too short to count as another language', async () => {
     const { entities } = await run('text/named_entity_recognition', { text: 'Angela Merkel, Berlin' });
     expect(entities.map((entity) => entity.text)).toEqual(['Angela Merkel', 'Berlin']);
     expect(await run('text/sentiment_analysis', { text: 'Superb!' })).toMatchObject({ sentiment: 'positive' });
   });
 
-  test('limits on length and time are named', async () => {
+  test('errors name the exceeded limit: length, time', async () => {
     const strict = createAiProviders({ extractor, limits: { textCharacters: 100 } });
-    await refused(run('text/summarize', { text: article, sentences: 3 }, strict), /characters, 100 are allowed/);
+    await rejects(
+      run('text/summarize', { text: article, sentences: 3 }, strict),
+      /characters; at most 100 are allowed/,
+    );
     await strict.close();
-    const hasty = createAiProviders({ extractor, limits: { textTimeoutMs: 1 } });
-    await refused(run('text/summarize', { text: article, sentences: 3 }, hasty), /took too much time/);
-    await hasty.close();
+    const tooFast = createAiProviders({ extractor, limits: { textTimeoutMs: 1 } });
+    await rejects(run('text/summarize', { text: article, sentences: 3 }, tooFast), /took too much time/);
+    await tooFast.close();
   });
 
-  test('half a megabyte without a space is read, and so is one of many sentences', async () => {
+  test('half a megabyte without a space is analysed, and so is half a megabyte of sentences', async () => {
     const word = `${'a'.repeat(499_980)} the end is good.`;
     expect((await run('text/sentiment_analysis', { text: word })).sentences).toHaveLength(1);
     expect((await run('text/named_entity_recognition', { text: word })).entities).toEqual([]);

@@ -22,9 +22,9 @@ afterAll(async () => {
   await extractor.close();
 });
 
-const names = (of: AiProviders) => of.list().map(({ subfeature, name }) => `${subfeature}/${name}`);
+const names = (all: AiProviders) => all.list().map(({ subfeature, name }) => `${subfeature}/${name}`);
 
-describe('which providers there are', () => {
+describe('the list of providers', () => {
   const LOCAL = [
     'ocr/ocr_async/tesseract',
     'document/text_extraction/local',
@@ -35,13 +35,13 @@ describe('which providers there are', () => {
     'text/summarize/wink',
   ];
 
-  test('without a server those that need none, and they have no models to choose from', () => {
+  test('without a server: the local providers, which have no choice of models', () => {
     expect(names(providers)).toEqual(LOCAL);
     expect(providers.list().map(({ models }) => models)).toEqual(LOCAL.map(() => null));
     expect(providers.find('text/chat', 'openai')).toBeUndefined();
   });
 
-  test('with a server also what it has a model for, and any model may be asked for', async () => {
+  test('with a server: also the subfeatures with a configured model, for any model name', async () => {
     const models = { 'text/chat': 'small', 'image/captioning': 'seeing' };
     const more = createAiProviders({ extractor, openai: { baseUrl: 'http://127.0.0.1:9/v1', models } });
     expect(names(more)).toEqual([...LOCAL, 'text/chat/openai', 'image/captioning/openai']);
@@ -64,7 +64,7 @@ describe('which providers there are', () => {
 describe('inputs', () => {
   const accepts = (subfeature: SubfeatureName, input: unknown) =>
     AI_FEATURES[subfeature].input.safeParse(input).success;
-  /** What a client that validates by the OpenAPI document would say. */
+  /** Validation by the OpenAPI document, as a client would do it. */
   const documented = (subfeature: SubfeatureName, input: unknown) =>
     new Ajv2020({ strict: false }).compile(z.toJSONSchema(AI_FEATURES[subfeature].input, { io: 'input' }))(input);
 
@@ -85,16 +85,16 @@ describe('inputs', () => {
     ['translation/automatic_translation', { text: 'Hello.', target_language: 'pt-BR' }, true],
     ['translation/automatic_translation', { text: 'Hello.', target_language: 'Portuguese' }, false],
     ['translation/automatic_translation', { text: 'Hello.' }, false],
-  ])('%s takes %j: %s, and its schema says so', (subfeature, input, taken) => {
-    expect(accepts(subfeature, input)).toBe(taken);
-    expect(documented(subfeature, input)).toBe(taken);
+  ])('%s accepts %j: %s, and so does its JSON schema', (subfeature, input, accepted) => {
+    expect(accepts(subfeature, input)).toBe(accepted);
+    expect(documented(subfeature, input)).toBe(accepted);
   });
 
-  test('a language tag that no one could name is refused', () => {
+  test('a language tag without a name is rejected', () => {
     expect(accepts('translation/automatic_translation', { text: 'Hello.', target_language: 'en-ab1' })).toBe(false);
   });
 
-  test('settings that are left out have their defaults', () => {
+  test('omitted settings have their defaults', () => {
     expect(AI_FEATURES['text/summarize'].input.parse({ text: 'Hello.' })).toEqual({ text: 'Hello.', sentences: 5 });
   });
 
@@ -112,7 +112,7 @@ describe('document text extraction', () => {
     const file: InputFile = { path, filename, kind, mime_type: '', size: (await stat(path)).size };
     const options = { model: null, checkpoints: noCheckpoints };
     const provider = providers.find('document/text_extraction', 'local')!;
-    const { output } = await provider.run({ file }, options, new AbortController().signal, () => {});
+    const { output } = await provider.run({ file }, options, new AbortController().signal);
     return output as FeatureOutput<'document/text_extraction'>;
   }
 
@@ -129,15 +129,15 @@ describe('document text extraction', () => {
     expect((await extract('tides.ods', 'ods')).sections[0]!.sheet).toBe('Tides');
   });
 
-  test('files that cannot be read are named', async () => {
-    const refused = (job: Promise<unknown>, message: RegExp) =>
+  test('files that cannot be read are rejected with the reason', async () => {
+    const rejects = (job: Promise<unknown>, message: RegExp) =>
       expect(job).rejects.toMatchObject({
         name: 'ProviderError',
         retryable: false,
         message: expect.stringMatching(message),
       });
-    await refused(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
-    await refused(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
-    await refused(extract('report.pdf', 'audio'), /format is not supported/);
+    await rejects(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
+    await rejects(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
+    await rejects(extract('report.pdf', 'audio'), /format is not supported/);
   });
 });

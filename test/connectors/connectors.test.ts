@@ -188,7 +188,7 @@ describe('connectors', () => {
     await api.post(`/connectors/${id}/sync`);
     await eventually('the sync runs', async () => (await on.status(id)).last_sync?.status === 'running');
     const again = await api.post(`/connectors/${id}/sync`);
-    expect(again.body).toMatchObject({ syncing: true, message: 'A sync is running.' });
+    expect(again.body).toMatchObject({ syncing: true, message: 'A sync is already running.' });
     expect((await on.status(id)).syncing).toBe(true);
     site.hold = undefined;
     release();

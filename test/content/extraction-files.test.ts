@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import { createExtractor, detectFileKind, type Extractor } from '../../providers/extraction/index.js';
-import { ANY, type ExpectedChunk, READ, REFUSED } from '../fixtures/file-set.js';
+import { ANY, type ExpectedChunk, READ, REJECTED } from '../fixtures/file-set.js';
 
 let folder: string;
 let extractor: Extractor;
@@ -19,12 +19,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The name without what the test says of it. */
-const named = (name: string) => name.split(':')[0]!;
+/** The file name: the case's name before the colon. */
+const filenameOf = (name: string) => name.split(':')[0]!;
 
-/** What ingest and worker do with a file, one after the other. */
+/** Detects, extracts and chunks a file, as ingestion does. */
 async function chunksOf(name: string, bytes: Buffer, using = extractor): Promise<{ kind: string; chunks: Chunk[] }> {
-  const filename = named(name);
+  const filename = filenameOf(name);
   const openStream = () => Readable.from([bytes]);
   const { kind } = await detectFileKind(bytes.subarray(0, 64 * 1024), { filename, openStream });
   const path = join(folder, filename);
@@ -50,11 +50,11 @@ describe('files that are read', () => {
   });
 });
 
-describe('files that are refused', () => {
-  test.each(REFUSED)('$name is $code', async ({ name, file, code, message = /./, limits }) => {
+describe('files that are rejected', () => {
+  test.each(REJECTED)('$name is $code', async ({ name, file, code, message = /./, limits }) => {
     const using = limits ? createExtractor({ limits }) : extractor;
-    const refusal = expect(chunksOf(name, await file(), using)).rejects;
-    await refusal.toMatchObject({ name: 'ExtractionError', code, message: expect.stringMatching(message) });
+    const rejection = expect(chunksOf(name, await file(), using)).rejects;
+    await rejection.toMatchObject({ name: 'ExtractionError', code, message: expect.stringMatching(message) });
     if (limits) await using.close();
   });
 });

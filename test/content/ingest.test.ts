@@ -241,7 +241,7 @@ describe('ingesting', () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `${n}.txt`, content: `File ${n}` }));
     const answer = await refused(() => api.ingest({ database: 'inbox' }, many));
     expect(code(answer)).toEqual([422, 'VALIDATION_ERROR']);
-    expect(answer.body.error?.message).toMatch(/at most 100 files/);
+    expect(answer.body.error?.message).toMatch(/must not exceed 100 files/);
   });
 
   test('fields that are not what they should be are 422 and name the field', async () => {

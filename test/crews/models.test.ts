@@ -220,7 +220,7 @@ describe('crews with a language model and tools', () => {
     const id = await research.start({ topic: 'failure' }, { crewWebhookUrl: receiver.url, meta: { n: 1 } });
     const failed = await research.reaches(id, 'error');
     expect(failed).toMatchObject({ current_task: null, tasks: [{ status: 'error' }, { status: 'pending' }] });
-    expect(failed.error).toBe("The AI server refuses the service's credentials.");
+    expect(failed.error).toBe("The AI server rejected the service's credentials.");
     expect(failed).not.toHaveProperty('result');
     const { json } = await receiver.waitFor('the announcement', (one) => one.json.execution_id === id);
     expect(json).toEqual({

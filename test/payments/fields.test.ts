@@ -138,7 +138,7 @@ describe('the fields of a payment authentication', () => {
   test('a refusal of metadata says what is wrong with it', async () => {
     for (const [metadata, reason] of [
       [{ order: {} }, 'metadata.order: must be a string or a number or a boolean'],
-      [{ ['k'.repeat(41)]: 'v' }, 'has a name that is not allowed (Too big: expected string to have <=40 characters)'],
+      [{ ['k'.repeat(41)]: 'v' }, 'is not a valid field name (must not exceed 40 characters)'],
     ] as const) {
       const refused = await merchant.server('POST', '/authentication', {
         json: { amount: 1, currency: 'EUR', metadata },

@@ -1,16 +1,14 @@
 import type { AiProvider } from '../../../domain/ai-jobs/provider.js';
-import { createThreadPool } from '../../extraction/thread-pool.js';
+import { createOpenAiClient, type OpenAiOptions } from '../../openai/client.js';
+import { createThreadPool } from '../../thread-pool.js';
 import type { AiLimits } from '../limits.js';
 import { captioning } from './captioning.js';
-import { chat } from './chat.js';
-import { createOpenAiClient, type OpenAiOptions } from './client.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
 import { openAiProvider } from './provider.js';
 import { speechToText } from './speech-to-text.js';
-import { summarize } from './summarize.js';
-import { translate } from './translation.js';
+import { chat, summarize, translate } from './text.js';
 
-/** What the server is asked for; a subfeature is offered when its default model is named. */
+/** Subfeatures that a server can run. Each is offered when its default model is configured. */
 export const OPENAI_SUBFEATURES = [
   'text/chat',
   'text/summarize',
@@ -21,14 +19,14 @@ export const OPENAI_SUBFEATURES = [
 export type OpenAiSubfeature = (typeof OPENAI_SUBFEATURES)[number];
 
 export interface OpenAiConfig extends OpenAiOptions {
-  /** The default model of each subfeature that is offered. */
+  /** The default model of each offered subfeature. */
   models: Partial<Record<OpenAiSubfeature, string>>;
 }
 
 const PICTURE_MEMORY_MB = 192;
 const PICTURE_TIMEOUT_MS = 60_000;
 
-/** The providers named `openai`: any server that speaks OpenAI's HTTP protocol. */
+/** The providers named `openai`, for any server that implements OpenAI's HTTP API. */
 export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
   const client = createOpenAiClient(config);
   const pictures = createThreadPool<PictureTask, PictureOutcome>({
@@ -37,7 +35,7 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
     memoryMb: PICTURE_MEMORY_MB,
     timeoutMs: PICTURE_TIMEOUT_MS,
   });
-  const asks = {
+  const runs = {
     'text/chat': chat,
     'text/summarize': summarize,
     'translation/automatic_translation': translate,
@@ -45,10 +43,9 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
     'audio/speech_to_text_async': speechToText(limits.audioBytes),
   };
   const providers: AiProvider[] = [];
-  const offer = <S extends OpenAiSubfeature>(subfeature: S) => {
+  for (const subfeature of OPENAI_SUBFEATURES) {
     const model = config.models[subfeature];
-    if (model) providers.push(openAiProvider<OpenAiSubfeature>(subfeature, asks[subfeature] as never, client, model));
-  };
-  OPENAI_SUBFEATURES.forEach(offer);
+    if (model) providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, model));
+  }
   return { providers, close: () => pictures.close() };
 }

@@ -1,18 +1,22 @@
-import { ExtractionError, type ItemErrorCode } from '../../../domain/extraction.js';
+import { ExtractionError, type ExtractionFailure, failureOf } from '../../../domain/extraction.js';
 import { DEFAULT_LIMITS } from '../../extraction/limits.js';
-import { openFrames } from '../../extraction/picture.js';
+import { openFrames } from '../../extraction/ocr/picture.js';
 
 export interface PictureTask {
   path: string;
   maxPixels: number;
 }
-/** Base64. */
-export type PictureOutcome = { jpeg: string } | { code: ItemErrorCode; detail?: string };
+export type PictureOutcome =
+  | {
+      /** Base64. */
+      jpeg: string;
+    }
+  | ExtractionFailure;
 
-/** Models scale larger pictures down themselves, after they have been sent and paid for. */
+/** Models shrink larger pictures themselves, but only after they were sent and paid for. */
 const MAX_SIDE = 1_568;
 
-/** Entry point of a thread that makes a JPEG, upright and of bounded size, of the first frame of any picture. */
+/** Entry point of a thread that converts the first frame of a picture to an upright JPEG of bounded size. */
 export default async function run({ path, maxPixels }: PictureTask): Promise<PictureOutcome> {
   try {
     const [first] = await openFrames(path, { ...DEFAULT_LIMITS, maxPixels });
@@ -28,7 +32,6 @@ export default async function run({ path, maxPixels }: PictureTask): Promise<Pic
       });
     return { jpeg: jpeg.toString('base64') };
   } catch (error) {
-    if (error instanceof ExtractionError) return { code: error.code, detail: error.detail };
-    throw error;
+    return failureOf(error);
   }
 }

@@ -1,18 +1,24 @@
 import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
 import type { AiProvider, ProviderOptions, ProviderResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import type { OpenAiClient } from './client.js';
+import type { OpenAiClient } from '../../openai/client.js';
 
-export type Ask<S extends SubfeatureName> = (
+export interface OpenAiContext {
+  client: OpenAiClient;
+  model: string;
+  checkpoints: ProviderOptions['checkpoints'];
+  signal: AbortSignal;
+}
+
+/** Runs one subfeature on the server. */
+export type RunOnServer<S extends SubfeatureName> = (
   input: ValidatedInput<S>,
-  context: { client: OpenAiClient; model: string; checkpoints: ProviderOptions['checkpoints']; signal: AbortSignal },
+  context: OpenAiContext,
 ) => Promise<ProviderResult<S>>;
 
-const HEARTBEAT_MS = 3_000;
-
-/** A provider named `openai`. @param ask one subfeature's way to ask the server */
+/** A provider named `openai`. It accepts any model name, because servers have their own. */
 export function openAiProvider<S extends SubfeatureName>(
   subfeature: S,
-  ask: Ask<S>,
+  runOnServer: RunOnServer<S>,
   client: OpenAiClient,
   defaultModel: string,
 ): AiProvider<S> {
@@ -20,14 +26,7 @@ export function openAiProvider<S extends SubfeatureName>(
     subfeature,
     name: 'openai',
     models: { default: defaultModel, known: [defaultModel], any: true },
-    async run(input, { model, checkpoints }, signal, heartbeat) {
-      // The client's time limit ends an exchange that hangs.
-      const beating = setInterval(heartbeat, HEARTBEAT_MS);
-      try {
-        return await ask(input, { client, model: model ?? defaultModel, checkpoints, signal });
-      } finally {
-        clearInterval(beating);
-      }
-    },
+    run: (input, { model, checkpoints }, signal) =>
+      runOnServer(input, { client, model: model ?? defaultModel, checkpoints, signal }),
   };
 }

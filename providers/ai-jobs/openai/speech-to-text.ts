@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ProviderError } from '../../../domain/errors.js';
-import type { Ask } from './provider.js';
+import type { RunOnServer } from './provider.js';
 
-/** What is read of an answer: `verbose_json` has all of it, servers that know only `json` give the text alone. */
-const answer = z.object({
+/** The fields that are read. `verbose_json` has all of them; servers that support only `json` return the text alone. */
+const response = z.object({
   text: z.string(),
   language: z.string().nullish(),
   duration: z.coerce.number().nonnegative().nullish().catch(null),
@@ -15,8 +15,8 @@ const answer = z.object({
 });
 const MiB = 1024 * 1024;
 
-/** Uploads a recording and gives the words spoken in it. @param maxBytes of the recording */
-export function speechToText(maxBytes: number): Ask<'audio/speech_to_text_async'> {
+/** Transcribes a recording. @param maxBytes of the recording */
+export function speechToText(maxBytes: number): RunOnServer<'audio/speech_to_text_async'> {
   return async ({ file, language }, { client, model, signal }) => {
     if (file.kind !== 'audio') throw new ProviderError('The file is not a recording.', false);
     if (file.size > maxBytes)
@@ -28,16 +28,16 @@ export function speechToText(maxBytes: number): Ask<'audio/speech_to_text_async'
     form.set('model', model);
     form.set('response_format', 'verbose_json');
     if (language) form.set('language', language);
-    // Servers tell the format by the name.
+    // Servers detect the format by the file name.
     form.set('file', new Blob([await readFile(file.path)], { type: file.mime_type }), file.filename);
     const original = await client.post('/audio/transcriptions', form, signal);
-    const parsed = answer.safeParse(original);
-    if (!parsed.success) throw new ProviderError('The AI server answered no transcript.', true);
-    const { text, language: spoken, duration, segments } = parsed.data;
+    const parsed = response.safeParse(original);
+    if (!parsed.success) throw new ProviderError('The response of the AI server holds no transcript.', true);
+    const { text, language: detected, duration, segments } = parsed.data;
     return {
       output: {
         text: text.trim(),
-        language: spoken ?? null,
+        language: detected ?? null,
         duration_seconds: duration ?? null,
         segments: (segments ?? []).map(({ start, end, text }) => ({ start, end, text: text.trim() })),
       },

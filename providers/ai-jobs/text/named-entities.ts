@@ -1,16 +1,15 @@
 import type { ItemEntity } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
+import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
 import { classifyName } from '../../graph/classify-name.js';
-import type { Analyse } from './analyses.js';
-import { occurrences, type Span } from './occurrences.js';
-import { reader, withoutLongTokens } from './reader.js';
+import { nlp, occurrences, type Span, withoutLongTokens } from './english.js';
 
 type Entity = FeatureOutput<'text/named_entity_recognition'>['entities'][number];
-const { its } = reader;
+const { its } = nlp;
 
-/** What the library calls the kinds of entities that have a form of their own. */
-const FORMS: Record<string, Entity['type']> = {
+/** Our types by the library's names of the entities that are recognised by their form. */
+const FORMAL_TYPES: Record<string, Entity['type']> = {
   DATE: 'date',
   TIME: 'time',
   DURATION: 'time',
@@ -20,54 +19,56 @@ const FORMS: Record<string, Entity['type']> = {
   URL: 'url',
 };
 
-/** Names as the knowledge graph finds them, and dates, sums, addresses and the like by their form, with all their places. */
-export const analyse: Analyse<'text/named_entity_recognition'> = ({ text }) => {
-  const found = [...formed(text), ...named(text)];
-  // The longest wins where two lie over each other: "3 March 2021" over "2021".
+/** Finds names, as for the knowledge graph, and dates, amounts, addresses and URLs by their form, with all their mentions. */
+export function analyse({
+  text,
+}: ValidatedInput<'text/named_entity_recognition'>): FeatureOutput<'text/named_entity_recognition'> {
+  const found = [...formalEntities(text), ...namedEntities(text)];
+  // Of overlapping mentions the longest is used: "3 March 2021", not "2021".
   const spans = found
     .flatMap((entity) => entity.mentions.map((mention) => ({ entity, mention })))
     .sort((a, b) => length(b.mention) - length(a.mention));
-  const taken = new Uint8Array(text.length);
-  const kept = new Map<Entity, Span[]>();
+  const covered = new Uint8Array(text.length);
+  const chosen = new Map<Entity, Span[]>();
   for (const { entity, mention } of spans) {
-    if (taken.subarray(mention.start, mention.end).includes(1)) continue;
-    taken.fill(1, mention.start, mention.end);
-    kept.set(entity, [...(kept.get(entity) ?? []), mention]);
+    if (covered.subarray(mention.start, mention.end).includes(1)) continue;
+    covered.fill(1, mention.start, mention.end);
+    chosen.set(entity, [...(chosen.get(entity) ?? []), mention]);
   }
-  const entities = [...kept].map(([entity, mentions]) => ({
+  const entities = [...chosen].map(([entity, mentions]) => ({
     ...entity,
     mentions: mentions.sort((a, b) => a.start - b.start),
   }));
   return { entities: entities.sort((a, b) => a.mentions[0]!.start - b.mentions[0]!.start) };
-};
+}
 
 const length = ({ start, end }: Span) => end - start;
 
-function formed(text: string): Entity[] {
+function formalEntities(text: string): Entity[] {
   const types = new Map<string, Entity['type']>();
-  const readable = withoutLongTokens(text);
+  const cleaned = withoutLongTokens(text);
   for (const [url] of text.matchAll(/https?:\/\/[^\s<>"')\]]*[\w/]/g)) types.set(url, 'url');
-  for (const [email] of readable.matchAll(/[\w.+-]+@[\w-]+(\.[\w-]+)+/g)) types.set(email, 'email');
-  reader
-    .readDoc(readable)
+  for (const [email] of cleaned.matchAll(/[\w.+-]+@[\w-]+(\.[\w-]+)+/g)) types.set(email, 'email');
+  nlp
+    .readDoc(cleaned)
     .entities()
     .each((entity: ItemEntity) => {
-      const type = FORMS[entity.out(its.type) as string];
-      // "Today" and "later" are no dates to put into a calendar.
+      const type = FORMAL_TYPES[entity.out(its.type) as string];
+      // "Today" and "later" are not calendar dates.
       if (type && /\d/.test(entity.out())) types.set(entity.out().replace(/[.,]$/, ''), type);
     });
-  return [...types].map(([name, type]) => ({ text: name, type, mentions: verbatim(text, name) }));
+  return [...types].map(([name, type]) => ({ text: name, type, mentions: exactMatches(text, name) }));
 }
 
-/** Unlike names, these may begin and end with signs ("$40", "12%"). */
-function verbatim(text: string, name: string): Span[] {
+/** Unlike names, these may begin and end with symbols ("$40", "12%"). */
+function exactMatches(text: string, name: string): Span[] {
   const spans: Span[] = [];
   for (let start = text.indexOf(name); start !== -1; start = text.indexOf(name, start + name.length))
     spans.push({ start, end: start + name.length });
   return spans;
 }
 
-function named(text: string): Entity[] {
+function namedEntities(text: string): Entity[] {
   const { entities } = buildGraph([{ chunk_id: 'text', text }]);
   const result = new Map<string, Entity>();
   for (const { name, type } of entities) {
@@ -80,7 +81,7 @@ function named(text: string): Entity[] {
   return [...result.values()];
 }
 
-/** "Tim" is "Tim Cook" when it never stands without it: the tagger takes some surnames for verbs, and cuts "Saint-Germain". */
+/** "Tim" becomes "Tim Cook" when "Cook" always follows: the tagger takes some surnames for verbs and splits "Saint-Germain". */
 function withSurname(text: string, name: string): string {
   const followers = occurrences(text, name).map(
     ({ end }) => /^[ -]\p{Lu}\p{Ll}+\b/u.exec(text.slice(end, end + 40))?.[0],

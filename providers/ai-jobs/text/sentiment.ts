@@ -1,43 +1,43 @@
 import type { ItemSentence } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
-import type { Analyse } from './analyses.js';
-import { paragraphs, reader } from './reader.js';
+import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import { nlp, paragraphs } from './english.js';
 
 type Output = FeatureOutput<'text/sentiment_analysis'>;
-type Judged = Output['sentences'][number];
+type Sentence = Output['sentences'][number];
 
-/** Sentences nearer to 0 take no side: one weak word in a long sentence. */
+/** Scores nearer to 0 come from one weak word in a long sentence. */
 const NEUTRAL_BELOW = 0.1;
-/** A text is mixed when the weaker side has at least this share of the sentences that take one. */
+/** A text is mixed when its rarer sentiment has at least this share of the sentences that are not neutral. */
 const MIXED_FROM = 1 / 3;
-const { its } = reader;
+const { its } = nlp;
 
-/** Judges each sentence by its words and their negations, and the text by its sentences. */
-export const analyse: Analyse<'text/sentiment_analysis'> = ({ text }) => {
-  const sentences = paragraphs(text).flatMap(judge);
-  const taking = sentences.filter(({ sentiment }) => sentiment !== 'neutral');
-  const mean = taking.reduce((sum, { score }) => sum + score, 0) / Math.max(1, taking.length);
-  return { sentiment: overall(taking), score: round(mean), sentences };
-};
+/** Scores each sentence by its words and their negations, and the text by its sentences that are not neutral. */
+export function analyse({ text }: ValidatedInput<'text/sentiment_analysis'>): Output {
+  const sentences = paragraphs(text).flatMap(scoreSentences);
+  const polar = sentences.filter(({ sentiment }) => sentiment !== 'neutral');
+  const mean = polar.reduce((sum, { score }) => sum + score, 0) / Math.max(1, polar.length);
+  return { sentiment: overall(polar), score: round(mean), sentences };
+}
 
-function judge(paragraph: string): Judged[] {
-  const judged: Judged[] = [];
-  reader
+function scoreSentences(paragraph: string): Sentence[] {
+  const sentences: Sentence[] = [];
+  nlp
     .readDoc(paragraph)
     .sentences()
     .each((sentence: ItemSentence) => {
       const score = round(Number(sentence.out(its.sentiment)));
       const sentiment = Math.abs(score) < NEUTRAL_BELOW ? 'neutral' : score > 0 ? 'positive' : 'negative';
-      judged.push({ text: sentence.out(), sentiment, score });
+      sentences.push({ text: sentence.out(), sentiment, score });
     });
-  return judged;
+  return sentences;
 }
 
-function overall(taking: Judged[]): Output['sentiment'] {
-  if (taking.length === 0) return 'neutral';
-  const positive = taking.filter(({ sentiment }) => sentiment === 'positive').length;
-  const negative = taking.length - positive;
-  if (Math.min(positive, negative) / taking.length >= MIXED_FROM) return 'mixed';
+function overall(polar: Sentence[]): Output['sentiment'] {
+  if (polar.length === 0) return 'neutral';
+  const positive = polar.filter(({ sentiment }) => sentiment === 'positive').length;
+  const negative = polar.length - positive;
+  if (Math.min(positive, negative) / polar.length >= MIXED_FROM) return 'mixed';
   return positive > negative ? 'positive' : 'negative';
 }
 

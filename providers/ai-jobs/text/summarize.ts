@@ -1,14 +1,18 @@
 import type { ItemSentence } from 'wink-nlp';
-import type { Analyse } from './analyses.js';
-import { paragraphs, reader } from './reader.js';
+import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
+import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import { nlp, paragraphs } from './english.js';
 
-/** Shorter sentences are exclamations and headings, longer ones tables and lists. */
+/** Words of a usable sentence: shorter ones are exclamations and headings, longer ones tables and lists. */
 const WORDS = { min: 5, max: 60 };
-const { its } = reader;
+const { its } = nlp;
 
-/** The sentences that share most words with the rest of the text, as they stand and in their order. */
-export const analyse: Analyse<'text/summarize'> = ({ text, sentences: wanted }) => {
-  const doc = reader.readDoc(paragraphs(text).join('\n\n'));
+/** Quotes the sentences that share most words with the rest of the text, unchanged and in their order. */
+export function analyse({
+  text,
+  sentences: wanted,
+}: ValidatedInput<'text/summarize'>): FeatureOutput<'text/summarize'> {
+  const doc = nlp.readDoc(paragraphs(text).join('\n\n'));
   const sentences: { text: string; words: number }[] = [];
   doc.sentences().each((sentence: ItemSentence) => {
     const words = sentence
@@ -26,4 +30,4 @@ export const analyse: Analyse<'text/summarize'> = ({ text, sentences: wanted }) 
     .slice(0, wanted)
     .sort((a, b) => a.index - b.index);
   return { summary: chosen.map(({ index }) => sentences[index]!.text).join(' ') };
-};
+}

@@ -1,20 +1,18 @@
-import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import { ANALYSES, type Analyse, type AnalysisName } from './analyses.js';
-import { foreignLanguage } from './languages.js';
+import { ANALYSES, type AnalysisName } from './analyses.js';
+import { nonEnglishLanguage } from './languages.js';
 
 export interface TextTask {
   analysis: AnalysisName;
   input: ValidatedInput<AnalysisName>;
 }
-/** `foreign`: the name of a language that the analysis cannot read. */
-export type TextOutcome = { output: unknown } | { foreign: string };
+export type TextOutcome = { output: unknown } | { unsupportedLanguage: string };
 
 /** Entry point of a text thread. */
 export default async function run({ analysis, input }: TextTask): Promise<TextOutcome> {
   const { reads, load } = ANALYSES[analysis];
-  const foreign = reads === 'english' ? foreignLanguage(input.text) : null;
-  if (foreign) return { foreign };
+  const unsupportedLanguage = reads === 'english' ? nonEnglishLanguage(input.text) : null;
+  if (unsupportedLanguage) return { unsupportedLanguage };
   const { analyse } = await load();
-  return { output: (analyse as Analyse<SubfeatureName>)(input) };
+  return { output: (analyse as (input: TextTask['input']) => unknown)(input) };
 }

@@ -1,0 +1,45 @@
+import type { AiProvider, ProviderResult } from '../../../domain/ai-jobs/provider.js';
+import { ProviderError } from '../../../domain/errors.js';
+import { createThreadPool, TaskLimitError } from '../../thread-pool.js';
+import type { AiLimits } from '../limits.js';
+import { ANALYSES, type AnalysisName } from './analyses.js';
+import type { TextOutcome, TextTask } from './worker.js';
+
+const MEMORY_MB = 384;
+
+/** The text analyses that need no server. They share worker threads, so that the event loop stays free. */
+export function createLocalTextProviders(limits: AiLimits): { providers: AiProvider[]; close(): Promise<void> } {
+  const pool = createThreadPool<TextTask, TextOutcome>({
+    worker: new URL('./worker.js', import.meta.url),
+    threads: limits.textThreads,
+    memoryMb: MEMORY_MB,
+    timeoutMs: limits.textTimeoutMs,
+  });
+
+  function provider(analysis: AnalysisName): AiProvider<AnalysisName> {
+    return {
+      subfeature: analysis,
+      name: ANALYSES[analysis].name,
+      models: null,
+      async run(input, _options, signal) {
+        const { length } = input.text;
+        const { textCharacters } = limits;
+        if (length > textCharacters)
+          throw new ProviderError(`The text has ${length} characters; at most ${textCharacters} are allowed.`, false);
+        const outcome = await pool.run({ analysis, input }, signal).catch((error: unknown) => {
+          if (!(error instanceof TaskLimitError)) throw error;
+          throw new ProviderError(`Reading the text took too much ${error.limit}. Send it in parts.`, false);
+        });
+        if ('unsupportedLanguage' in outcome)
+          throw new ProviderError(
+            `This provider reads English; the text seems to be ${outcome.unsupportedLanguage}.`,
+            false,
+          );
+        return { output: outcome.output, original: outcome.output } as ProviderResult<AnalysisName>;
+      },
+    };
+  }
+
+  const providers = (Object.keys(ANALYSES) as AnalysisName[]).map(provider);
+  return { providers, close: () => pool.close() };
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { parse } from 'csv-parse/sync';
+import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { decodeText } from '../plain-text.js';
+import { tableSections } from '../tables/sections.js';
+
+const DELIMITERS = [',', '\t', ';', '|'];
+const SAMPLE_ROWS = 50;
+const SAMPLE_CHARS = 64 * 1024;
+
+/** A table of delimited text. Empty lines count as rows, as in a spreadsheet. @throws ExtractionError E2001 */
+export async function extractCsv(path: string): Promise<Extraction> {
+  const text = decodeText(await readFile(path));
+  const delimiter = findDelimiter(text.slice(0, SAMPLE_CHARS), text.length <= SAMPLE_CHARS, true) ?? ',';
+  try {
+    const rows = parse(text, { delimiter, relaxColumnCount: true, relaxQuotes: true }) as string[][];
+    return { title: null, sections: tableSections({ rows }) };
+  } catch {
+    // Usually a quote that is never closed. The parser's own message quotes the row.
+    throw new ExtractionError('E2001', 'The table has rows that cannot be read.');
+  }
+}
+
+/**
+ * Finds the delimiter with which most rows have the same number of fields.
+ * @param whole false when the text may end in the middle of a row
+ * @param named true when the file name says that it is a table: then two columns and one row are enough
+ * @returns null when the text is not a table
+ */
+export function findDelimiter(text: string, whole: boolean, named: boolean): string | null {
+  let best: { delimiter: string; columns: number } | null = null;
+  for (const delimiter of DELIMITERS) {
+    const rows = sampleRows(text, delimiter, whole);
+    const columns = mostFrequent(rows.map((row) => row.length));
+    const agreeing = rows.filter((row) => row.length === columns).length;
+    if (columns < 2 || agreeing < rows.length * (named ? 0.5 : 0.9)) continue;
+    // Prose and lists contain commas and bars too; a table has several rows of short fields.
+    const longest = Math.max(...rows.flat().map((field) => field.length));
+    const spaced = rows.filter((row) => row.slice(1).every((field) => field.startsWith(' '))).length;
+    if (!named && (rows.length < 3 || longest > 300 || (delimiter === ',' && spaced > rows.length / 2))) continue;
+    if (!best || columns > best.columns) best = { delimiter, columns };
+  }
+  return best?.delimiter ?? null;
+}
+
+function sampleRows(text: string, delimiter: string, whole: boolean): string[][] {
+  try {
+    const rows = parse(text, {
+      delimiter,
+      to: SAMPLE_ROWS,
+      relaxColumnCount: true,
+      relaxQuotes: true,
+      skipEmptyLines: true,
+    }) as string[][];
+    return whole || rows.length < 2 || rows.length === SAMPLE_ROWS ? rows : rows.slice(0, -1);
+  } catch {
+    return [];
+  }
+}
+
+function mostFrequent(numbers: number[]): number {
+  const counts = new Map<number, number>();
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+}

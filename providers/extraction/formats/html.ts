@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import * as cheerio from 'cheerio';
+import type { Extraction } from '../../../domain/extraction.js';
+import { cleanText } from '../plain-text.js';
+import type { Grid, Span } from '../tables/layout.js';
+import { HeadingSections } from './headings.js';
+
+type AnyNode = NonNullable<Exclude<Parameters<typeof cheerio.load>[0], string | Buffer | unknown[]>>;
+type Element = Extract<AnyNode, { tagName: string }>;
+
+/** Elements that are not content. */
+const NOISE =
+  'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
+const LAYOUT = 'table, h1, h2, h3, h4, h5, h6, ul, ol, p + p';
+const MAX_SPAN = 100;
+const BLOCKS = new Set(
+  (
+    'address article aside blockquote body dd details div dl dt fieldset figcaption figure footer header hr li main ol p ' +
+    'pre section summary table tbody td tfoot th thead tr ul'
+  ).split(' '),
+);
+
+/** A web page: its title, and the text and tables under each heading. Navigation, scripts and styles are left out. */
+export async function extractHtml(path: string): Promise<Extraction> {
+  // Without a byte order mark, the page's own charset declaration applies.
+  const $ = cheerio.loadBuffer(await readFile(path));
+  const title = cleanText($('title').first().text()).replace(/\s+/g, ' ').trim();
+  $(NOISE).remove();
+  const sections = new HeadingSections();
+  let line = '';
+  const close = () => {
+    sections.paragraph(line.replace(/[^\S\n]+/g, ' ').replace(/ *\n */g, '\n'));
+    line = '';
+  };
+  const visit = (node: AnyNode): void => {
+    if (node.type === 'text') {
+      line += cleanText(node.data).replace(/\s+/g, ' ');
+      return;
+    }
+    if (node.type !== 'tag' && node.type !== 'root') return;
+    const name = node.type === 'tag' ? node.name : '';
+    if (name === 'br') line += '\n';
+    else if (/^h[1-6]$/.test(name)) {
+      close();
+      sections.heading(Number(name[1]), $(node as Element).text());
+    } else if (name === 'table' && isTable($, node as Element)) {
+      close();
+      sections.table(gridOf($, node as Element));
+    } else if (name === 'tr') {
+      close();
+      line = cellsOf($, node as Element).join('; ');
+      close();
+    } else {
+      const block = BLOCKS.has(name);
+      if (block) close();
+      if (name === 'li') line += '- ';
+      for (const child of node.children) visit(child);
+      if (block) close();
+    }
+  };
+  for (const node of $('body').contents().toArray()) visit(node);
+  close();
+  return { title: title || null, sections: sections.finish() };
+}
+
+/** Tables are also used for layout: one with headings, lists or other tables inside holds no data. */
+function isTable($: cheerio.CheerioAPI, table: Element): boolean {
+  const rows = $(table).find('tr').toArray();
+  return (
+    $(table).find(LAYOUT).length === 0 && rows.length >= 2 && rows.some((row) => $(row).children('td, th').length >= 2)
+  );
+}
+
+function gridOf($: cheerio.CheerioAPI, table: Element): Grid {
+  const caption = cleanText($(table).children('caption').text());
+  const rows: string[][] = caption.trim() === '' ? [] : [[caption]];
+  const spans: Span[] = [];
+  const covered = new Set<string>();
+  for (const node of $(table).find('tr').toArray()) {
+    const row: string[] = [];
+    for (const cell of $(node).children('td, th').toArray()) {
+      const [height, width] = [spanOf($(cell).attr('rowspan')), spanOf($(cell).attr('colspan'))];
+      while (covered.has(`${rows.length}/${row.length}`)) row.push('');
+      const [top, left] = [rows.length, row.length];
+      for (let down = 1; down < height; down++)
+        for (let right = 0; right < width; right++) covered.add(`${top + down}/${left + right}`);
+      if (height > 1 || width > 1) spans.push({ top, left, bottom: top + height - 1, right: left + width - 1 });
+      row.push(cleanText($(cell).text()), ...Array<string>(width - 1).fill(''));
+    }
+    rows.push(row);
+  }
+  return { rows, spans };
+}
+
+/** Spans come from the file and cost memory, so they are bounded. */
+const spanOf = (stated = '1') => Math.min(Math.max(1, Number.parseInt(stated, 10) || 1), MAX_SPAN);
+
+/** A row of a layout table is one line, because its cells belong together. */
+function cellsOf($: cheerio.CheerioAPI, row: Element): string[] {
+  return $(row)
+    .children('td, th')
+    .toArray()
+    .map((cell) => $(cell).text().replace(/\s+/g, ' ').trim())
+    .filter((cell) => cell !== '');
+}

@@ -1,0 +1,115 @@
+import { readFile } from 'node:fs/promises';
+import { type OfficeContentNode, OfficeParser } from 'officeparser';
+import { type Extraction, ExtractionError, type FileKind } from '../../../domain/extraction.js';
+import type { ExtractionLimits } from '../limits.js';
+import type { Grid, Span } from '../tables/layout.js';
+import { tableSections } from '../tables/sections.js';
+import { checkArchive } from './archive.js';
+import { HeadingSections } from './headings.js';
+import { type SlideOrder, slideOrder } from './slide-order.js';
+
+type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'odp' | 'rtf'>;
+
+interface CellPlace {
+  row: number;
+  col: number;
+  rowSpan: number;
+  colSpan: number;
+}
+
+/**
+ * Text documents (DOCX, ODT, RTF) by heading, presentations (PPTX, ODP) by slide.
+ * @throws ExtractionError as `checkArchive`, and E2001 when the content cannot be parsed
+ */
+export async function extractOffice(path: string, kind: OfficeKind, limits: ExtractionLimits): Promise<Extraction> {
+  if (kind !== 'rtf') await checkArchive(path, limits);
+  const ast = await OfficeParser.parseOffice(await readFile(path), {
+    fileType: kind,
+    ignoreSlideMasters: true,
+    ignoreHeadersAndFooters: true,
+    decompressionLimits: { maxUncompressedBytes: limits.maxInflatedBytes, maxZipEntries: limits.maxEntries },
+  }).catch(() => {
+    // The library's messages can quote the file.
+    throw new ExtractionError('E2001');
+  });
+  const title = ast.metadata.title?.trim() || null;
+  const order = kind === 'pptx' ? await slideOrder(path) : undefined;
+  return { title, sections: sectionsOf(ast.content, order) };
+}
+
+function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
+  const slides = content.filter((node) => node.type === 'slide');
+  return slides.length > 0 ? slideSections(slides, order) : documentSections(content);
+}
+
+function documentSections(content: OfficeContentNode[]): Extraction['sections'] {
+  const sections = new HeadingSections();
+  for (const node of content) {
+    if (node.type === 'heading') sections.heading(Number(metadata(node).level ?? 1), textOf(node));
+    else if (node.type === 'table') sections.table(gridOf(node));
+    else sections.paragraph(blockText(node));
+  }
+  return sections.finish();
+}
+
+/** One section per slide. Its title is the heading, and the speaker notes follow its text. */
+function slideSections(slides: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
+  // The library numbers slides and notes by file name, which is not their position in the presentation.
+  const notesOf = new Map<number, string>();
+  for (const slide of slides)
+    for (const note of slide.notes ?? []) {
+      const file = numberOf(note) ?? numberOf(slide) ?? 0;
+      const target = order ? (order.notes.get(file) ?? file) : file;
+      notesOf.set(target, (note.children ?? []).map(blockText).filter(Boolean).join('\n'));
+    }
+  return slides
+    .map((slide, index) => {
+      const file = numberOf(slide) ?? index + 1;
+      const heading = slide.children?.find((node) => node.type === 'heading');
+      const texts = (slide.children ?? []).map(blockText).filter(Boolean);
+      const notes = notesOf.get(file);
+      const text = [...texts, ...(notes ? [`Notes: ${notes}`] : [])].join('\n');
+      const number = order ? (order.pages.get(file) ?? file) : index + 1;
+      const title = heading ? textOf(heading).replace(/\s+/g, ' ').trim() : '';
+      return { text, slide: number, ...(title === '' ? { headings: [] } : { headings: [title], slide_title: title }) };
+    })
+    .filter((section) => section.text !== '')
+    .sort((a, b) => a.slide - b.slide);
+}
+
+/** The text of a node; a table has a line per row. */
+function blockText(node: OfficeContentNode): string {
+  if (node.type !== 'table') return textOf(node).trim();
+  return tableSections(gridOf(node))
+    .map(({ headings, text }) => [...headings, text].join('\n'))
+    .join('\n');
+}
+
+function gridOf(table: OfficeContentNode): Grid {
+  const rows: string[][] = [];
+  const spans: Span[] = [];
+  for (const node of (table.children ?? []).filter(({ type }) => type === 'row')) {
+    const cells: string[] = [];
+    let row = rows.length;
+    for (const cell of node.children ?? []) {
+      const { row: stated, col = cells.length, rowSpan = 1, colSpan = 1 } = metadata(cell) as Partial<CellPlace>;
+      row = stated ?? row;
+      cells[col] = textOf(cell);
+      if (rowSpan > 1 || colSpan > 1)
+        spans.push({ top: row, left: col, bottom: row + rowSpan - 1, right: col + colSpan - 1 });
+    }
+    rows[row] = Array.from(cells, (cell) => cell ?? '');
+  }
+  return { rows: Array.from(rows, (row) => row ?? []), spans };
+}
+
+/** Some parents repeat their children's text, so the text of a parent is used only when it has no children. */
+function textOf(node: OfficeContentNode): string {
+  if (node.type === 'image' || node.type === 'chart' || node.type === 'comment') return '';
+  if (!node.children?.length) return node.text ?? '';
+  const inline = node.children.every((child) => child.type === 'text' || child.type === 'break');
+  return node.children.map(textOf).join(inline ? '' : '\n');
+}
+
+const numberOf = (node: OfficeContentNode) => metadata(node).slideNumber as number | undefined;
+const metadata = (node: OfficeContentNode) => (node.metadata ?? {}) as Record<string, unknown>;

@@ -1,0 +1,91 @@
+import { createRequire } from 'node:module';
+import { dirname, join, sep } from 'node:path';
+import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs';
+import type { TextItem } from 'pdfjs-dist/types/src/display/api.js';
+import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { checkPageCount, type ExtractionLimits } from '../limits.js';
+import { cleanText, countLetters } from '../plain-text.js';
+import { readWholePdf } from './pdf-file.js';
+import { pageHeadings } from './pdf-outline.js';
+
+const PACKAGE = dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'));
+
+/** Pages with fewer letters and digits are also read by OCR: a page number or a scanner's stamp is not a text layer. */
+const MIN_LETTERS = 25;
+
+export interface PdfText extends Extraction {
+  /** Pages without a real text layer, with the little text they have. They are not among `sections`. */
+  scans: ExtractedSection[];
+}
+
+/**
+ * Extracts the text layer of a PDF, one section per page, with its bookmarks as headings.
+ * @throws ExtractionError E2001 damaged or cut off, E2002 encrypted, E2003 too many pages
+ */
+export async function extractPdf(path: string, limits: ExtractionLimits): Promise<PdfText> {
+  const file = await readWholePdf(path);
+  const loading = getDocument({
+    data: new Uint8Array(file.buffer, file.byteOffset, file.byteLength),
+    verbosity: VerbosityLevel.ERRORS,
+    isEvalSupported: false,
+    useSystemFonts: false,
+    disableFontFace: true,
+    cMapUrl: join(PACKAGE, 'cmaps') + sep,
+    cMapPacked: true,
+    standardFontDataUrl: join(PACKAGE, 'standard_fonts') + sep,
+  });
+  try {
+    return await readPages(loading, limits);
+  } catch (error) {
+    if (error instanceof ExtractionError) throw error;
+    const { name } = error as Error;
+    if (name === 'PasswordException') throw new ExtractionError('E2002');
+    if (name === 'InvalidPDFException') throw new ExtractionError('E2001');
+    throw new ExtractionError('E2001', 'A page cannot be read.');
+  } finally {
+    await loading.destroy();
+  }
+}
+
+async function readPages(loading: ReturnType<typeof getDocument>, limits: ExtractionLimits): Promise<PdfText> {
+  const document = await loading.promise;
+  checkPageCount(document.numPages, limits);
+  const headingsOf = await pageHeadings(document);
+  const labels = await document.getPageLabels().catch(() => null);
+  const sections: ExtractedSection[] = [];
+  const scans: ExtractedSection[] = [];
+  for (let number = 1; number <= document.numPages; number++) {
+    const page = await document.getPage(number);
+    const content = await page.getTextContent();
+    const text = pageText(content.items.filter((item): item is TextItem => 'str' in item));
+    const label = cleanText(labels?.[number - 1] ?? '').trim();
+    const named = label === '' || label === String(number) ? {} : { page_label: label };
+    const section = { text, headings: headingsOf(number), page: number, ...named };
+    (countLetters(text) < MIN_LETTERS ? scans : sections).push(section);
+    page.cleanup();
+  }
+  const info = (await document.getMetadata()).info as { Title?: unknown };
+  const title = typeof info.Title === 'string' ? cleanText(info.Title).trim() : '';
+  return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections, scans };
+}
+
+/** The lines of a page. A gap of almost two lines starts a paragraph. */
+function pageText(items: TextItem[]): string {
+  let text = '';
+  let lastLine: { y: number; height: number } | null = null;
+  for (const item of items) {
+    const y = (item.transform as number[])[5]!;
+    if (text.endsWith('\n') && item.str.trim() !== '') {
+      const gap = lastLine ? lastLine.y - y : 0;
+      if (lastLine && gap > 1.8 * Math.max(lastLine.height, 1)) text += '\n';
+    }
+    text += item.str;
+    if (item.str.trim() !== '') lastLine = { y, height: item.height };
+    if (item.hasEOL) text += '\n';
+  }
+  return cleanText(text)
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ *\n */g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}

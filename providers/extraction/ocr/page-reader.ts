@@ -1,0 +1,112 @@
+import { type OcrPage, ocrPage } from '../../../domain/ai-jobs/features.js';
+import { type Checkpoints, noCheckpoints } from '../../../domain/checkpoints.js';
+import { createThreadPool } from '../../thread-pool.js';
+import type { ExtractionLimits } from '../limits.js';
+import { runOnFile } from '../run-on-file.js';
+import type { PageOutcome, PageTask } from './page-worker.js';
+
+export interface PageReaderOptions {
+  /** Pages read at the same time, over all files. Each takes a core and about 300 MB. */
+  threads: number;
+  /** For one page, without waiting for a thread. */
+  timeoutMs: number;
+}
+
+/** A file on the local disk that is read by OCR. */
+export interface ScannedFile {
+  path: string;
+  kind: 'pdf' | 'image';
+}
+
+export interface ReadPagesOptions {
+  limits: ExtractionLimits;
+  /** Page numbers to read, from 1. All when left out. */
+  pages?: readonly number[];
+  /** Each finished page is saved as `page-<number>`. Saved pages are not read again. */
+  checkpoints?: Checkpoints;
+}
+
+export interface PageReader {
+  /**
+   * Reads pages by OCR, several at the same time, and returns them in order.
+   * @throws ExtractionError when the file is at fault, the signal's reason, or an error of `checkpoints`
+   */
+  read(file: ScannedFile, options: ReadPagesOptions, signal: AbortSignal): Promise<OcrPage[]>;
+  close(): Promise<void>;
+}
+
+/** Heap of one thread in MiB. The OCR engine's memory is outside of it. */
+const MEMORY_MB = 192;
+
+/** OCR in worker threads for rendered PDF pages and picture frames, shared by items and AI jobs. */
+export function createPageReader(options: PageReaderOptions): PageReader {
+  const pool = createThreadPool<PageTask, PageOutcome>({
+    worker: new URL('./page-worker.js', import.meta.url),
+    threads: options.threads,
+    memoryMb: MEMORY_MB,
+    timeoutMs: options.timeoutMs,
+  });
+
+  async function allPages(file: ScannedFile, limits: ExtractionLimits, signal: AbortSignal): Promise<number[]> {
+    const result = await runOnFile(pool, { ...file, page: null, limits }, signal);
+    if (!('count' in result)) throw new Error('The thread read a page instead of counting pages.');
+    return Array.from({ length: result.count }, (_, index) => index + 1);
+  }
+
+  async function readPage(
+    file: ScannedFile,
+    page: number,
+    limits: ExtractionLimits,
+    checkpoints: Checkpoints,
+    signal: AbortSignal,
+  ): Promise<OcrPage> {
+    const step = `page-${page}`;
+    const saved = ocrPage.safeParse(await checkpoints.load(step));
+    if (saved.success) return saved.data;
+    const result = await runOnFile(pool, { ...file, page, limits }, signal, `page ${page}`);
+    if (!('page' in result)) throw new Error('The thread counted pages instead of reading one.');
+    await checkpoints.save(step, result.page);
+    return result.page;
+  }
+
+  return {
+    async read({ path, kind }, { limits, pages, checkpoints = noCheckpoints }, signal) {
+      const file = { path, kind };
+      const numbers = pages ?? (await allPages(file, limits, signal));
+      return mapConcurrently(numbers, options.threads, signal, (page, stop) =>
+        readPage(file, page, limits, checkpoints, stop),
+      );
+    },
+    close: () => pool.close(),
+  };
+}
+
+/**
+ * Maps values with a bounded number of concurrent calls. The first failure aborts the other calls, and is thrown when they
+ * have ended.
+ * @returns results in the order of the values
+ */
+async function mapConcurrently<Value, Result>(
+  values: readonly Value[],
+  concurrency: number,
+  signal: AbortSignal,
+  map: (value: Value, stop: AbortSignal) => Promise<Result>,
+): Promise<Result[]> {
+  const failure = new AbortController();
+  const stop = AbortSignal.any([signal, failure.signal]);
+  const results: Result[] = [];
+  const remaining = values.entries();
+  async function takeNext(): Promise<void> {
+    for (const [index, value] of remaining) {
+      stop.throwIfAborted();
+      results[index] = await map(value, stop);
+    }
+  }
+  const workers = Array.from({ length: Math.min(concurrency, values.length) }, () =>
+    takeNext().catch((error: unknown) => failure.abort(error)),
+  );
+  await Promise.all(workers);
+  signal.throwIfAborted();
+  failure.signal.throwIfAborted();
+  return results;
+}

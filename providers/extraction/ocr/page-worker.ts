@@ -1,0 +1,91 @@
+import type { OcrPage } from '../../../domain/ai-jobs/features.js';
+import { type ExtractionFailure, failureOf } from '../../../domain/extraction.js';
+import type { ExtractionLimits } from '../limits.js';
+import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
+import { openPdfPages } from './pdf-pages.js';
+import { openFrames, type PageImage, prepareForOcr } from './picture.js';
+
+export interface PageTask {
+  path: string;
+  kind: 'pdf' | 'image';
+  /** From 1, or null to count the pages. */
+  page: number | null;
+  limits: ExtractionLimits;
+}
+export type PageOutcome = { count: number } | { page: OcrPage } | ExtractionFailure;
+
+/** The engine is reused, which saves a sixth of the time, and restarted after some pages, because its memory only grows. */
+const PAGES_PER_ENGINE = 20;
+let engine: { pages: number; reader: OcrEngine } | undefined;
+
+/** Entry point of an OCR thread. The file is opened for each page, so that nothing of it stays in memory. */
+export default async function run(task: PageTask): Promise<PageOutcome> {
+  try {
+    const pages = await openPages(task);
+    let image: PageImage;
+    try {
+      if (task.page === null) return { count: pages.count };
+      image = await pages.image(task.page);
+    } finally {
+      pages.close();
+    }
+    return { page: toPage(task.page, await recognize(image.png), image) };
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+interface Pages {
+  count: number;
+  /** The upright grey image of a page or frame. @param number from 1 @throws ExtractionError E2001 cannot be decoded or rendered */
+  image(number: number): Promise<PageImage>;
+  close(): void;
+}
+
+/** @throws ExtractionError E2001 damaged, E2002 encrypted, E2003 too many pages or pixels */
+async function openPages({ path, kind, limits }: PageTask): Promise<Pages> {
+  if (kind === 'pdf') {
+    const { count, render, close } = await openPdfPages(path, limits);
+    return { count, image: render, close };
+  }
+  const frames = await openFrames(path, limits);
+  return { count: frames.length, image: (number) => prepareForOcr(frames[number - 1]!()), close() {} };
+}
+
+async function recognize(png: Buffer): Promise<Recognized> {
+  engine ??= { pages: 0, reader: await startOcrEngine() };
+  const { reader } = engine;
+  let last = ++engine.pages >= PAGES_PER_ENGINE;
+  try {
+    return await reader.recognize(png);
+  } catch (error) {
+    last = true;
+    throw error;
+  } finally {
+    if (last) {
+      engine = undefined;
+      await reader.close();
+    }
+  }
+}
+
+function toPage(page: number, { text, confidence, lines }: Recognized, { width, height }: PageImage): OcrPage {
+  const share = (pixels: number, total: number) => round(Math.min(1, Math.max(0, pixels / total)));
+  return {
+    page,
+    text,
+    confidence: lines.length === 0 ? 0 : round(confidence / 100),
+    lines: lines.map(({ text, confidence, box }) => ({
+      text,
+      confidence: round(confidence / 100),
+      box: {
+        left: share(box.x0, width),
+        top: share(box.y0, height),
+        width: share(box.x1 - box.x0, width),
+        height: share(box.y1 - box.y0, height),
+      },
+    })),
+  };
+}
+
+const round = (value: number) => Math.round(value * 10_000) / 10_000;

@@ -1,0 +1,78 @@
+import { type PDFiumDocument, PDFiumLibrary } from '@hyzyla/pdfium';
+import sharp from 'sharp';
+import { ExtractionError } from '../../../domain/extraction.js';
+import { largestPicture, readWholePdf } from '../formats/pdf-file.js';
+import { checkPageCount, checkPixels, type ExtractionLimits } from '../limits.js';
+import { OCR_PIXELS, type PageImage } from './picture.js';
+
+const DPI = 210;
+const POINTS_PER_INCH = 72;
+/** One per thread: a new one for each document would leave its memory to the garbage collector, which is too slow. */
+let library: Promise<PDFiumLibrary> | undefined;
+
+export interface PdfPages {
+  count: number;
+  /** Renders a page in grey on white, at 210 dpi or less if the page is large. @param number from 1 */
+  render(number: number): Promise<PageImage>;
+  /** Frees the memory of the document. */
+  close(): void;
+}
+
+/**
+ * Opens a PDF to render its pages for OCR.
+ * @throws ExtractionError E2001 damaged or truncated, E2002 encrypted, E2003 too many pages or pixels in a picture
+ */
+export async function openPdfPages(path: string, limits: ExtractionLimits): Promise<PdfPages> {
+  const file = await readWholePdf(path);
+  const { width, height } = largestPicture(file);
+  checkPixels(width, height, limits);
+  library ??= PDFiumLibrary.init();
+  const document = await (await library).loadDocument(file).catch((error: Error) => {
+    dropBrokenLibrary(error);
+    // The library has no error codes.
+    throw new ExtractionError(/password|security/i.test(error.message) ? 'E2002' : 'E2001');
+  });
+  const count = document.getPageCount();
+  try {
+    checkPageCount(count, limits);
+  } catch (error) {
+    document.destroy();
+    throw error;
+  }
+  return {
+    count,
+    render: (number) => render(document, number),
+    close() {
+      try {
+        document.destroy();
+      } catch (error) {
+        dropBrokenLibrary(error);
+      }
+    },
+  };
+}
+
+/** After a trap inside WebAssembly the state of its memory is unknown. */
+function dropBrokenLibrary(error: unknown): void {
+  if ((error as Error).name === 'RuntimeError') library = undefined;
+}
+
+async function render(document: PDFiumDocument, number: number): Promise<PageImage> {
+  try {
+    const page = document.getPage(number - 1);
+    const { originalWidth: width, originalHeight: height } = page.getOriginalSize();
+    // A page that failed to load has no size.
+    if (!(width > 0 && height > 0)) throw new Error('the page has no size');
+    const scale = Math.min(DPI / POINTS_PER_INCH, Math.sqrt(OCR_PIXELS / (width * height)));
+    const picture = await page.render({ scale, colorSpace: 'Gray', renderFormFields: true });
+    const raw = { width: picture.width, height: picture.height, channels: 1 } as const;
+    const png = await sharp(picture.data, { raw })
+      .png({ compressionLevel: 1 })
+      .withMetadata({ density: DPI })
+      .toBuffer();
+    return { png, width: picture.width, height: picture.height };
+  } catch (error) {
+    dropBrokenLibrary(error);
+    throw new ExtractionError('E2001', `Page ${number} cannot be rendered.`);
+  }
+}

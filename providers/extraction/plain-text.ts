@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import chardet from 'chardet';
+import iconv from 'iconv-lite';
+import type { Extraction } from '../../domain/extraction.js';
+
+/** Percent. Below it chardet's guess on short text is worthless; windows-1252 decodes any byte. */
+const MIN_CONFIDENCE = 40;
+
+const BOMS: [number[], string][] = [
+  [[0xff, 0xfe, 0, 0], 'utf-32le'],
+  [[0, 0, 0xfe, 0xff], 'utf-32be'],
+  [[0xef, 0xbb, 0xbf], 'utf-8'],
+  [[0xff, 0xfe], 'utf-16le'],
+  [[0xfe, 0xff], 'utf-16be'],
+];
+
+/** A plain text file: one section, its paragraphs unchanged. */
+export async function extractText(path: string): Promise<Extraction> {
+  return { title: null, sections: [{ text: decodeText(await readFile(path)).trim(), headings: [] }] };
+}
+
+/**
+ * Detects the character encoding of a file from its first bytes.
+ * @param head first bytes of the file; may end in the middle of a character
+ * @returns a name that `iconv-lite` knows, or null when the bytes are not text
+ */
+export function sniffEncoding(head: Buffer): string | null {
+  const marked = BOMS.find(([mark]) => mark.every((byte, index) => head[index] === byte));
+  if (marked) return marked[1];
+  if (head.includes(0)) return sniffUtf16(head);
+  if (hasControlCharacters(head)) return null;
+  if (isUtf8(head)) return 'utf-8';
+  const [best] = chardet.analyse(head).filter(({ name }) => iconv.encodingExists(name) && !name.startsWith('UTF'));
+  return best && best.confidence >= MIN_CONFIDENCE ? best.name : 'windows-1252';
+}
+
+/** Decodes a whole text file and cleans it as `cleanText` does. */
+export function decodeText(file: Buffer): string {
+  const encoding = sniffEncoding(file.subarray(0, 64 * 1024)) ?? 'utf-8';
+  // A file that starts with ASCII may contain other bytes later; a legacy encoding is then better than U+FFFD.
+  const final = encoding === 'utf-8' && !isUtf8(file) ? (chardet.detect(file) ?? 'windows-1252') : encoding;
+  return cleanText(iconv.decode(file, iconv.encodingExists(final) ? final : 'windows-1252'));
+}
+
+/** Removes the byte order mark and control characters, which cannot be stored or shown, and makes every line end `\n`. */
+export function cleanText(text: string): string {
+  return text
+    .replace(/^\uFEFF/, '')
+    .replace(/\r\n?|\f|\u2028|\u2029/g, '\n')
+    .replace(/[\u0000-\u0008\u000B\u000E-\u001F\u007F\uFFFE\uFFFF]/g, '');
+}
+
+/** Letters and digits of a text, a measure of how much it says. */
+export function countLetters(text: string): number {
+  return text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+}
+
+function isUtf8(bytes: Buffer): boolean {
+  try {
+    // `stream` accepts a character cut at the end of the head.
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Text has tabs, line ends, form feeds and escape sequences; other C0 controls mean a binary format. */
+function hasControlCharacters(bytes: Buffer): boolean {
+  return bytes.some((byte) => byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b);
+}
+
+/** UTF-16 without a byte order mark: the zero bytes of Western text are all on one side, and it has no control characters. */
+function sniffUtf16(head: Buffer): string | null {
+  if (head.length < 8) return null;
+  const zeros = [0, 0];
+  for (const [index, byte] of head.entries()) if (byte === 0) zeros[index % 2]!++;
+  const [even, odd] = zeros as [number, number];
+  const encoding =
+    odd > head.length * 0.3 && even === 0 ? 'utf-16le' : even > head.length * 0.3 && odd === 0 ? 'utf-16be' : null;
+  if (!encoding) return null;
+  const text = iconv.decode(head.subarray(0, head.length & ~1), encoding);
+  return /[\u0000-\u0008\u000E-\u001A\uFFFD]/.test(text) ? null : encoding;
+}

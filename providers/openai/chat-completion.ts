@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { ProviderError } from '../../domain/errors.js';
+import type { OpenAiClient } from './client.js';
+
+export interface ChatRequest {
+  model: string;
+  messages: object[];
+  tools?: object[];
+  tool_choice?: 'none';
+  temperature?: number | undefined;
+  max_tokens?: number | undefined;
+}
+
+/** The fields that are read. Servers add fields and leave others out. */
+const response = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({
+          content: z.string().nullish(),
+          refusal: z.string().nullish(),
+          tool_calls: z
+            .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
+            .nullish(),
+        }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+  usage: z
+    .object({ prompt_tokens: z.int().nonnegative(), completion_tokens: z.int().nonnegative() })
+    .nullish()
+    .catch(null),
+});
+
+export interface ChatCompletion {
+  /** May be empty. */
+  text: string;
+  tool_calls: { id: string; function: { name: string; arguments: string } }[];
+  /** `length` when the message was cut off at the model's limit. */
+  finish_reason: 'stop' | 'length';
+  usage: { input_tokens: number; output_tokens: number } | null;
+  /** The parsed response of the server. */
+  original: unknown;
+}
+
+/**
+ * Requests the next message of a conversation.
+ * @throws ProviderError, also when the model declines
+ */
+export async function complete(
+  client: OpenAiClient,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<ChatCompletion> {
+  const original = await client.post('/chat/completions', { ...request }, signal);
+  const parsed = response.safeParse(original);
+  if (!parsed.success) throw new ProviderError('The response of the AI server holds no message.', true);
+  const { message, finish_reason } = parsed.data.choices[0]!;
+  if (message.refusal || finish_reason === 'content_filter')
+    throw new ProviderError('The model declined the request.', false);
+  const { usage } = parsed.data;
+  return {
+    text: message.content?.trim() ?? '',
+    tool_calls: message.tool_calls ?? [],
+    finish_reason: finish_reason === 'length' ? 'length' : 'stop',
+    usage: usage ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
+    original,
+  };
+}
+
+/** As `complete`. @throws ProviderError also when the message is empty */
+export async function completeText(...args: Parameters<typeof complete>): Promise<ChatCompletion> {
+  const completion = await complete(...args);
+  requireText(completion);
+  return completion;
+}
+
+/** As `completeText`. @throws ProviderError also when the message was cut off */
+export async function completeWhole(...args: Parameters<typeof complete>): Promise<ChatCompletion> {
+  const completion = await completeText(...args);
+  if (completion.finish_reason === 'length')
+    throw new ProviderError("The input is too long: the output was cut off at the model's limit.", false);
+  return completion;
+}
+
+/** @throws ProviderError when the message is empty */
+export function requireText({ text }: ChatCompletion): void {
+  if (text === '') throw new ProviderError('The model returned an empty message.', true);
+}

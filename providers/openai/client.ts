@@ -1,0 +1,116 @@
+import { ProviderError } from '../../domain/errors.js';
+
+export interface OpenAiOptions {
+  /** Base URL without `/chat/completions`, e.g. `https://api.openai.com/v1`. Set by the operator, so it may be private. */
+  baseUrl: string;
+  apiKey?: string | undefined;
+  /** For one exchange. `fetch` itself waits no longer than five minutes. */
+  timeoutMs?: number;
+  maxResponseBytes?: number;
+}
+
+export interface OpenAiClient {
+  /**
+   * Sends a POST request and parses the JSON response.
+   * @param path appended to the base URL
+   * @param body an object is sent as JSON, a form as multipart
+   * @throws ProviderError whose message holds no key, address or content; the signal's reason when it was aborted
+   */
+  post(path: string, body: Record<string, unknown> | FormData, signal: AbortSignal): Promise<unknown>;
+}
+
+const MiB = 1024 * 1024;
+
+/** A client for any server that implements OpenAI's HTTP API. */
+export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
+  const { baseUrl, apiKey, timeoutMs = 280_000, maxResponseBytes = 8 * MiB } = options;
+  const base = baseUrl.replace(/\/+$/, '');
+
+  async function post(path: string, body: Record<string, unknown> | FormData, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const form = body instanceof FormData;
+    try {
+      const response = await fetch(`${base}${path}`, {
+        method: 'POST',
+        headers: {
+          accept: 'application/json',
+          // `fetch` sets the content type of a form, because only it knows the boundary.
+          ...(form ? {} : { 'content-type': 'application/json' }),
+          ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+        },
+        body: form ? body : JSON.stringify(body),
+        signal: AbortSignal.any([signal, timeout]),
+        // A followed redirect would send texts, and perhaps the key, to an address that nobody configured.
+        redirect: 'error',
+      });
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw statusError(response);
+      }
+      return parse(await readLimited(response, maxResponseBytes));
+    } catch (error) {
+      if (error instanceof ProviderError) throw error;
+      signal.throwIfAborted();
+      if (timeout.aborted)
+        throw new ProviderError(`The AI server did not respond within ${Math.round(timeoutMs / 1000)} seconds.`, true);
+      throw new ProviderError('The AI server cannot be reached at the moment.', true);
+    }
+  }
+  return { post };
+}
+
+async function readLimited(response: Response, limit: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop closes the connection.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > limit) throw new ProviderError('The response of the AI server is too large.', false);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new ProviderError('The response of the AI server is not JSON.', true);
+  }
+}
+
+/** Statuses below 500 after which the same request may succeed. */
+const TRANSIENT = new Set([408, 409, 425, 429]);
+
+/** Whether the same request may succeed after a response with this status. */
+export const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
+
+/** What the sender of the job, or the operator, can do about a permanent failure. The server's own text may quote the request. */
+const PERMANENT: Record<number, string> = {
+  401: "The AI server rejected the service's credentials.",
+  402: "The service's account at the AI server is out of credit.",
+  403: "The AI server rejected the service's credentials.",
+  404: 'The AI server does not know this model, or does not offer this kind of request.',
+  413: 'The input is too large for the AI server.',
+  415: 'The AI server does not read files of this format.',
+};
+
+function statusError({ status, headers }: { status: number; headers: Headers }): ProviderError {
+  if (status === 429)
+    return new ProviderError('The AI server receives too many requests at the moment.', true, retryAfterMs(headers));
+  if (isTransient(status))
+    return new ProviderError(`The AI server failed (status ${status}).`, true, retryAfterMs(headers));
+  const message =
+    PERMANENT[status] ??
+    `The AI server rejected the request (status ${status}): the input may be too long or unsuitable for this model.`;
+  return new ProviderError(message, false);
+}
+
+/** Reads `Retry-After`, in seconds or as a date. */
+function retryAfterMs(headers: Headers): number | undefined {
+  const value = headers.get('retry-after');
+  if (!value) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return ms > 0 ? ms : undefined;
+}
