@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { parse } from 'yaml';
 import { defaultCacheDir, obtainEmbeddingModel } from '../dev-stack/index.js';
-import { TASK_QUEUES } from '../domain/task-queues.js';
+import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';

@@ -7,7 +7,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
-import { TASK_QUEUES } from '../domain/task-queues.js';
+import { TASK_QUEUES } from '../domain/workflow-contract.js';
 
 interface Service {
   image: string;

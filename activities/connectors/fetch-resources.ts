@@ -7,7 +7,7 @@ import { SourceError } from '../../domain/connectors/connectors.js';
 import { ExtractionError, type FileKind, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
-import type { Fetched, Source } from '../../providers/connectors/index.js';
+import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import {
   type ConnectorResourceRecord,
@@ -137,7 +137,7 @@ export function createResourceFetcher({ items, files, scratch, detectKind }: Res
       version,
       path,
       batch,
-    }: { fetched: Fetched & { state: 'content' }; version: Partial<ResourceResult>; path: string; batch: string },
+    }: { fetched: FetchResult & { state: 'content' }; version: Partial<ResourceResult>; path: string; batch: string },
   ): Promise<FetchedResource> {
     const { _id, key, item_id } = resource;
     const { filename, title, url } = fetched;

@@ -154,7 +154,7 @@ export function createSyncActivities(deps: SyncDependencies) {
 
   /** Unknown ones are passed over. One under way ends without being announced. */
   async function removeItems(org: string, databaseId: string, ids: readonly string[]): Promise<void> {
-    const { ref } = await removedItems.remove({ _id: databaseId, org }, { ids, underWay: 'remove' });
+    const { ref } = await removedItems.remove({ _id: databaseId, org }, { ids, inProgress: 'remove' });
     if (ref) await starters.startRemoval(ref);
   }
 
