@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError } from 'commander';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
-import { TASK_QUEUES } from '../domain/task-queues.js';
+import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runProcess } from '../runtime/process.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };

@@ -48,7 +48,7 @@ export async function removeItemsOf(
   resources: readonly { item_id: string | null }[],
 ): Promise<number> {
   const ids = resources.flatMap(({ item_id }) => item_id ?? []);
-  const { ref } = await removedItems.remove(database, { ids, underWay: 'remove' });
+  const { ref } = await removedItems.remove(database, { ids, inProgress: 'remove' });
   if (ref) await starters.startRemoval(ref);
   return ids.length;
 }

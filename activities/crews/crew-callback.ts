@@ -1,6 +1,6 @@
 import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
-import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from '../webhooks/callback.js';
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
-import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from './callback.js';
