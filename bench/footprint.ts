@@ -3,49 +3,50 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { type ApiAccess, call, request } from '../cli/api-client.js';
 import { newDeliveryId } from '../domain/ids.js';
-import { createApiKeys } from '../storage/api-keys.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createStarters, type Starters } from '../temporal/starters.js';
-import { call, ingestMemories, provision, request } from './api-client.js';
-import { pendingBenchDelivery } from './delivery-record.js';
-import { type FootprintCrew, writeCrews } from './footprint-crews.js';
-import { type BenchInstance, startBenchInstance } from './instance.js';
-import { type Cost, createMeter } from './meter.js';
-import { startReluctantReceiver } from './reluctant-receiver.js';
+import { BENCH_CREWS, type BenchCrew, writeCrews } from './support/crews.js';
+import { type BenchInstance, startBenchInstance } from './support/instance.js';
+import { type Cost, createMeter } from './support/meter.js';
+import { startReceiver } from './support/receiver.js';
+import { benchDelivery } from './support/records.js';
+import { createDatabase, ingestMemories, submitShortJob } from './support/work.js';
 
-const PIECES = 200;
-/** Of what takes longer; what is counted hardly differs from one to the next. */
-const LONG_PIECES = 50;
-/** As many retries as the product makes, with waits that end while one looks on. */
+/** Repetitions of each kind of work. */
+const REPETITIONS = 200;
+/** Repetitions of slow work; the counts hardly differ between repetitions. */
+const FEW_REPETITIONS = 50;
+/** As many retries as the product makes, with short delays. */
 const SCHEDULE_MS = Array.from({ length: 7 }, () => 2_000);
 /** Prose, about 1.1 KB a file. */
 const PAGES = fileURLToPath(new URL('../../docs/decisions/', import.meta.url));
-/** Copies of a delivered record, to see what it takes on disk. */
+/** Copies of a delivered record, to measure its size on disk. */
 const COPIES = 100_000;
-const COPIES_AT_ONCE = 10_000;
+const INSERT_BATCH = 10_000;
 
-/** What one delivery, item, AI job and crew costs Temporal and MongoDB; the arithmetic of growth stands on these figures. */
+/** Measures what one delivery, item, AI job and crew costs Temporal and MongoDB. docs/scaling.md is derived from it. */
 export async function footprint(): Promise<void> {
   const crews = mkdtempSync(join(tmpdir(), 'postback-bench-crews-'));
   writeCrews(crews);
   const instance = await startBenchInstance({
     POSTBACK_CREWS_DIR: crews,
     POSTBACK_DELIVERY_SCHEDULE_MS: SCHEDULE_MS.join(','),
-    // Nothing but what is measured.
+    // The reconciler must not add to the costs.
     POSTBACK_RECONCILE_SECONDS: String(24 * 60 * 60),
   });
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
-  const receiver = await startReluctantReceiver();
+  const receiver = await startRejectingReceiver();
   try {
     const { cost } = createMeter(instance, temporal);
     const starters = createStarters(temporal);
-    await provision(instance, 'bench');
+    await createDatabase(instance, 'bench');
 
     const item = (name: string) => (n: number) => ingestMemories(instance, 'bench', `${name}-${n}`, 1);
-    await cost(10, 'indexItem', item('warm'));
-    show('item, a memory of 2 KB', await cost(LONG_PIECES, 'indexItem', item('memory')));
-    show('item, a file of 1.1 KB of prose', await cost(LONG_PIECES, 'indexItem', ingestFile(instance)));
+    await cost(10, 'indexItem', item('warm-up'));
+    show('item, a memory of 2 KB', await cost(FEW_REPETITIONS, 'indexItem', item('memory')));
+    show('item, a file of 1.1 KB of prose', await cost(FEW_REPETITIONS, 'indexItem', ingestFile(instance)));
     const hundred = () => ingestMemories(instance, 'bench', 'hundred', 100);
     show(
       'item, one of 100 in a request',
@@ -53,22 +54,18 @@ export async function footprint(): Promise<void> {
     );
 
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
-    const deliver = announce(instance, starters);
-    show('delivery at once', await cost(PIECES, 'deliverWebhook', deliver));
-    for (const refusals of [1, 2, SCHEDULE_MS.length + 1]) {
-      receiver.refuse(refusals);
-      show(`delivery, refused ${refusals} times`, await cost(LONG_PIECES, 'deliverWebhook', deliver));
+    const deliver = deliverySender(instance, starters);
+    show('delivery at once', await cost(REPETITIONS, 'deliverWebhook', deliver));
+    for (const rejections of [1, 2, SCHEDULE_MS.length + 1]) {
+      receiver.rejectFirst(rejections);
+      show(`delivery, rejected ${rejections} times`, await cost(FEW_REPETITIONS, 'deliverWebhook', deliver));
     }
     await showOnDisk(instance);
 
-    show('AI job', await cost(PIECES, 'runAiJob', submitJob(instance)));
-    const { key } = await createApiKeys(instance.collections).create({
-      org: 'bench',
-      kind: 'crew_org',
-      label: 'bench',
-    });
-    for (const crew of ['one-task', 'two-tasks', 'with-tool', 'with-person'] as const) {
-      show(`crew ${crew}`, await cost(LONG_PIECES, 'runCrew', execute({ ...instance, key }, crew)));
+    show('AI job', await cost(REPETITIONS, 'runAiJob', () => submitShortJob(instance)));
+    const access = { apiUrl: instance.apiUrl, key: await instance.createKey('crew_org') };
+    for (const crew of BENCH_CREWS) {
+      show(`crew ${crew}`, await cost(FEW_REPETITIONS, 'runCrew', () => runCrew(access, crew)));
     }
   } finally {
     await receiver.close();
@@ -88,38 +85,53 @@ function ingestFile(instance: BenchInstance) {
   };
 }
 
-/** A delivery as the end of an item leaves it: on record, and its workflow started. The record's insert is counted with it. */
-function announce({ collections }: BenchInstance, starters: Starters) {
+/**
+ * Stores a delivery and starts its workflow, as the completion of an item does. The insert counts as part of its cost.
+ */
+function deliverySender({ collections }: BenchInstance, starters: Starters) {
   return async (n: number) => {
-    const record = pendingBenchDelivery(newDeliveryId(), n);
+    const record = benchDelivery(newDeliveryId(), n);
     await collections.deliveries.insertOne(record);
     await starters.startDelivery(record);
   };
 }
 
-function submitJob(instance: BenchInstance) {
-  const input = { text: 'The lamp was lit at dusk, and the keeper was content.' };
-  return () => request(instance, 'POST', '/v3/ai/async', { model: 'text/language_detection/eld', input });
+/** Starts an execution; approves the task of the crew `with-person`. */
+async function runCrew(access: ApiAccess, crew: BenchCrew): Promise<void> {
+  const topic = crew === 'with-tool' ? 'bench' : 'The lamp was lit at dusk. The keeper was content.';
+  const { kickoff_id } = await request(access, 'POST', `/crews/${crew}/kickoff`, { inputs: { topic } });
+  if (crew !== 'with-person') return;
+  const status = () => request(access, 'GET', `/crews/${crew}/${kickoff_id}/status`);
+  while ((await status()).status !== 'pending_human_input') await wait(100);
+  const approval = { execution_id: kickoff_id, task_id: 'first', human_feedback: 'Good.', is_approve: true };
+  await request(access, 'POST', `/crews/${crew}/resume`, approval);
 }
 
-function execute(instance: BenchInstance, crew: FootprintCrew) {
-  return async () => {
-    const topic = crew === 'with-tool' ? 'bench' : 'The lamp was lit at dusk. The keeper was content.';
-    const { kickoff_id } = await request(instance, 'POST', `/crews/${crew}/kickoff`, { inputs: { topic } });
-    if (crew !== 'with-person') return;
-    const status = () => request(instance, 'GET', `/crews/${crew}/${kickoff_id}/status`);
-    while ((await status()).status !== 'pending_human_input') await wait(100);
-    const answer = { execution_id: kickoff_id, task_id: 'first', human_feedback: 'Good.', is_approve: true };
-    await request(instance, 'POST', `/crews/${crew}/resume`, answer);
+/** A receiver that rejects each delivery so many times with 503 before it accepts it. */
+async function startRejectingReceiver() {
+  let rejections = 0;
+  const attempts = new Map<string, number>();
+  const receiver = await startReceiver((_body, headers) => {
+    const id = String(headers['x-service-delivery-id']);
+    const attempt = (attempts.get(id) ?? 0) + 1;
+    attempts.set(id, attempt);
+    return attempt > rejections ? 204 : 503;
+  });
+  return {
+    ...receiver,
+    /** Applies to the deliveries that follow. */
+    rejectFirst(times: number): void {
+      rejections = times;
+    },
   };
 }
 
-/** What the storage engine makes of a delivered record: compressed, and with its indexes. */
+/** Prints the size of a delivered record: as BSON, compressed on disk, and of its indexes. */
 async function showOnDisk({ collections }: BenchInstance): Promise<void> {
   const delivered = (await collections.deliveries.findOne({ status: 'delivered' }))!;
   const copies = collections.db.collection<typeof delivered>('deliveries');
-  for (let from = 0; from < COPIES; from += COPIES_AT_ONCE) {
-    const batch = Array.from({ length: COPIES_AT_ONCE }, (_, n) => {
+  for (let from = 0; from < COPIES; from += INSERT_BATCH) {
+    const batch = Array.from({ length: INSERT_BATCH }, (_, n) => {
       const _id = newDeliveryId();
       return { ...delivered, _id, dedupe_key: `item/${_id}/1`, doc_id: `doc-${from + n}` };
     });
@@ -129,7 +141,7 @@ async function showOnDisk({ collections }: BenchInstance): Promise<void> {
   const { count, size, storageSize, totalIndexSize } = await collections.db.command({ collStats: 'deliveries' });
   const each = (bytes: number) => (bytes / count).toFixed(0);
   console.log(
-    `delivery records kept: ${count}, each ${each(size)} bytes of BSON, on disk ${each(storageSize)} and ${each(totalIndexSize)} of indexes\n`,
+    `${count} delivery records, each ${each(size)} bytes of BSON, on disk ${each(storageSize)} and ${each(totalIndexSize)} of indexes\n`,
   );
 }
 

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { request } from '../cli/api-client.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { scan, scannedPdf } from '../test/fixtures/scanned-files.js';
-import { request } from './api-client.js';
-import { type BenchInstance, startBenchInstance } from './instance.js';
-import { sideBySide } from './side-by-side.js';
+import { type BenchInstance, startBenchInstance } from './support/instance.js';
+import { perSecond, runConcurrently } from './support/measure.js';
+import { submitShortJob } from './support/work.js';
 import { measureBare } from './throughput.js';
 
 const JOBS = 400;
@@ -11,23 +12,23 @@ const CONCURRENCY = 50;
 const OCR_PAGES = 24;
 const LINES_PER_PAGE = 30;
 
-/** AI jobs a second with a provider that has next to nothing to do, and pages of OCR a minute. */
+/** Measures AI jobs per second with a provider that does almost nothing, and pages of OCR per minute. */
 export async function jobs(): Promise<void> {
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   try {
-    await measureJobs(instance, 40); // Warm: threads, models, caches.
+    await measureJobs(instance, 40); // Warm-up: threads, models, caches.
     const bareRate = await measureBare(instance, temporal);
     const jobRate = await measureJobs(instance, JOBS);
     console.log(`bare workflows   ${bareRate.toFixed(1)} /s`);
     console.log(
-      `jobs             ${jobRate.toFixed(1)} /s   ratio to bare ${(jobRate / bareRate).toFixed(2)}   (submitted over HTTP to stored result)`,
+      `jobs             ${jobRate.toFixed(1)} /s   ratio to bare ${(jobRate / bareRate).toFixed(2)}   (from request to stored result)`,
     );
     const before = instance.peakMemory();
     const pages = await measureOcr(instance);
     const after = instance.peakMemory();
     console.log(`OCR              ${pages.toFixed(1)} pages a minute of ${LINES_PER_PAGE} lines`);
-    console.log(`memory at its peak: API ${after.api} MiB, worker ${after.worker} MiB (${before.worker} before OCR)`);
+    console.log(`peak memory      API ${after.api} MiB, worker ${after.worker} MiB (${before.worker} before OCR)`);
   } finally {
     await temporal.connection.close();
     await instance.stop();
@@ -35,14 +36,14 @@ export async function jobs(): Promise<void> {
 }
 
 async function measureJobs(instance: BenchInstance, count: number): Promise<number> {
-  const input = { text: 'The lamp was lit at dusk, and the keeper was content.' };
-  const done = await finishedJobs(instance);
-  const started = performance.now();
-  await sideBySide(count, CONCURRENCY, () => post(instance, 'text/language_detection/eld', input));
-  await untilFinished(instance, done + count);
-  return count / ((performance.now() - started) / 1000);
+  const finishedBefore = await countFinished(instance);
+  return perSecond(count, async () => {
+    await runConcurrently(count, CONCURRENCY, () => submitShortJob(instance));
+    await untilFinished(instance, finishedBefore + count);
+  });
 }
 
+/** @returns pages per minute */
 async function measureOcr(instance: BenchInstance): Promise<number> {
   const sentence = 'The keeper of the lighthouse wrote the weather of the day into the log';
   const pages = await Promise.all(
@@ -53,18 +54,17 @@ async function measureOcr(instance: BenchInstance): Promise<number> {
   const form = new FormData();
   form.append('file', new Blob([scannedPdf(pages) as Uint8Array<ArrayBuffer>]), 'log.pdf');
   const { file_id } = await request(instance, 'POST', '/v3/upload', form);
-  const done = await finishedJobs(instance);
-  const started = performance.now();
-  await post(instance, 'ocr/ocr_async/tesseract', { file: file_id });
-  await untilFinished(instance, done + 1);
-  return OCR_PAGES / ((performance.now() - started) / 60_000);
+  const finishedBefore = await countFinished(instance);
+  const rate = await perSecond(OCR_PAGES, async () => {
+    const job = { model: 'ocr/ocr_async/tesseract', input: { file: file_id } };
+    await request(instance, 'POST', '/v3/ai/async', job);
+    await untilFinished(instance, finishedBefore + 1);
+  });
+  return rate * 60;
 }
 
-const finishedJobs = (instance: BenchInstance) => instance.collections.aiJobs.countDocuments({ status: 'success' });
+const countFinished = (instance: BenchInstance) => instance.collections.aiJobs.countDocuments({ status: 'success' });
 
 async function untilFinished(instance: BenchInstance, count: number): Promise<void> {
-  while ((await finishedJobs(instance)) < count) await wait(50);
+  while ((await countFinished(instance)) < count) await wait(50);
 }
-
-const post = (instance: BenchInstance, model: string, input: object) =>
-  request(instance, 'POST', '/v3/ai/async', { model, input });

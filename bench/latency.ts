@@ -1,20 +1,21 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { call } from '../cli/api-client.js';
 import { rowsOf } from '../domain/content/index-rows.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { chunkRecords, createChunks, type EmbeddedChunk, packVector } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
-import { call } from './api-client.js';
-import { type Corpus, createCorpus } from './corpus.js';
-import { type BenchInstance, startBenchInstance } from './instance.js';
-import { percentile } from './side-by-side.js';
+import { type Corpus, createCorpus } from './support/corpus.js';
+import { type BenchInstance, startBenchInstance } from './support/instance.js';
+import { percentile } from './support/measure.js';
+import { benchItem } from './support/records.js';
+import { createDatabase } from './support/work.js';
 
 const SIZES = [1_000, 10_000, 100_000];
-const CHUNKS_AN_ITEM = 4;
-const WRITE_AT_ONCE = 2_000;
+const CHUNKS_PER_ITEM = 4;
+const WRITE_BATCH = 2_000;
 const WARM_UP = 20;
 const QUESTIONS = 100;
 
@@ -32,7 +33,10 @@ const CASES: Record<string, object> = {
   'recency bias': { recency_bias: 0.3 },
 };
 
-/** Questions over HTTP, one after the other, to a database that grows: p50 and p95 of hybrid search, filtered and not. */
+/**
+ * Measures p50 and p95 of hybrid queries over HTTP, one after the other, in a growing database, with and without
+ * filters.
+ */
 export async function latency(): Promise<void> {
   const instance = await startBenchInstance();
   const folder = instance.env.POSTBACK_EMBEDDING_MODEL_DIR!;
@@ -46,21 +50,22 @@ export async function latency(): Promise<void> {
   try {
     const corpus = await createCorpus(embedder);
     await embedder.close();
-    const database = await provisioned(instance);
+    await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
+    const database = (await instance.collections.databases.findOne({ name: 'large' }))!;
     let stored = 0;
     for (const size of SIZES) {
       const started = performance.now();
-      for (; stored < size; stored += Math.min(WRITE_AT_ONCE, size - stored)) {
-        await store(instance, index, database, corpus, stored, Math.min(WRITE_AT_ONCE, size - stored));
+      for (; stored < size; stored += Math.min(WRITE_BATCH, size - stored)) {
+        await store(instance, index, database, corpus, stored, Math.min(WRITE_BATCH, size - stored));
       }
       const written = performance.now();
       await index.compact(database._id);
       const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(1);
       console.log(
-        `\n${size} chunks: stored in ${seconds(started, written)} s, folded in ${seconds(written, performance.now())} s`,
+        `\n${size} chunks: stored in ${seconds(started, written)} s, compacted in ${seconds(written, performance.now())} s`,
       );
-      for (const [name, restriction] of Object.entries(CASES)) await measure(instance, corpus, name, restriction);
-      console.log(`memory of the API at its peak: ${instance.peakMemory().api} MiB`);
+      for (const [name, filter] of Object.entries(CASES)) await measure(instance, corpus, name, filter);
+      console.log(`peak memory of the API: ${instance.peakMemory().api} MiB`);
     }
   } finally {
     await index.close();
@@ -68,13 +73,7 @@ export async function latency(): Promise<void> {
   }
 }
 
-async function provisioned(instance: BenchInstance): Promise<DatabaseRecord> {
-  await call(instance, 'POST', '/databases', { database: 'large', database_metadata_schema: SCHEMA });
-  while (!(await call(instance, 'GET', '/databases/status?database=large')).infra.ready_for_ingestion) await wait(100);
-  return (await instance.collections.databases.findOne({ name: 'large' }))!;
-}
-
-/** What the activities of an item leave behind, without their work. */
+/** Writes the records and index rows of indexed items, without the work of indexing. */
 async function store(
   { collections }: BenchInstance,
   index: ReturnType<typeof createLanceIndex>,
@@ -83,21 +82,22 @@ async function store(
   from: number,
   count: number,
 ): Promise<void> {
-  const items = Array.from({ length: count / CHUNKS_AN_ITEM }, (_, n) => item(database, from / CHUNKS_AN_ITEM + n));
+  const first = from / CHUNKS_PER_ITEM;
+  const items = Array.from({ length: count / CHUNKS_PER_ITEM }, (_, n) => indexedItem(database, first + n));
   await collections.items.insertMany(items, { ordered: false });
-  const chunks = items.map((owner) => chunksOf(owner, corpus));
+  const chunks = items.map((item) => chunksOf(item, corpus));
   await createChunks(collections).put(
     chunks.flat().map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) })),
   );
   await index.write(
     database._id,
-    items.flatMap((owner, n) => rowsOf(owner, chunks[n]!, SCHEMA)),
+    items.flatMap((item, n) => rowsOf(item, chunks[n]!, SCHEMA)),
   );
 }
 
-function item({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRecord {
-  const at = new Date(Date.UTC(2020, 0, 1) + n * 3_600_000);
-  return {
+function indexedItem({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRecord {
+  const created = new Date(Date.UTC(2020, 0, 1) + n * 3_600_000);
+  return benchItem({
     _id: `itm_${String(n).padStart(26, '0')}`,
     org,
     database_id: databaseId,
@@ -105,25 +105,18 @@ function item({ _id: databaseId, org, name }: DatabaseRecord, n: number): ItemRe
     collection: `c${n % 20}`,
     id: `doc-${n}`,
     type: 'knowledge',
-    version: 1,
-    title: null,
-    source: { kind: 'text', text: '' },
-    bytes: 0,
     metadata: { brand: `brand-${n % 50}`, year: 1950 + ((n * 7) % 83) },
     additional_metadata: { url: `https://example.com/${n}` },
-    batch: 'bat_bench',
     indexing_status: 'completed',
-    error_code: null,
-    error_message: null,
-    check_at: at,
-    created_at: at,
-    updated_at: at,
-  };
+    check_at: created,
+    created_at: created,
+    updated_at: created,
+  });
 }
 
 function chunksOf(item: ItemRecord, corpus: Corpus): EmbeddedChunk[] {
   const topic = Number(item.id.slice(4));
-  const texts = Array.from({ length: CHUNKS_AN_ITEM }, (_, ordinal) => ({
+  const texts = Array.from({ length: CHUNKS_PER_ITEM }, (_, ordinal) => ({
     ordinal,
     text: corpus.text(topic),
     headings: [],
@@ -131,22 +124,22 @@ function chunksOf(item: ItemRecord, corpus: Corpus): EmbeddedChunk[] {
   return chunkRecords(item, null, texts).map((record) => ({ ...record, vector: corpus.vector(topic) }));
 }
 
-async function measure(instance: BenchInstance, corpus: Corpus, name: string, restriction: object): Promise<void> {
+async function measure(instance: BenchInstance, corpus: Corpus, name: string, filter: object): Promise<void> {
   const times: number[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   let cpu = 0;
   for (let n = 0; n < WARM_UP + QUESTIONS; n++) {
-    const question = { database: 'large', query: corpus.question(n * 13), ...restriction };
+    const question = { database: 'large', query: corpus.question(n * 13), ...filter };
     if (n === WARM_UP) cpu = instance.apiCpu();
-    const asked = performance.now();
+    const sent = performance.now();
     const { chunks } = await call(instance, 'POST', '/query', question);
     if (n < WARM_UP) continue;
-    times.push(performance.now() - asked);
+    times.push(performance.now() - sent);
     fewest = Math.min(fewest, chunks.length);
   }
-  const work = ((instance.apiCpu() - cpu) / QUESTIONS).toFixed(1).padStart(6);
+  const cpuPerQuery = ((instance.apiCpu() - cpu) / QUESTIONS).toFixed(1).padStart(6);
   const at = (share: number) => percentile(times, share).toFixed(1).padStart(6);
   console.log(
-    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   API ${work} ms CPU   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
+    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   API ${cpuPerQuery} ms CPU   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
   );
 }

@@ -7,17 +7,24 @@ import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
 import { throughput } from './throughput.js';
 
-/** `postback bench`: what is measured is described in `bench/README.md`. */
+const BENCHMARKS: Record<string, () => Promise<void>> = {
+  throughput,
+  deliveries: deliveryList,
+  receivers,
+  jobs,
+  footprint,
+  latency,
+  crashes,
+};
+
+/**
+ * `postback bench`: runs a benchmark of `bench/README.md` by its name.
+ * @param folder the test collection for `retrieval`
+ * @throws Error for an unknown name
+ */
 export async function bench(name: string, folder?: string): Promise<void> {
-  if (name === 'throughput') return throughput();
-  if (name === 'crashes') return crashes();
-  if (name === 'deliveries') return deliveryList();
-  if (name === 'footprint') return footprint();
-  if (name === 'jobs') return jobs();
-  if (name === 'latency') return latency();
-  if (name === 'receivers') return receivers();
   if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
-  throw new Error(
-    'usage: npm run bench [-- throughput | deliveries | receivers | jobs | footprint | latency | crashes | retrieval <folder>]',
-  );
+  const benchmark = BENCHMARKS[name];
+  if (benchmark) return benchmark();
+  throw new Error(`usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | retrieval <folder>]`);
 }

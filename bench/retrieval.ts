@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { call } from '../cli/api-client.js';
 import { QUERY_MODES } from '../domain/content/search.js';
-import { call, provision } from './api-client.js';
-import { startBenchInstance } from './instance.js';
-import { mean, normalisedGain } from './retrieval-metrics.js';
-import { percentile } from './side-by-side.js';
+import { startBenchInstance } from './support/instance.js';
+import { mean, normalisedGain, percentile } from './support/measure.js';
+import { createDatabase, ingest } from './support/work.js';
 
 interface Document {
   id: string;
@@ -21,7 +21,10 @@ interface Query {
 
 const INGEST_BATCH = 200;
 
-/** A test collection through the product's own API: nDCG@10 of text, vector and hybrid search. */
+/**
+ * Ingests a test collection through the API and prints nDCG@10 of text, vector and hybrid search.
+ * @param folder holds `documents.jsonl` and `queries.jsonl`, see `bench/README.md`
+ */
 export async function retrieval(folder: string): Promise<void> {
   const documents = jsonLines<Document>(join(folder, 'documents.jsonl')).filter(
     (document) => document.text.trim() !== '',
@@ -29,18 +32,13 @@ export async function retrieval(folder: string): Promise<void> {
   const queries = jsonLines<Query>(join(folder, 'queries.jsonl'));
   const instance = await startBenchInstance();
   try {
-    await provision(instance, 'collection');
+    await createDatabase(instance, 'collection');
     const started = performance.now();
     for (let n = 0; n < documents.length; n += INGEST_BATCH) {
-      const form = new FormData();
-      form.set('database', 'collection');
-      form.set(
-        'app_knowledge',
-        JSON.stringify(
-          documents.slice(n, n + INGEST_BATCH).map(({ id, title, text }) => ({ id: String(id), title, text })),
-        ),
-      );
-      await call(instance, 'POST', '/context/ingest', form);
+      const batch = documents
+        .slice(n, n + INGEST_BATCH)
+        .map(({ id, title, text }) => ({ id: String(id), title, text }));
+      await ingest(instance, 'collection', 'app_knowledge', batch);
     }
     await untilIndexed(instance.collections, documents.length);
     const seconds = (performance.now() - started) / 1000;
@@ -51,7 +49,7 @@ export async function retrieval(folder: string): Promise<void> {
       const scores: number[] = [];
       const times: number[] = [];
       for (const { query, relevant } of queries) {
-        const asked = performance.now();
+        const sent = performance.now();
         const { chunks } = await call(instance, 'POST', '/query', {
           database: 'collection',
           query,
@@ -59,7 +57,7 @@ export async function retrieval(folder: string): Promise<void> {
           max_results: 30,
           graph_context: false,
         });
-        times.push(performance.now() - asked);
+        times.push(performance.now() - sent);
         const ranked = [...new Set((chunks as { source_id: string }[]).map((chunk) => chunk.source_id))];
         scores.push(normalisedGain(ranked, new Set(relevant.map(String))));
       }
@@ -67,7 +65,7 @@ export async function retrieval(folder: string): Promise<void> {
       console.log(`${mode.padEnd(7)} nDCG@10 ${mean(scores).toFixed(3)}   p50 ${at(0.5)} ms, p95 ${at(0.95)} ms`);
     }
     const { api, worker } = instance.peakMemory();
-    console.log(`memory at its peak: API ${api} MiB, worker ${worker} MiB`);
+    console.log(`peak memory: API ${api} MiB, worker ${worker} MiB`);
   } finally {
     await instance.stop();
   }

@@ -1,32 +1,32 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
+import { call } from '../cli/api-client.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createStarters } from '../temporal/starters.js';
-import { call, ingestMemories, provision } from './api-client.js';
-import { pendingBenchDelivery } from './delivery-record.js';
-import { type BenchInstance, startBenchInstance } from './instance.js';
-import { sideBySide } from './side-by-side.js';
+import { type BenchInstance, startBenchInstance } from './support/instance.js';
+import { durationMs, perSecond, runConcurrently } from './support/measure.js';
+import { type BenchReceiver, startReceiver } from './support/receiver.js';
+import { benchDelivery } from './support/records.js';
+import { createDatabase, ingestMemories } from './support/work.js';
 
 const WORKFLOWS = 400;
 const ITEMS = 100;
 const LARGE_INGEST = 1_000;
-/** Starts under way at once; more only queue in the server. */
+/** Workflows started at the same time; more would only queue in the server. */
 const CONCURRENCY = 50;
 
-/** Bare workflows, deliveries and items a second, side by side in one run. */
+/** Measures bare workflows, deliveries and items per second in one run. */
 export async function throughput(): Promise<void> {
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const receiver = await startCountingReceiver();
   try {
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
-    await provision(instance, 'bench');
-    await measureDeliveries(instance, temporal, 40); // Warm: connections, bundles, caches.
+    await createDatabase(instance, 'bench');
+    await measureDeliveries(instance, temporal, 40); // Warm-up: connections, bundles, caches.
     const bareRate = await measureBare(instance, temporal);
     const deliveryRate = await measureDeliveries(instance, temporal, WORKFLOWS);
     const itemRate = await measureItems(instance, receiver, ITEMS);
@@ -36,9 +36,9 @@ export async function throughput(): Promise<void> {
     console.log(`
 bare workflows       ${bareRate.toFixed(1)} /s   (limit: one activity that does nothing)
 deliveries           ${deliveryRate.toFixed(1)} /s   ratio to bare ${(deliveryRate / bareRate).toFixed(2)}
-items of 2 KB        ${itemRate.toFixed(1)} /s   ratio to bare ${(itemRate / bareRate).toFixed(2)}   (ingest to received webhook)
-ingest of ${LARGE_INGEST} items  answered in ${ingest.answeredMs.toFixed(0)} ms; all announced after ${(ingest.announcedMs / 1000).toFixed(0)} s (${(LARGE_INGEST / (ingest.announcedMs / 1000)).toFixed(1)} /s)
-memory at its peak   API ${peak.api} MiB, worker ${peak.worker} MiB   (before the large ingest: ${before.api}, ${before.worker})
+items of 2 KB        ${itemRate.toFixed(1)} /s   ratio to bare ${(itemRate / bareRate).toFixed(2)}   (from ingest to received webhook)
+ingest of ${LARGE_INGEST} items  response after ${ingest.responseMs.toFixed(0)} ms; all webhooks after ${(ingest.webhooksMs / 1000).toFixed(0)} s (${(LARGE_INGEST / (ingest.webhooksMs / 1000)).toFixed(1)} /s)
+peak memory          API ${peak.api} MiB, worker ${peak.worker} MiB   (before the large ingest: ${before.api}, ${before.worker})
 `);
   } finally {
     await receiver.close();
@@ -47,14 +47,17 @@ memory at its peak   API ${peak.api} MiB, worker ${peak.worker} MiB   (before th
   }
 }
 
-/** Workflows a second with one activity that does nothing, on a worker tuned as the delivery worker is. */
+/**
+ * @returns per second, workflows with one activity that does nothing, on a worker with the delivery worker's
+ * concurrency
+ */
 export async function measureBare(instance: BenchInstance, temporal: Client): Promise<number> {
-  const worker = fork(fileURLToPath(new URL('./bare-worker.js', import.meta.url)), { env: instance.env });
+  const worker = fork(fileURLToPath(new URL('./support/bare-worker.js', import.meta.url)), { env: instance.env });
   await once(worker, 'message');
   const run = (n: number) =>
     temporal.workflow.execute('bare', { taskQueue: 'bare', workflowId: `bare/${process.pid}/${n}`, args: [] });
-  await sideBySide(20, CONCURRENCY, (n) => run(-1 - n));
-  const rate = await timed(WORKFLOWS, () => sideBySide(WORKFLOWS, CONCURRENCY, run));
+  await runConcurrently(20, CONCURRENCY, (n) => run(-1 - n));
+  const rate = await perSecond(WORKFLOWS, () => runConcurrently(WORKFLOWS, CONCURRENCY, run));
   worker.disconnect();
   await once(worker, 'exit');
   return rate;
@@ -62,10 +65,10 @@ export async function measureBare(instance: BenchInstance, temporal: Client): Pr
 
 async function measureDeliveries(instance: BenchInstance, temporal: Client, count: number): Promise<number> {
   const starters = createStarters(temporal);
-  const records = Array.from({ length: count }, (_, n) => pendingBenchDelivery(newDeliveryId(), n));
+  const records = Array.from({ length: count }, (_, n) => benchDelivery(newDeliveryId(), n));
   await instance.collections.deliveries.insertMany(records);
-  return timed(count, () =>
-    sideBySide(count, CONCURRENCY, async (n) => {
+  return perSecond(count, () =>
+    runConcurrently(count, CONCURRENCY, async (n) => {
       const record = records[n]!;
       await starters.startDelivery(record);
       await temporal.workflow.getHandle(`delivery/${record._id}`).result();
@@ -75,7 +78,7 @@ async function measureDeliveries(instance: BenchInstance, temporal: Client, coun
 
 async function measureItems(instance: BenchInstance, receiver: CountingReceiver, count: number): Promise<number> {
   const target = receiver.count() + count;
-  return timed(count, async () => {
+  return perSecond(count, async () => {
     await ingestMemories(instance, 'bench', `warm-${Date.now()}`, count);
     await receiver.reached(target);
   });
@@ -83,51 +86,32 @@ async function measureItems(instance: BenchInstance, receiver: CountingReceiver,
 
 async function measureLargeIngest(instance: BenchInstance, receiver: CountingReceiver) {
   const target = receiver.count() + LARGE_INGEST;
-  const started = performance.now();
-  await ingestMemories(instance, 'bench', `large-${Date.now()}`, LARGE_INGEST);
-  const answeredMs = performance.now() - started;
-  await receiver.reached(target);
-  return { answeredMs, announcedMs: performance.now() - started };
+  const responseMs = await durationMs(() => ingestMemories(instance, 'bench', `large-${Date.now()}`, LARGE_INGEST));
+  const remainingMs = await durationMs(() => receiver.reached(target));
+  return { responseMs, webhooksMs: responseMs + remainingMs };
 }
 
-/** @returns how many a second */
-async function timed(count: number, work: () => Promise<void>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return count / ((performance.now() - started) / 1000);
-}
-
-interface CountingReceiver {
-  url: string;
+interface CountingReceiver extends BenchReceiver {
   count(): number;
+  /** Resolves when the count has reached the target. */
   reached(target: number): Promise<void>;
-  close(): Promise<void>;
 }
 
 async function startCountingReceiver(): Promise<CountingReceiver> {
   let count = 0;
   let waiting: { target: number; done: () => void } | undefined;
-  const server = createServer((request, response) => {
-    request.resume().once('end', () => {
-      count += 1;
-      response.writeHead(204).end();
-      if (waiting && count >= waiting.target) waiting.done();
-    });
+  const receiver = await startReceiver(() => {
+    count += 1;
+    if (waiting && count >= waiting.target) waiting.done();
+    return 204;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    ...receiver,
     count: () => count,
     reached: (target) =>
       new Promise((done) => {
         if (count >= target) done();
         else waiting = { target, done };
       }),
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
   };
 }

@@ -10,38 +10,39 @@ const MAIN = {
   api: fileURLToPath(new URL('../api/main.js', import.meta.url)),
   worker: fileURLToPath(new URL('../worker/main.js', import.meta.url)),
 };
-/** Between a crash and the next try; a process that cannot start at all must not spin. */
+/** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
 const RESTART_MS = 1_000;
-/** For requests and activities under way; then the process is killed. */
-const STOP_MS = 20_000;
+/** How long running requests and activities may take to finish; then the process is killed. */
+const STOP_TIMEOUT_MS = 20_000;
 /**
- * Each thread of a process may fill two such spaces before it collects; at the default of 16 MiB the worker's threads
- * together hold 150 MB more, for nothing that could be measured in speed.
+ * Each thread may fill two semi-spaces before it collects garbage. With the default of 16 MiB, the worker's threads use
+ * 150 MB more memory, without a measurable gain in speed.
  */
 const V8_FLAGS = ['--max-semi-space-size=4'];
-/** Gives freed memory back to the system sooner; for the API only, as it slows the embedding of documents down. */
+/** Returns freed memory to the system sooner. Only for the API: it would slow down the embedding of documents. */
 const API_ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '131072' };
 /** pino's number for `warn`. */
 const WARN = 40;
 
-/** The API or the worker process, started again when it dies. */
+/** The API or the worker process. It is restarted when it crashes. */
 export interface Child {
-  /** Resolves when it has come up for the first time; rejects when it ended before. */
+  /** Resolves when the process is ready for the first time; rejects when it ends before. */
   ready: Promise<void>;
-  /** Of the process that runs now. */
+  /** The pid of the current process. */
   pid(): number;
   stop(): Promise<void>;
 }
 
 /**
- * Starts `postback <name>` as a process of its own, in its own process group so that Ctrl-C reaches only the
- * supervisor. Its log goes to `<dataDir>/logs/<name>.log`; warnings and errors are also said.
+ * Starts the API or the worker in its own process group, so that Ctrl-C reaches only the parent. Its log is written to
+ * `<dataDir>/logs/<name>.log`.
+ * @param print receives warnings and errors of the log, and restarts
  */
 export function startChild(
   name: 'api' | 'worker',
   env: NodeJS.ProcessEnv,
   dataDir: string,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Child {
   mkdirSync(join(dataDir, 'logs'), { recursive: true });
   const logFile = join(dataDir, 'logs', `${name}.log`);
@@ -62,12 +63,13 @@ export function startChild(
       execArgv: V8_FLAGS,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    forward(child, name, log, say);
+    forwardLog(child, name, log, print);
     child.on('message', (message: { ready?: boolean }) => message.ready && markReady());
     child.once('exit', async (code, signal) => {
       if (stopping.signal.aborted) return;
-      markFailed(new Error(`the ${name} process ended (${signal ?? `code ${code}`}); its log is ${logFile}`));
-      say(`${name} ended (${signal ?? `code ${code}`}); starting it again`);
+      const how = signal ?? `code ${code}`;
+      markFailed(new Error(`the ${name} process ended (${how}); see its log: ${logFile}`));
+      print(`${name} ended (${how}); restarting it`);
       await wait(RESTART_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (!stopping.signal.aborted) current = launch();
     });
@@ -83,7 +85,7 @@ export function startChild(
       if (current.exitCode === null && current.signalCode === null) {
         const ended = once(current, 'exit');
         current.kill('SIGTERM');
-        const deadline = setTimeout(() => current.kill('SIGKILL'), STOP_MS);
+        const deadline = setTimeout(() => current.kill('SIGKILL'), STOP_TIMEOUT_MS);
         await ended;
         clearTimeout(deadline);
       }
@@ -92,18 +94,18 @@ export function startChild(
   };
 }
 
-function forward(child: ChildProcess, name: string, log: WriteStream, say: (line: string) => void): void {
+function forwardLog(child: ChildProcess, name: string, log: WriteStream, print: (line: string) => void): void {
   for (const stream of [child.stdout!, child.stderr!]) {
     createInterface({ input: stream }).on('line', (line) => {
       log.write(`${line}\n`);
-      const spoken = warning(line);
-      if (spoken !== null) say(`${name}: ${spoken}`);
+      const warning = warningIn(line);
+      if (warning !== null) print(`${name}: ${warning}`);
     });
   }
 }
 
-/** A log line worth showing in the terminal, shortened; null for the rest. */
-function warning(line: string): string | null {
+/** The message of a log line of level `warn` or higher, for the terminal; null for other lines. */
+function warningIn(line: string): string | null {
   if (!line.startsWith('{')) return line.startsWith('postback:') ? line : null;
   try {
     const { level, msg, err } = JSON.parse(line);

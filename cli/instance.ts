@@ -2,46 +2,46 @@ import { dirname, join } from 'node:path';
 import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
 import { type Child, startChild } from './child.js';
-import { sealingKey } from './sealing-key.js';
+import { sealingKey } from './data-folder.js';
 
-/** A whole Postback on this machine: two servers, an API process, a worker process. */
+/** A complete Postback on this machine: Temporal, MongoDB, an API process and a worker process. */
 export interface Instance {
   apiUrl: string;
   stack: Stack;
   api: Child;
   worker: Child;
-  /** What the processes were started with. */
+  /** The environment of the two processes. */
   env: NodeJS.ProcessEnv;
-  /** Why search is full text only; null when there is an embedding model. */
-  noModel: string | null;
+  /** Why there is no embedding model, so that search is full text only; null when there is one. */
+  noModelReason: string | null;
   stop(): Promise<void>;
 }
 
 /**
- * Starts everything and resolves when it answers. What has been started is stopped again when a later part fails.
- * @param env the settings; addresses named in it are used instead of starting a server
- * @param say takes lines of progress
- * @param stopped ends the waiting early; the caller then stops what is there
+ * Starts an instance and resolves when it is ready. When a part fails to start, the parts before it are stopped.
+ * @param env the settings; servers whose address it names are used instead of started
+ * @param print receives lines of progress, and warnings while the instance runs
+ * @param stopped ends the wait early; the caller then calls `stop`
  */
 export async function startInstance(
   env: NodeJS.ProcessEnv,
-  say: (line: string) => void,
+  print: (line: string) => void,
   stopped: Promise<void> = new Promise(() => undefined),
 ): Promise<Instance> {
   const config = readConfig(env);
   const dataDir = config.POSTBACK_DATA_DIR;
   const cacheDir = defaultCacheDir(env);
-  const stack = await startStack({ dataDir, cacheDir, env, log: say });
-  const undo: (() => Promise<void> | void)[] = [() => stack.stop()];
+  const stack = await startStack({ dataDir, cacheDir, env, log: print });
+  const stopSteps: (() => Promise<void> | void)[] = [() => stack.stop()];
   const stop = async () => {
-    for (const step of undo.splice(0).reverse()) await step();
+    for (const step of stopSteps.splice(0).reverse()) await step();
   };
   try {
-    const model = await modelFor(config, env, say);
+    const model = await embeddingModel(config, env, print);
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
-    undo.push(release);
+    stopSteps.push(release);
     const childEnv = {
-      ...(stack.temporalUiUrl === null ? env : withoutTemporal(env)),
+      ...(stack.temporalUiUrl === null ? env : withoutTemporalSettings(env)),
       TEMPORAL_ADDRESS: stack.temporalAddress,
       MONGODB_URI: stack.mongodbUri,
       POSTBACK_SEALING_KEY: sealingKey(config),
@@ -49,30 +49,31 @@ export async function startInstance(
       POSTBACK_API_PORT: String(ports.api),
       ...model.env,
     };
-    say('API and workers');
-    const [api, worker] = [startChild('api', childEnv, dataDir, say), startChild('worker', childEnv, dataDir, say)];
-    undo.push(async () => {
+    print('Starting API and workers');
+    const api = startChild('api', childEnv, dataDir, print);
+    const worker = startChild('worker', childEnv, dataDir, print);
+    stopSteps.push(async () => {
       await Promise.all([api.stop(), worker.stop()]);
     });
     await Promise.race([Promise.all([api.ready, worker.ready]), stopped]);
     const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
-    return { apiUrl, stack, api, worker, env: childEnv, noModel: model.reason, stop };
+    return { apiUrl, stack, api, worker, env: childEnv, noModelReason: model.reason, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** A key or a namespace in the environment is for another Temporal than the one that was started here. */
-function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const isOfTemporal = (name: string) => name.startsWith('TEMPORAL_') && name in settingsSchema.shape;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !isOfTemporal(name)));
+/** API key, namespace and certificates in the environment belong to another Temporal than the one started here. */
+function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isTemporalSetting = (name: string) => name.startsWith('TEMPORAL_') && name in settingsSchema.shape;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isTemporalSetting(name)));
 }
 
-/** Where the processes find the embedding model, or the reason why they go without. */
-async function modelFor(config: Config, env: NodeJS.ProcessEnv, say: (line: string) => void) {
+/** The settings by which the processes find the embedding model, or the reason why there is none. */
+async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (line: string) => void) {
   if (config.POSTBACK_EMBEDDINGS_URL) return { env: {}, reason: null };
-  const model = await obtainEmbeddingModel({ cacheDir: defaultCacheDir(env), env, log: say });
+  const model = await obtainEmbeddingModel({ cacheDir: defaultCacheDir(env), env, log: print });
   if ('unavailable' in model) {
     const { unavailable } = model;
     return { env: { POSTBACK_EMBEDDINGS: 'off', POSTBACK_EMBEDDINGS_OFF_REASON: unavailable }, reason: unavailable };

@@ -1,18 +1,19 @@
 import type { KeyKind } from '../domain/api-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { connectCollections } from '../storage/collections.js';
-import { runningSettings } from './running-instance.js';
+import { runningSettings } from './data-folder.js';
 
-/** Prints a new key, the only time that it is shown. */
+/** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
 export async function createKey(options: { org: string; kind: KeyKind; label: string; expires?: Date }): Promise<void> {
   await withKeys(async (keys) => {
     const { key, record } = await keys.create({ ...options, expires_at: options.expires ?? null });
     console.log(`${record._id}  ${record.kind}  ${record.org}`);
     console.log(key);
-    console.error('Keep it now: it is stored only as a hash and cannot be shown again.');
+    console.error('Store this key now: only its hash is kept, so it cannot be shown again.');
   });
 }
 
+/** @param org lists the keys of this organisation only */
 export async function listKeys(org?: string): Promise<void> {
   await withKeys(async (keys) => {
     const now = new Date();
@@ -30,6 +31,7 @@ export async function listKeys(org?: string): Promise<void> {
   });
 }
 
+/** @throws Error when there is no such key, or it is revoked already */
 export async function revokeKey(id: string): Promise<void> {
   await withKeys(async (keys) => {
     if (!(await keys.revoke(id))) throw new Error(`there is no active key ${id}`);

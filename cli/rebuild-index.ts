@@ -4,8 +4,7 @@ import { createSharedDependencies, type SharedDependencies } from '../runtime/de
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
-import { runningSettings } from './running-instance.js';
-import { sealingKey } from './sealing-key.js';
+import { runningSettings, sealingKey } from './data-folder.js';
 
 /** Chunks read and written at a time. */
 const BATCH = 5_000;

@@ -1,19 +1,19 @@
 import { createSealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { connectCollections } from '../storage/collections.js';
-import { runningSettings } from './running-instance.js';
-import { sealingKey } from './sealing-key.js';
+import { runningSettings, sealingKey } from './data-folder.js';
 
-/** Prints the public keys (PEM) that receivers may need. */
+/** `postback signing-key show`: prints the public keys (PEM) that receivers may need. */
 export async function showSigningKeys(): Promise<void> {
   await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys()).join('')));
 }
 
+/** `postback signing-key rotate`: creates a key for new jobs; callbacks of running jobs keep theirs. */
 export async function rotateSigningKey(): Promise<void> {
   await withSigningKeys(async (keys) => {
-    console.log(`${await keys.rotate()} signs new jobs from now on.`);
+    console.log(`${await keys.rotate()} signs new jobs.`);
     console.error(
-      'Receivers should read GET /v3/ai/webhook-public-key again; it lists the old key while it is needed.',
+      'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
     );
   });
 }

@@ -1,3 +1,7 @@
+/** Task queues. Each has its own worker, which is scaled separately. */
+export const TASK_QUEUES = ['content', 'ai', 'crews', 'connectors', 'deliveries'] as const;
+export type TaskQueue = (typeof TASK_QUEUES)[number];
+
 /** The detail of a failure whose type and message are written for the client: an error code and a sentence. */
 export const FOR_CLIENT = 'for the client';
 

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { parseS3Uri } from '../domain/s3-location.js';
-import { TASK_QUEUES } from '../domain/task-queues.js';
 import { INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
+import { TASK_QUEUES } from '../domain/workflow-contract.js';
 
 const positive = z.coerce.number().int().positive();
 const MiB = 1024 * 1024;

@@ -23,7 +23,7 @@ import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
-import { createFiles } from '../storage/files.js';
+import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';

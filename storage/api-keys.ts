@@ -19,7 +19,7 @@ export interface ApiKeyRecord {
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
 /** API keys: made and revoked on the command line, looked up by every request. */
-export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
+export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }) {
   return {
     /** @returns the record and the key itself, which is in no other place and cannot be read again */
     async create(input: { org: string; kind: KeyKind; label: string; expires_at?: Date | null }) {
@@ -35,7 +35,7 @@ export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
         expires_at: input.expires_at ?? null,
         revoked_at: null,
       };
-      await keys.insertOne(record);
+      await apiKeys.insertOne(record);
       return { key, record };
     },
 
@@ -44,13 +44,13 @@ export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
      * @returns null for a key that is unknown, expired or revoked
      */
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
-      const record = await keys.findOne({ hash: sha256Hex(key) });
+      const record = await apiKeys.findOne({ hash: sha256Hex(key) });
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
       return { key_id: record._id, org: record.org, kind: record.kind };
     },
 
     list(org?: string): Promise<ApiKeyRecord[]> {
-      return keys
+      return apiKeys
         .find(org === undefined ? {} : { org })
         .sort({ org: 1, created_at: -1 })
         .toArray();
@@ -58,12 +58,12 @@ export function createApiKeys({ keys }: { keys: Collection<ApiKeyRecord> }) {
 
     /** @returns false when there is no such key, or it was revoked before */
     async revoke(id: string): Promise<boolean> {
-      const result = await keys.updateOne({ _id: id, revoked_at: null }, { $set: { revoked_at: new Date() } });
+      const result = await apiKeys.updateOne({ _id: id, revoked_at: null }, { $set: { revoked_at: new Date() } });
       return result.modifiedCount === 1;
     },
 
     async revokeLabelled(org: string, label: string): Promise<void> {
-      await keys.updateMany({ org, label, revoked_at: null }, { $set: { revoked_at: new Date() } });
+      await apiKeys.updateMany({ org, label, revoked_at: null }, { $set: { revoked_at: new Date() } });
     },
   };
 }

@@ -25,7 +25,7 @@ import type { RegistrationRecord } from './webhooks/registrations.js';
 export interface Collections {
   mongoClient: MongoClient;
   db: Db;
-  keys: Collection<ApiKeyRecord>;
+  apiKeys: Collection<ApiKeyRecord>;
   databases: Collection<DatabaseRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
@@ -70,7 +70,7 @@ export async function connectCollections(uri: string, appName: string): Promise<
   return {
     mongoClient,
     db,
-    keys: db.collection('keys'),
+    apiKeys: db.collection('api_keys'),
     databases: db.collection('databases'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),

@@ -1,6 +1,6 @@
 import type { Db, IndexDescription } from 'mongodb';
 
-/** Of items, also named by the queries that must be read from them. */
+/** Indexes of items that queries name as hints. */
 export const LIST_INDEX = { database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
 export const COLLECTION_INDEX = {
   database_id: 1,
@@ -11,9 +11,9 @@ export const COLLECTION_INDEX = {
   bytes: 1,
 } as const;
 
-/** By collection. Every query that the product makes has its index here; a comment says which where that is not plain. */
+/** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 const INDEXES: Record<string, IndexDescription[]> = {
-  keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
+  api_keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
   databases: [
     { key: { org: 1, name: 1 }, unique: true },
     { key: { org: 1, _id: -1 } },
@@ -22,27 +22,27 @@ const INDEXES: Record<string, IndexDescription[]> = {
   items: [
     { key: { database_id: 1, id: 1 }, unique: true },
     { key: { batch: 1, _id: 1 } },
-    // Lists, whatever they are filtered by: a filter that is left out stands for all values of a short list.
+    // Lists with any filter: an absent filter is queried as the list of all values.
     { key: LIST_INDEX },
-    // The same in one collection; counts and sums are read from this index alone.
+    // Lists of one collection. Counts and sums are read from this index alone.
     { key: COLLECTION_INDEX },
-    // The sweep: only items under way are in this index.
+    // The reconciler. The index holds only items in progress.
     {
       key: { check_at: 1 },
       name: 'to_check',
       partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
     },
-    // The same for items whose index rows are behind.
+    // The reconciler: items whose index rows are out of date.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
   chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1 } }],
   feedback: [
     { key: { database_id: 1, _id: -1, rating: 1 } },
     { key: { database_id: 1, source_id: 1, _id: -1, rating: 1 } },
-    // One rating a voter and question counts.
+    // Of the ratings by one voter for one query, one counts.
     { key: { vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
   ],
-  // Found by id; the index is for the end of a database.
+  // Found by id. The index is for the deletion of a database.
   feedback_tallies: [{ key: { database_id: 1 } }],
   removed_items: [
     { key: { database_id: 1, id: 1 }, unique: true },
@@ -54,7 +54,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
-    // A repeated transaction finds the delivery it already wrote.
+    // One delivery for each event, even when its transaction is repeated.
     { key: { dedupe_key: 1 }, unique: true },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
     {
@@ -63,10 +63,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
   ],
-  // Authentications are found by id alone; these indexes remove what is due.
+  // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
   eligibility_data: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
-  // The names are those of the library that counts here.
+  // The rate limiter library defines these field names.
   authentication_requests: [
     { key: { key: 1 }, unique: true },
     { key: { expire: 1 }, expireAfterSeconds: 0 },
@@ -78,7 +78,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
     { key: { file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
-    // Whether a retired signing key is still waited for.
+    // Whether unfinished jobs still use a retired signing key.
     { key: { signing_key: 1, status: 1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
@@ -102,13 +102,13 @@ const INDEXES: Record<string, IndexDescription[]> = {
   crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   connectors: [
     { key: { org: 1, _id: -1 } },
-    // The end of a database.
+    // The deletion of a database.
     { key: { database_id: 1 } },
-    // The sweep: what Temporal has yet to be told.
+    // The reconciler: connectors whose latest change Temporal may not know.
     { key: { updated_at: 1 }, name: 'pending', partialFilterExpression: { pending: true } },
   ],
   connector_resources: [
-    // Counts by outcome, and what a sync has not met.
+    // Counts by outcome, and resources that a sync has not seen.
     { key: { connector: 1, sync: 1, outcome: 1 } },
     { key: { connector: 1, depth: 1, _id: 1 }, name: 'due', partialFilterExpression: { due: true } },
     { key: { connector: 1, _id: 1 }, name: 'errors', partialFilterExpression: { 'error.code': { $exists: true } } },
@@ -117,26 +117,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
 };
 
-/** Indexes of earlier versions that would get in the way of today's records. */
-const RETIRED_INDEXES: Record<string, string[]> = {
-  deliveries: ['item_1_version_1', 'org_1__id_-1', 'org_1_status_1__id_-1'],
-  relations: ['item_1_version_1'],
-};
-
-/** Drops the retired indexes, and makes those that are missing. */
+/** Creates the indexes that are missing. */
 export async function ensureIndexes(db: Db): Promise<void> {
-  await retireIndexes(db);
   await Promise.all(Object.entries(INDEXES).map(([name, indexes]) => db.collection(name).createIndexes(indexes)));
-}
-
-async function retireIndexes(db: Db): Promise<void> {
-  for (const [name, retired] of Object.entries(RETIRED_INDEXES)) {
-    const present = await db
-      .collection(name)
-      .indexes()
-      .catch(() => []);
-    for (const { name: index } of present) {
-      if (index !== undefined && retired.includes(index)) await db.collection(name).dropIndex(index);
-    }
-  }
 }

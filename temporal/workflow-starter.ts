@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import type { SearchAttributePair } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
-import type { TaskQueue } from '../domain/task-queues.js';
+import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
 
 type Workflows = typeof workflows;

@@ -41,7 +41,7 @@ describe('every request', () => {
     const revoked = await makeKey(mongodbUri, 'basics');
     await withDb(mongodbUri, (db) =>
       db
-        .collection<{ _id: string }>('keys')
+        .collection<{ _id: string }>('api_keys')
         .updateOne({ _id: revoked.record._id }, { $set: { revoked_at: new Date() } }),
     );
     for (const authorization of [
@@ -60,7 +60,7 @@ describe('every request', () => {
   });
 
   test('only the hash of a key is stored', async () => {
-    const stored = await withDb(mongodbUri, (db) => db.collection('keys').find().toArray());
+    const stored = await withDb(mongodbUri, (db) => db.collection('api_keys').find().toArray());
     expect(JSON.stringify(stored)).not.toContain(key);
   });
 

@@ -14,33 +14,33 @@ describe('the postback command', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-cli-'));
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-  /** Runs the command to its end. */
+  /** Runs the command until it exits. */
   async function postback(args: string[], env: Record<string, string> = {}) {
     const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
       env: { ...process.env, MONGODB_URI: mongodbUri, POSTBACK_DATA_DIR: dataDir, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const said = { out: '', err: '' };
-    child.stdout.on('data', (piece) => {
-      said.out += piece;
+    const output = { out: '', err: '' };
+    child.stdout.on('data', (chunk) => {
+      output.out += chunk;
     });
-    child.stderr.on('data', (piece) => {
-      said.err += piece;
+    child.stderr.on('data', (chunk) => {
+      output.err += chunk;
     });
     const [code] = await once(child, 'close');
-    return { code: code as number, ...said };
+    return { code: code as number, ...output };
   }
 
-  test('makes no key that has expired already', async () => {
-    const refused = await postback(['keys', 'create', '--org', 'cli', '--expires', '2001-01-31']);
-    expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/--expires.*a date in the future/);
+  test('rejects an expiry date in the past for a new key', async () => {
+    const rejected = await postback(['keys', 'create', '--org', 'cli', '--expires', '2001-01-31']);
+    expect(rejected.code).toBe(1);
+    expect(rejected.err).toMatch(/--expires.*a date in the future/);
   });
 
-  test('makes a key that opens the API, lists it without showing it, and revokes it', async () => {
-    const made = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
-    expect(made.code).toBe(0);
-    const [, id, key] = /^(key_\w+).*\n(pbk_api_[\w-]{43})$/m.exec(made.out)!;
+  test('creates a key for the API, lists it without showing it, and revokes it', async () => {
+    const created = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
+    expect(created.code).toBe(0);
+    const [, id, key] = /^(key_\w+).*\n(pbk_api_[\w-]{43})$/m.exec(created.out)!;
     const api = createClient(apiUrl, key!);
     expect((await api.get('/webhooks/indexing')).status).toBe(200);
     const listed = await postback(['keys', 'list', '--org', 'cli']);
@@ -54,7 +54,7 @@ describe('the postback command', () => {
     });
   });
 
-  test('refuses an unknown kind of key and a setting that cannot be read, by name', async () => {
+  test('names the unknown kind of key or the invalid setting that it rejects', async () => {
     expect(await postback(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('payment_secret'),
@@ -65,27 +65,27 @@ describe('the postback command', () => {
     });
   });
 
-  test('a process that cannot reach Temporal says so and ends, for its supervisor to start it again', async () => {
+  test('a process that cannot reach Temporal reports it and exits, so that its supervisor can restart it', async () => {
     const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64') };
     for (const name of ['api', 'worker']) {
       expect(await postback([name], env)).toMatchObject({ code: 1, err: expect.stringContaining('127.0.0.1:1') });
     }
   });
 
-  test('a start whose database dies says which, stops everything else, and ends as failed', async () => {
+  test('a start whose database dies names it, stops everything else, and exits with code 1', async () => {
     const own = mkdtempSync(join(tmpdir(), 'postback-lost-'));
     const env = { ...process.env, POSTBACK_DATA_DIR: own, POSTBACK_API_PORT: '0' };
     const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    child.stderr.on('data', (piece) => {
-      said += piece;
+    let errors = '';
+    child.stderr.on('data', (chunk) => {
+      errors += chunk;
     });
     const ended = once(child, 'close');
     try {
       await eventually('the instance', () => existsSync(join(own, 'dev.json')));
       process.kill(JSON.parse(readFileSync(join(own, 'mongodb.pid'), 'utf8')).pid, 'SIGKILL');
       expect((await ended)[0]).toBe(1);
-      expect(said).toMatch(/MongoDB ended .*\n.*start it again/);
+      expect(errors).toMatch(/MongoDB ended .*\n.*start it again/);
       expect(existsSync(join(own, 'dev.json'))).toBe(false);
     } finally {
       child.kill('SIGKILL');
@@ -94,7 +94,7 @@ describe('the postback command', () => {
     }
   });
 
-  test('a second start in the same folder says where the first one is', async () => {
+  test('a second start in the same folder reports the address of the first', async () => {
     const lock = lockDataFolder(dataDir);
     lock.publish({ api_url: 'http://127.0.0.1:1234' });
     expect(await postback(['start'])).toMatchObject({
@@ -104,7 +104,7 @@ describe('the postback command', () => {
     lock.release();
   });
 
-  test('a new signing key signs new jobs; the old one stays listed', async () => {
+  test('a new signing key signs new jobs; the old key stays listed while it is needed', async () => {
     const env = {
       POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64'),
       MONGODB_URI: databaseBeside(mongodbUri, 'signing-keys'),

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FileStore, FileStoreError } from '../domain/file-store.js';
 import type { S3Location } from '../domain/s3-location.js';
 import { type Collections, connectCollections } from '../storage/collections.js';
-import { createFiles } from '../storage/files.js';
+import { createFiles } from '../storage/files/index.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';

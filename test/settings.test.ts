@@ -3,10 +3,10 @@ import { expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { settingsSchema } from '../runtime/config.js';
 
-/** Where the default is a path of the installation, the page says it in words. */
-const IN_WORDS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };
+/** Defaults that are paths of the installation, which the page describes in words. */
+const DESCRIBED_DEFAULTS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };
 
-test('docs/settings.md tells of every setting, with its default, and of no other', () => {
+test('docs/settings.md lists exactly the settings that exist, with their defaults', () => {
   const page = readFileSync('docs/settings.md', 'utf8');
   const rows = [...page.matchAll(/^\| `([A-Z_]+)` +\| (.*?) *\|/gm)].map(([, name, value]) => [name!, value!] as const);
   const { properties } = z.toJSONSchema(settingsSchema, { io: 'input' });
@@ -14,6 +14,6 @@ test('docs/settings.md tells of every setting, with its default, and of no other
     const value = (schema as { default?: unknown }).default;
     return [name, value === undefined || value === '' ? '' : `\`${value}\``] as const;
   });
-  expect(new Map(rows)).toEqual(new Map([...settings, ...Object.entries(IN_WORDS)]));
+  expect(new Map(rows)).toEqual(new Map([...settings, ...Object.entries(DESCRIBED_DEFAULTS)]));
   expect(rows.length).toBe(settings.length);
 });

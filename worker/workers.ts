@@ -1,5 +1,5 @@
 import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
-import type { TaskQueue } from '../domain/task-queues.js';
+import type { TaskQueue } from '../domain/workflow-contract.js';
 
 /** Concurrency of the delivery worker. The benchmark's bare worker has the same. */
 export const DELIVERY_TUNING: Partial<WorkerOptions> = {

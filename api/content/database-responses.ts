@@ -1,6 +1,6 @@
 /** Responses of the routes for databases. */
 import { z } from 'zod';
-import { metadataFieldSchema } from '../../domain/content/metadata.js';
+import { metadataFieldSchema } from '../../domain/content/databases.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
 import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';

@@ -119,7 +119,7 @@ function routes(
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
-          databases.list(org, { before: from, limit }),
+          databases.listForOrg(org, { before: from, limit }),
         );
         respond({ databases: records.map(describeDatabase), count: records.length, next_cursor });
       },

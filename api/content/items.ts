@@ -167,7 +167,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         const { removed, not_found, ref } = await removedItems.remove(database, {
           ids,
           collection,
-          underWay: 'refuse',
+          inProgress: 'reject',
         });
         if (!ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
         await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));

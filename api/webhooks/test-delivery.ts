@@ -1,7 +1,7 @@
 import { newTestDeliveryId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { testEvent } from '../../domain/webhooks/events.js';
-import { webhookHeaders } from '../../domain/webhooks/registrations.js';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
 
 /** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */

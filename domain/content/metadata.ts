@@ -1,45 +1,5 @@
 import { z } from 'zod';
-
-/** Types of the fields that a database declares for the metadata of its items. */
-const METADATA_TYPES = [
-  'BOOL',
-  'INT8',
-  'INT16',
-  'INT32',
-  'INT64',
-  'FLOAT',
-  'DOUBLE',
-  'VARCHAR',
-  'JSON',
-  'ARRAY',
-] as const;
-export type MetadataType = (typeof METADATA_TYPES)[number];
-
-export const metadataFieldSchema = z
-  .object({
-    name: z
-      .string()
-      .regex(
-        /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
-        'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -, no digit first',
-      ),
-    data_type: z.enum(METADATA_TYPES),
-    max_length: z.int().positive().optional().meta({ description: 'Characters of a VARCHAR.' }),
-    enable_match: z.boolean().optional(),
-  })
-  .refine(({ data_type, max_length }) => max_length === undefined || data_type === 'VARCHAR', {
-    message: 'is for VARCHAR only',
-    path: ['max_length'],
-  });
-export type MetadataField = z.infer<typeof metadataFieldSchema>;
-
-export const MAX_METADATA_FIELDS = 100;
-
-/** The fields of a database, or some that are added to them. */
-export const metadataFieldsSchema = z
-  .array(metadataFieldSchema)
-  .max(MAX_METADATA_FIELDS)
-  .refine((fields) => new Set(fields.map((field) => field.name)).size === fields.length, 'names a field twice');
+import type { MetadataField, MetadataType } from './databases.js';
 
 const integer = (bits: number) => {
   const limit = 2 ** (bits - 1);
@@ -121,28 +81,4 @@ export function metadataFault(
     }
   }
   return null;
-}
-
-/**
- * A schema with more fields. An existing field may be named again: its `max_length` may only grow, so that what is
- * stored stays valid.
- * @returns the merged schema, or the name of a field that would change its type
- */
-export function addFields(
-  existing: readonly MetadataField[],
-  added: readonly MetadataField[],
-): { fields: MetadataField[] } | { conflict: string } {
-  const fields = new Map(existing.map((field) => [field.name, field]));
-  for (const field of added) {
-    const before = fields.get(field.name);
-    if (before && (before.data_type !== field.data_type || narrower(field.max_length, before.max_length))) {
-      return { conflict: field.name };
-    }
-    fields.set(field.name, { ...before, ...field, max_length: field.max_length });
-  }
-  return { fields: [...fields.values()] };
-}
-
-function narrower(length = Number.POSITIVE_INFINITY, before = Number.POSITIVE_INFINITY): boolean {
-  return length < before;
 }

@@ -1,23 +1,24 @@
+import { sha256Hex } from '../ids.js';
 import type { IndexingStatus } from '../states.js';
 import type { CallbackEvent, IndexingEvent } from './events.js';
 
-/** A delivery before it is stored: what it notifies of, and who receives it. */
+/** A delivery before it is stored: the event, and the receiver. */
 export interface NewDelivery {
   /** `dlv_…` */
   _id: string;
   org: string;
-  /** Names the event, so that a repeated transaction finds the delivery it has stored. */
+  /** Identifies the event, so that a repeated transaction does not store a second delivery for it. */
   dedupe_key: string;
   event_type: CallbackEvent;
   /** The client's id of the item, job or execution. */
   doc_id: string;
-  /** Absent where the receiver is the organisation's registration. */
+  /** Absent when the receiver is the organisation's registration. */
   url?: string;
   /** Body of an indexing webhook. */
   payload?: IndexingEvent;
   /** Status of the item. */
   indexing_status?: IndexingStatus;
-  /** The callback itself, where it is written once and not at each attempt; needs `url`. */
+  /** The complete callback, when it is built once and not at each attempt; requires `url`. */
   message?: CallbackMessage;
   now: Date;
 }
@@ -27,4 +28,13 @@ export interface CallbackMessage {
   url: string;
   /** JSON. */
   body: string;
+}
+
+/**
+ * Identifies a receiver of an organisation that may have several, so that a receiver that hangs does not slow down the
+ * others.
+ * @returns a hash of the organisation and the URL's origin, because it may appear where addresses must not
+ */
+export function receiverKey(org: string, url: string): string {
+  return sha256Hex(`${org} ${new URL(url).origin}`).slice(0, 16);
 }

@@ -8,12 +8,12 @@ import type {
 } from '../../domain/connectors/connectors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { createFeedSource } from './feed.js';
-import { createRequests, type RequestLimits } from './request.js';
+import { createRequests, type RequestLimits } from './requests.js';
 import { createS3Source } from './s3.js';
 import type { Source } from './source.js';
 import { createWebSource } from './web.js';
 
-export type { Fetched, ListingPage, Source } from './source.js';
+export type { FetchResult, Source } from './source.js';
 
 export interface SourceDescription {
   kind: ConnectorKind;
@@ -23,7 +23,7 @@ export interface SourceDescription {
 
 export type OpenSource = (description: SourceDescription) => Source;
 
-/** Opens what a connector reads from; every request goes through the guarded client. */
+/** Opens the source of a connector. Every request uses the guarded client. */
 export function createSources(outbound: OutboundClient, limits: RequestLimits): OpenSource {
   const requests = createRequests(outbound, limits);
   return ({ kind, settings, credentials }) => {

@@ -1,30 +1,31 @@
 import robotsParser from 'robots-parser';
 import { SourceError } from '../../domain/connectors/connectors.js';
-import type { Requests } from './request.js';
+import type { Requests } from './requests.js';
 
-/** The name that robots.txt files know Postback by. */
+/** The user agent of Postback in robots.txt files. */
 const ROBOT = 'Postback';
 const MAX_REDIRECTS = 5;
-/** A site that asks for more is asked no slower than this, so that a sync comes to its end. */
+/** Longer delays are shortened to this, so that a sync ends. */
 const MAX_CRAWL_DELAY_SECONDS = 60;
 
-/** Its types are those of an ES module, which it is not. */
+/** The types of the package are those of an ES module, but it is CommonJS. */
 const parseRobots = robotsParser as unknown as typeof robotsParser.default;
 
 type Rules = { isAllowed(url: string): boolean; crawlDelayMs: number };
 
-/** robots.txt of each site, read once in the life of this object (RFC 9309). */
+/** The robots.txt of each site, read once in the lifetime of this object (RFC 9309). */
 export function createRobots(requests: Requests) {
   const known = new Map<string, Promise<Rules>>();
 
-  /** 4xx: nothing is forbidden; out of reach or 5xx: everything is (RFC 9309, 2.3.1). */
-  async function rulesOf(origin: string, signal: AbortSignal): Promise<Rules> {
+  /** With a 4xx status everything is allowed; an unreachable file or a 5xx status forbids everything (RFC 9309, 2.3.1). */
+  async function readRules(origin: string, signal: AbortSignal): Promise<Rules> {
     let url = `${origin}/robots.txt`;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
       const { status, headers, body } = await requests.read(url, {}, signal).catch((error) => {
         if (!(error instanceof SourceError) || error.code === 'BLOCKED_ADDRESS') throw error;
         throw new SourceError('ROBOTS_UNAVAILABLE', undefined, true);
       });
+      // Unlike pages, robots.txt may redirect to another site (RFC 9309, 2.3.1.2).
       if (status >= 300 && status < 400 && headers.location && URL.canParse(headers.location, url)) {
         url = new URL(headers.location, url).href;
         continue;
@@ -41,11 +42,11 @@ export function createRobots(requests: Requests) {
   }
 
   return {
-    /** @returns milliseconds to wait before the request. @throws SourceError when the page may not be asked for */
-    async admit(url: URL, signal: AbortSignal): Promise<number> {
-      const found = known.get(url.origin) ?? rulesOf(url.origin, signal);
-      known.set(url.origin, found);
-      const { isAllowed, crawlDelayMs } = await found;
+    /** @returns milliseconds to wait before the request. @throws SourceError when robots.txt forbids the page */
+    async crawlDelay(url: URL, signal: AbortSignal): Promise<number> {
+      const rules = known.get(url.origin) ?? readRules(url.origin, signal);
+      known.set(url.origin, rules);
+      const { isAllowed, crawlDelayMs } = await rules;
       if (!isAllowed(url.href)) throw new SourceError('ROBOTS_DISALLOWED');
       return crawlDelayMs;
     },

@@ -2,24 +2,24 @@ import { basename } from 'node:path';
 import { AwsV4Signer } from 'aws4fetch';
 import { load } from 'cheerio/slim';
 import { type S3Credentials, type S3Settings, SourceError } from '../../domain/connectors/connectors.js';
-import { conditions, isUnchanged, type Requests, validatorsOf } from './request.js';
+import { conditions, isUnchanged, type Requests, statusError, validatorsOf } from './requests.js';
 import type { Source } from './source.js';
 
-/** SHA-256 of no body, which S3 wants named. */
+/** SHA-256 of an empty body, which S3 requires as a header. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
-/** What S3 answers, for whoever has set the connector up. */
-const CODES: Record<string, string> = {
+/** Messages for the client by the error code of S3. */
+const MESSAGES: Record<string, string> = {
   NoSuchBucket: 'There is no such bucket.',
   AccessDenied: 'The bucket does not allow this with these credentials.',
   InvalidAccessKeyId: 'The server does not know the access key.',
   SignatureDoesNotMatch: 'The server does not accept the secret access key.',
-  AuthorizationHeaderMalformed: 'The region is another one.',
-  PermanentRedirect: 'The bucket is in another region; name its endpoint.',
+  AuthorizationHeaderMalformed: 'The bucket is in another region.',
+  PermanentRedirect: 'The bucket is in another region. Configure its endpoint.',
   ExpiredToken: 'The session token has expired.',
 };
 
-/** Objects of an S3-compatible bucket. Requests are signed here and sent by the guarded client, redirects not followed. */
+/** Objects of an S3-compatible bucket. Requests are signed (Signature Version 4); redirects are not followed. */
 export function createS3Source(
   settings: S3Settings,
   credentials: S3Credentials | null,
@@ -28,7 +28,7 @@ export function createS3Source(
 ): Source {
   const { endpoint, bucket, prefix, region, path_style } = settings;
 
-  function addressOf(key: string, query: Record<string, string> = {}): URL {
+  function urlOf(key: string, query: Record<string, string> = {}): URL {
     const url = new URL(endpoint);
     if (!path_style) url.hostname = `${bucket}.${url.hostname}`;
     const folder = url.pathname.replace(/\/$/, '');
@@ -58,7 +58,7 @@ export function createS3Source(
     concurrency: 4,
 
     async list(cursor, _validators, signal) {
-      const url = addressOf('', {
+      const url = urlOf('', {
         'list-type': '2',
         'max-keys': String(keysPerPage),
         prefix,
@@ -67,16 +67,16 @@ export function createS3Source(
       const { status, body } = await requests.read(url.href, await signed(url), signal);
       const text = body.toString('utf8');
       const xml = load(text, { xml: true });
-      if (status !== 200) throw refusal(status, xml('Error > Code').text());
+      if (status !== 200) throw statusError(status, MESSAGES[xml('Error > Code').text()]);
       if (xml('ListBucketResult').length === 0)
-        throw new SourceError('INVALID_LISTING', 'The server does not speak S3.');
+        throw new SourceError('INVALID_LISTING', 'The response is not an S3 listing.');
       const resources = xml('Contents')
         .toArray()
         .map((node) => {
           const object = xml(node);
           return { key: object.children('Key').text(), etag: object.children('ETag').text() };
         })
-        // What ends in a slash stands for a folder.
+        // A key that ends in a slash is a folder.
         .filter(({ key }) => key !== '' && !key.endsWith('/'))
         .map(({ key, etag }) => (etag === '' ? { key } : { key, etag }));
       const more = xml('ListBucketResult > IsTruncated').text() === 'true';
@@ -84,29 +84,24 @@ export function createS3Source(
       return { resources, next: more && next !== '' ? next : null };
     },
 
-    async fetch(wanted, path, signal) {
-      const url = addressOf(wanted.key);
-      const headers = await signed(url, conditions(wanted));
-      const answer = await requests.download(url.href, headers, path, signal);
-      if (isUnchanged(answer.status)) return { state: 'unchanged' };
-      if (answer.status === 404) return { state: 'gone' };
-      if (answer.status !== 200) throw refusal(answer.status, '');
+    async fetch(resource, path, signal) {
+      const url = urlOf(resource.key);
+      const headers = await signed(url, conditions(resource));
+      const response = await requests.download(url.href, headers, path, signal);
+      if (isUnchanged(response.status)) return { state: 'unchanged' };
+      if (response.status === 404) return { state: 'gone' };
+      if (response.status !== 200) throw statusError(response.status);
       return {
         state: 'content',
-        filename: basename(wanted.key),
-        url: `s3://${bucket}/${wanted.key}`,
-        ...validatorsOf(answer.headers),
+        filename: basename(resource.key),
+        url: `s3://${bucket}/${resource.key}`,
+        ...validatorsOf(response.headers),
       };
     },
   };
 }
 
-function refusal(status: number, code: string): SourceError {
-  const passing = status >= 500 || status === 429;
-  return new SourceError('HTTP_STATUS', CODES[code] ?? `The server answered ${status}.`, passing);
-}
-
-/** As SigV4 spells it (RFC 3986): one more set of characters than JavaScript's own. */
+/** Percent-encoding of Signature Version 4 (RFC 3986), which includes characters that `encodeURIComponent` leaves. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -1,19 +1,32 @@
-/** What a connector reads from: one implementation a kind. Listings are cheap and tell what may have changed. */
-export interface ListedResource {
-  /** Names the resource within its source, and stays the same. */
-  key: string;
-  /** What the listing says about its version: when it is that of the last sync, the resource is not fetched. */
-  etag?: string;
+/** What a connector reads from. There is one implementation per kind of connector. */
+export interface Source {
+  /** Number of resources that may be fetched at the same time. */
+  concurrency: number;
+  /**
+   * Reads one page of the listing, which is cheap and shows what may have changed.
+   * @param cursor null for the first page
+   * @throws SourceError
+   */
+  list(cursor: string | null, validators: Validators, signal: AbortSignal): Promise<ListingPage>;
+  /** Writes the content of a resource to a local file. @throws SourceError */
+  fetch(resource: RequestedResource, path: string, signal: AbortSignal): Promise<FetchResult>;
 }
 
 export interface ListingPage {
   resources: ListedResource[];
-  /** Where the listing goes on; null at its end. */
+  /** Cursor of the next page; null on the last page. */
   next: string | null;
-  /** Everything known stands as it was; `resources` is empty then. */
+  /** True when nothing has changed since the last listing; `resources` is then empty. */
   unchanged?: boolean;
-  /** To be shown at the next listing. */
+  /** To be passed to the next listing. */
   validators?: Validators;
+}
+
+export interface ListedResource {
+  /** Identifies the resource within its source; stable. */
+  key: string;
+  /** The version by the listing. A resource with the version of the last sync is not fetched. */
+  etag?: string;
 }
 
 export interface Validators {
@@ -21,28 +34,19 @@ export interface Validators {
   last_modified?: string | undefined;
 }
 
-export interface WantedResource extends Validators {
+export interface RequestedResource extends Validators {
   key: string;
 }
 
-export type Fetched =
+export type FetchResult =
   | { state: 'unchanged' }
   | { state: 'gone' }
   | ({
       state: 'content';
       filename: string;
       title?: string;
-      /** What names it to a person: an address. */
+      /** Address of the resource, for people. */
       url: string;
-      /** Links to its own site, without fragments. */
+      /** Links to the same site, without fragments. */
       links?: string[];
     } & Validators);
-
-export interface Source {
-  /** @param cursor null at the beginning. @throws SourceError when it cannot be had or understood */
-  list(cursor: string | null, validators: Validators, signal: AbortSignal): Promise<ListingPage>;
-  /** Writes the content to a local file. @throws SourceError */
-  fetch(wanted: WantedResource, path: string, signal: AbortSignal): Promise<Fetched>;
-  /** Resources fetched side by side. */
-  concurrency: number;
-}

@@ -4,16 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { load } from 'cheerio/slim';
 import iconv from 'iconv-lite';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
-import { conditions, isUnchanged, type Requests, refuseStatus, validatorsOf } from './request.js';
+import { checkStatus, conditions, isGone, isUnchanged, type Requests, validatorsOf } from './requests.js';
 import { createRobots } from './robots.js';
-import { onSite, readSitemap } from './sitemap.js';
+import { followRedirects, sameSiteUrl } from './same-site.js';
+import { parseSitemap } from './sitemap.js';
 import type { Source } from './source.js';
 
-const MAX_REDIRECTS = 5;
 const MAX_LINKS = 1_000;
 const HTML = /^(text\/html|application\/xhtml\+xml)/i;
 
-/** Where the listing of sitemaps goes on. */
+/** The sitemaps that are still to be listed, as JSON. */
 interface Cursor {
   sitemaps: string[];
 }
@@ -22,25 +22,25 @@ export type Wait = (ms: number, signal: AbortSignal) => Promise<unknown>;
 const waitFor: Wait = (ms, signal) => delay(ms, undefined, { signal });
 
 /**
- * Pages of the web, named one by one or by a sitemap. robots.txt and its crawl delay are kept to; redirects are followed
- * on the same site, each by a guarded request of its own.
+ * Web pages, configured by URL or by a sitemap. Requests respect robots.txt and its crawl delay. Redirects are followed on
+ * the same site.
  */
 export function createWebSource(settings: WebSettings, requests: Requests, wait: Wait = waitFor): Source {
   const robots = createRobots(requests);
-  /** The end of what was asked of each site, so that its crawl delay lies between any two requests. */
+  /** The last request to each site, so that the crawl delay lies between any two requests. */
   const queues = new Map<string, Promise<unknown>>();
 
-  /** In turn with the other requests to this site, when the site asks for a delay between them. */
+  /** Sends a request after the earlier ones to its site, if the site asks for a crawl delay. */
   async function paced<T>(url: URL, signal: AbortSignal, request: () => Promise<T>): Promise<T> {
-    const delayMs = await robots.admit(url, signal);
+    const delayMs = await robots.crawlDelay(url, signal);
     if (delayMs === 0) return request();
-    const before = queues.get(url.origin) ?? Promise.resolve();
-    const turn = before.then(() => wait(delayMs, signal)).then(request);
+    const previous = queues.get(url.origin) ?? Promise.resolve();
+    const current = previous.then(() => wait(delayMs, signal)).then(request);
     queues.set(
       url.origin,
-      turn.catch(() => undefined),
+      current.catch(() => undefined),
     );
-    return turn;
+    return current;
   }
 
   return {
@@ -48,78 +48,54 @@ export function createWebSource(settings: WebSettings, requests: Requests, wait:
 
     async list(cursor, _validators, signal) {
       const place: Cursor = cursor ? JSON.parse(cursor) : { sitemaps: settings.sitemap ? [settings.sitemap] : [] };
-      // The pages named come with the first page of the listing.
-      const named = cursor ? [] : (settings.urls ?? []).map((url) => onSite(url, url)!);
+      // The configured pages are part of the first page of the listing.
+      const configured = cursor ? [] : (settings.urls ?? []).map((url) => sameSiteUrl(url, url)!);
       const [sitemap, ...rest] = place.sitemaps;
-      if (sitemap === undefined) return { resources: asResources(named), next: null };
-      const { status, body } = await readFollowing(requests, sitemap, signal);
-      refuseStatus(status);
-      const found = readSitemap(body.toString('utf8'), sitemap);
-      // An index names sitemaps, not further indexes (sitemaps.org); so no circle is walked.
+      if (sitemap === undefined) return { resources: asResources(configured), next: null };
+      const { response } = await followRedirects(sitemap, (url) => requests.read(url, {}, signal));
+      checkStatus(response.status);
+      const found = parseSitemap(response.body.toString('utf8'), sitemap);
+      // An index lists sitemaps, not further indexes (sitemaps.org), so the listing cannot be endless.
       const sitemaps = [...rest, ...(cursor ? [] : found.sitemaps)];
       return {
-        resources: asResources([...named, ...found.pages]),
+        resources: asResources([...configured, ...found.pages]),
         next: sitemaps.length > 0 ? JSON.stringify({ sitemaps } satisfies Cursor) : null,
       };
     },
 
-    async fetch(wanted, path, signal) {
-      let url = wanted.key;
-      for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-        const { status, headers } = await paced(new URL(url), signal, () =>
-          requests.download(url, { Accept: 'text/html,*/*;q=0.8', ...conditions(wanted) }, path, signal),
-        );
-        if (isUnchanged(status)) return { state: 'unchanged' };
-        if (status === 404 || status === 410) return { state: 'gone' };
-        if (status >= 300 && status < 400) {
-          url = redirected(url, headers.location);
-          continue;
-        }
-        refuseStatus(status);
-        const type = headers['content-type'] ?? '';
-        const encoding = headers['content-encoding'] ?? 'identity';
-        if (encoding !== 'identity')
-          throw new SourceError('HTTP_STATUS', 'The server answered in an encoding not asked for.');
-        await unifyCharset(path, type);
-        return {
-          state: 'content',
-          filename: filenameOf(url, type),
-          url,
-          ...validatorsOf(headers),
-          ...(settings.follow_links && HTML.test(type) ? { links: await linksOf(path, url) } : {}),
-        };
-      }
-      throw new SourceError('REDIRECTED', `The address leads on more than ${MAX_REDIRECTS} times.`);
+    async fetch(resource, path, signal) {
+      const headers = { Accept: 'text/html,*/*;q=0.8', ...conditions(resource) };
+      const { url, response } = await followRedirects(resource.key, (url) =>
+        paced(new URL(url), signal, () => requests.download(url, headers, path, signal)),
+      );
+      if (isUnchanged(response.status)) return { state: 'unchanged' };
+      if (isGone(response.status)) return { state: 'gone' };
+      checkStatus(response.status);
+      const type = response.headers['content-type'] ?? '';
+      const encoding = response.headers['content-encoding'] ?? 'identity';
+      if (encoding !== 'identity')
+        throw new SourceError('HTTP_STATUS', 'The server used a content encoding that was not requested.');
+      await convertToUtf8(path, type);
+      return {
+        state: 'content',
+        filename: filenameOf(url, type),
+        url,
+        ...validatorsOf(response.headers),
+        ...(settings.follow_links && HTML.test(type) ? { links: await linksOf(path, url) } : {}),
+      };
     },
   };
 }
 
 const asResources = (keys: string[]) => [...new Set(keys)].map((key) => ({ key }));
 
-async function readFollowing(requests: Requests, first: string, signal: AbortSignal) {
-  let url = first;
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const answer = await requests.read(url, {}, signal);
-    if (answer.status < 300 || answer.status >= 400) return answer;
-    url = redirected(url, answer.headers.location);
-  }
-  throw new SourceError('REDIRECTED', `The address leads on more than ${MAX_REDIRECTS} times.`);
-}
-
-/** @throws SourceError when it is another site's */
-function redirected(from: string, location: string | undefined): string {
-  const to = location === undefined ? undefined : onSite(location, from);
-  if (to === undefined) throw new SourceError('REDIRECTED', 'The address leads to another site; name that one.');
-  return to;
-}
-
 function filenameOf(url: string, type: string): string {
   const last = basename(new URL(url).pathname);
-  const name = safelyDecoded(last).replaceAll('/', '_') || 'index';
+  const name = decodeSafely(last).replaceAll('/', '_') || 'index';
   return HTML.test(type) && !/\.x?html?$/i.test(name) ? `${name}.html` : name;
 }
 
-function safelyDecoded(text: string): string {
+function decodeSafely(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -127,8 +103,8 @@ function safelyDecoded(text: string): string {
   }
 }
 
-/** A charset that only the header names is written into the file, as UTF-8 with its mark; what follows reads files alone. */
-async function unifyCharset(path: string, type: string): Promise<void> {
+/** Converts a text file to UTF-8 with a byte order mark if the Content-Type header names another charset, because extraction sees the file alone. */
+async function convertToUtf8(path: string, type: string): Promise<void> {
   const charset = /charset="?([^\s;"]+)/i.exec(type)?.[1]?.toLowerCase();
   if (!type.startsWith('text/') || !charset || /^utf-?8$/.test(charset) || !iconv.encodingExists(charset)) return;
   await writeFile(path, iconv.encode(iconv.decode(await readFile(path), charset), 'utf-8', { addBOM: true }));
@@ -142,7 +118,7 @@ async function linksOf(path: string, url: string): Promise<string[]> {
     .toArray()
     .flatMap((link) => {
       const target = html(link).attr('href')!;
-      return URL.canParse(target, from) ? (onSite(new URL(target, from).href, url) ?? []) : [];
+      return URL.canParse(target, from) ? (sameSiteUrl(new URL(target, from).href, url) ?? []) : [];
     });
   return [...new Set(found)].filter((link) => link.length <= 2048).slice(0, MAX_LINKS);
 }

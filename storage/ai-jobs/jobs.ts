@@ -5,6 +5,7 @@ import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { JobStatus } from '../../domain/ai-jobs/jobs.js';
 import type { JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
+import { takeStale } from '../queries.js';
 
 export interface AiJobRecord {
   /** UUID. */
@@ -95,7 +96,7 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
 
-const UNDER_WAY: AiJobRecord['status'][] = ['queued', 'processing'];
+const IN_PROGRESS: AiJobRecord['status'][] = ['queued', 'processing'];
 
 /**
  * AI jobs, their results and the finished parts of those under way. Every move is one conditional update.
@@ -122,7 +123,7 @@ export function createAiJobs(
     /** queued -> processing, one run more; its first start counts for the time limit. @returns null once it has ended */
     start(jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: UNDER_WAY } },
+        { _id: jobId, status: { $in: IN_PROGRESS } },
         [
           {
             $set: {
@@ -139,7 +140,7 @@ export function createAiJobs(
     /** @param jobId in either case @returns the job as it is, when it has not ended yet; else null */
     requestCancel(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId.toLowerCase(), org, status: { $in: UNDER_WAY } },
+        { _id: jobId.toLowerCase(), org, status: { $in: IN_PROGRESS } },
         { $set: { cancel_requested: true } },
         { returnDocument: 'after' },
       );
@@ -149,7 +150,7 @@ export function createAiJobs(
     async finish(jobId: string, outcome: JobOutcome, now: Date, session: ClientSession): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
       const ended = await aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: UNDER_WAY } },
+        { _id: jobId, status: { $in: IN_PROGRESS } },
         {
           $set: {
             status: outcome.status,
@@ -204,20 +205,16 @@ export function createAiJobs(
     /** Whether a job that waits or runs names this upload. */
     async isFileNeeded(fileId: string): Promise<boolean> {
       return (
-        (await aiJobs.findOne({ file_id: fileId, status: { $in: UNDER_WAY } }, { projection: { _id: 1 } })) !== null
+        (await aiJobs.findOne({ file_id: fileId, status: { $in: IN_PROGRESS } }, { projection: { _id: 1 } })) !== null
       );
     },
 
-    /** Jobs under way that are due for a look, oldest first; they are not due again before `next`. */
-    async takeStale(before: Date, next: Date, limit: number): Promise<AiJobRecord[]> {
-      const found = await aiJobs
-        .find({ status: { $in: UNDER_WAY }, check_at: { $lt: before } })
-        .sort({ check_at: 1 })
-        .limit(limit)
-        .project<AiJobRecord>({ input: 0, user_parameters: 0 })
-        .toArray();
-      await aiJobs.updateMany({ _id: { $in: found.map((job) => job._id) } }, { $set: { check_at: next } });
-      return found;
+    /** Jobs in progress that are due for a check, without their inputs; they are not due again before `next`. */
+    takeStale(before: Date, next: Date, limit: number): Promise<AiJobRecord[]> {
+      const query = { before, next, limit };
+      return takeStale(aiJobs, { status: { $in: IN_PROGRESS } }, query, {
+        projection: { input: 0, user_parameters: 0 },
+      });
     },
   };
 }

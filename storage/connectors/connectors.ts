@@ -9,6 +9,7 @@ import type {
 } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
 import type { Sealer } from '../../domain/sealing.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 
 export interface ConnectorRecord {
   /** `con_…` */
@@ -107,16 +108,9 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
       return connectors.findOne({ _id: id, org });
     },
 
-    /** Newest first. @param before the last id of the page before */
-    listForOrg(
-      org: string,
-      { before, limit }: { before?: string | undefined; limit: number },
-    ): Promise<ConnectorRecord[]> {
-      return connectors
-        .find({ org, deleted_at: null, ...(before === undefined ? {} : { _id: { $lt: before } }) })
-        .sort({ _id: -1 })
-        .limit(limit)
-        .toArray();
+    /** @returns one page, newest first */
+    listForOrg(org: string, page: PageQuery): Promise<ConnectorRecord[]> {
+      return newestFirst(connectors, { org, deleted_at: null }, page).toArray();
     },
 
     /** @returns the connector as it is now, null when there is none */

@@ -1,8 +1,9 @@
 import type { ClientSession, Collection } from 'mongodb';
-import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/metadata.js';
+import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 export interface DatabaseRecord {
@@ -69,14 +70,9 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return (await databases.findOne({ org, name })) ?? notFound(name);
     },
 
-    /** Newest first. @param before the last id of the page before */
-    list(org: string, query: { before?: string | undefined; limit: number }): Promise<DatabaseRecord[]> {
-      const { before, limit } = query;
-      return databases
-        .find({ org, ...(before === undefined ? {} : { _id: { $lt: before } }) })
-        .sort({ _id: -1 })
-        .limit(limit)
-        .toArray();
+    /** @returns one page, newest first */
+    listForOrg(org: string, page: PageQuery): Promise<DatabaseRecord[]> {
+      return newestFirst(databases, { org }, page).toArray();
     },
 
     /**

@@ -1,6 +1,7 @@
 import type { ClientSession, Collection, Filter, MongoClient } from 'mongodb';
 import type { RatingTally } from '../../domain/content/ranking.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
 
@@ -37,6 +38,12 @@ export type Feedback = ReturnType<typeof createFeedback>;
 
 /** What a client says of an answer, of a source in it, or of one chunk. */
 export type FeedbackInput = Pick<FeedbackRecord, 'query' | 'source_id' | 'chunk_id' | 'rating' | 'comment'>;
+
+export interface FeedbackFilter {
+  source_id?: string;
+  min_rating?: number;
+  max_rating?: number;
+}
 
 /** Ratings of answers. Each is kept; those of a source are summed up as well, for the ranking of later questions. */
 export function createFeedback({
@@ -80,21 +87,20 @@ export function createFeedback({
       );
     },
 
-    /** Newest first, keyset paging: ids sort by time. @param before the last id of the page before */
+    /** @returns one page, newest first, of the ratings that match; both rating bounds are inclusive */
     list(
       databaseId: string,
-      query: { source_id?: string; min_rating?: number; max_rating?: number; before?: string; limit: number },
+      { source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
     ): Promise<FeedbackRecord[]> {
       const filter: Filter<FeedbackRecord> = { database_id: databaseId };
-      if (query.source_id !== undefined) filter.source_id = query.source_id;
-      if (query.before !== undefined) filter._id = { $lt: query.before };
-      if (query.min_rating !== undefined || query.max_rating !== undefined) {
+      if (source_id !== undefined) filter.source_id = source_id;
+      if (min_rating !== undefined || max_rating !== undefined) {
         filter.rating = {
-          ...(query.min_rating === undefined ? {} : { $gte: query.min_rating }),
-          ...(query.max_rating === undefined ? {} : { $lte: query.max_rating }),
+          ...(min_rating === undefined ? {} : { $gte: min_rating }),
+          ...(max_rating === undefined ? {} : { $lte: max_rating }),
         };
       }
-      return feedback.find(filter).sort({ _id: -1 }).limit(query.limit).toArray();
+      return newestFirst(feedback, filter, page).toArray();
     },
 
     /** @returns by the client's id, the tallies of those sources that have been rated */

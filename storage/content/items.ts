@@ -5,6 +5,7 @@ import { ServiceError } from '../../domain/errors.js';
 import type { FileKind } from '../../domain/extraction.js';
 import { newItemId } from '../../domain/ids.js';
 import type { IndexingStatus } from '../../domain/states.js';
+import { takeStale } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { RemovedItemRecord } from './removed-items.js';
 
@@ -22,32 +23,32 @@ export interface ItemRecord {
   /** The client's id, unique in the database. */
   id: string;
   type: ItemType;
-  /** Grows with each replacement; a workflow works on exactly one. */
+  /** Incremented by each replacement; each version has its own workflow. */
   version: number;
   title: string | null;
   source: ItemSource;
-  /** Size of the source. */
+  /** Size of the source, in bytes. */
   bytes: number;
-  /** Tells an ingest that would change nothing; absent when that cannot be told. */
+  /** `contentHash`: an ingest with the same hash changes nothing. Absent when the item differs from what was ingested. */
   content_hash?: string | undefined;
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
-  /** The ingest request it came with. */
+  /** `bat_…`: the ingest request or connector batch that added it. */
   batch: string;
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
-  /** Names the changes that its index rows may have yet to follow. */
+  /** Ids of the changes that the item's index rows may not show yet. */
   rows_due?: string[];
-  /** Counts these changes, and how often rows have been written for them. */
+  /** Counts these changes and the writes of rows. */
   rows_revision?: number;
-  /** From when on the sweep may wonder whether its workflow exists, or who writes its index rows. */
+  /** Time after which the reconciler checks the item's workflow and index rows. */
   check_at: Date;
   created_at: Date;
   updated_at: Date;
 }
 
-/** What a request or a connector says of an item. */
+/** The fields of an item that an ingest request or a connector provides. */
 export type NewItem = Pick<
   ItemRecord,
   | 'org'
@@ -64,7 +65,10 @@ export type NewItem = Pick<
   | 'content_hash'
 >;
 
-/** An item as it is queued. @param before the version that it replaces */
+/**
+ * @param before the item that it replaces
+ * @returns the record of a queued item
+ */
 export function queuedItem(item: NewItem, before: ExistingItem | undefined, now: Date): ItemRecord {
   return {
     _id: before?._id ?? newItemId(),
@@ -82,7 +86,7 @@ export function queuedItem(item: NewItem, before: ExistingItem | undefined, now:
 
 export type Items = ReturnType<typeof createItems>;
 
-/** What an ingest has to know of the items it replaces. */
+/** The fields of stored items that an ingest compares with. */
 export interface ExistingItem {
   _id: string;
   id: string;
@@ -93,9 +97,12 @@ export interface ExistingItem {
   source: { file_id?: string };
 }
 
-const UNDER_WAY: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
+const IN_PROGRESS: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 
-/** Items and their indexing status. */
+/** Projection: only what identifies an item and its state. */
+export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0 } as const;
+
+/** Items and their indexing status. Every change of status is one conditional update. */
 export function createItems({
   items,
   removedItems,
@@ -104,7 +111,7 @@ export function createItems({
   removedItems: Collection<RemovedItemRecord>;
 }) {
   return {
-    /** Which of these ids are taken in the database. */
+    /** @returns the items of the database that have one of these ids */
     async findExisting(databaseId: string, ids: readonly string[]): Promise<ExistingItem[]> {
       return items
         .find({ database_id: databaseId, id: { $in: [...ids] } })
@@ -120,54 +127,61 @@ export function createItems({
     },
 
     /**
-     * Writes all items of a request or none. Replacements are told from new ones by their version; a new one whose id
-     * was deleted before goes on with the key and the versions of its predecessor.
-     * @throws ServiceError SOURCE_ALREADY_EXISTS when another request was quicker with an id
+     * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor. A new item whose id
+     * belonged to a deleted item continues with the key and the versions of the deleted item.
+     * @throws ServiceError SOURCE_ALREADY_EXISTS when another request has added or replaced one of the items
      */
     async queue(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
       const added = records.filter((record) => record.version === 1);
       const replaced = records.filter((record) => record.version > 1);
       try {
-        if (added.length > 0) await items.insertMany(await afterRemoved(added, tx), { session: tx });
+        if (added.length > 0) await items.insertMany(await continueRemoved(added, tx), { session: tx });
         for (const record of replaced) await replace(record, tx);
       } catch (error) {
         if (isDuplicateKey(error)) {
-          throw new ServiceError('SOURCE_ALREADY_EXISTS', 'An item with one of these ids was added at the same time.');
+          throw new ServiceError(
+            'SOURCE_ALREADY_EXISTS',
+            'Another request added an item with one of these ids at the same time.',
+          );
         }
         throw error;
       }
     },
 
-    /** @returns null when the item is gone or this version has been replaced */
+    /** @returns null when the item was deleted or this version was replaced */
     getByRef(ref: ItemRef): Promise<ItemRecord | null> {
       return items.findOne({ _id: ref.item, version: ref.version });
     },
 
-    /** @returns false when this version is no longer the item's, or has ended */
+    /** Also clears the error. @returns false when this version was deleted, replaced, or has finished */
     async setStatus(ref: ItemRef, status: IndexingStatus): Promise<boolean> {
       const result = await items.updateOne(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS } },
         { $set: { indexing_status: status, error_code: null, error_message: null, updated_at: new Date() } },
       );
       return result.matchedCount === 1;
     },
 
-    /** An error that is being retried: visible while it lasts, gone with the next status. */
+    /** Shows an error that is being retried; the next status clears it. */
     async setTransientError(ref: ItemRef, code: string, message: string): Promise<void> {
       await items.updateOne(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS } },
         { $set: { error_code: code, error_message: message, updated_at: new Date() } },
       );
     },
 
+    /** Does nothing when the item has a title. */
     async setTitle(ref: ItemRef, title: string): Promise<void> {
       await items.updateOne({ _id: ref.item, version: ref.version, title: null }, { $set: { title } });
     },
 
-    /** Part of the transaction that also writes the delivery. @returns the item as it ended, or null as in `get` */
-    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, session: ClientSession): Promise<ItemRecord | null> {
+    /**
+     * Sets the final status, in the transaction that stores the delivery.
+     * @returns the finished item, or null when this version was deleted, replaced, or had finished before
+     */
+    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
       return items.findOneAndUpdate(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: UNDER_WAY } },
+        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS } },
         {
           $set: {
             indexing_status: outcome.status,
@@ -176,16 +190,15 @@ export function createItems({
             updated_at: now,
           },
         },
-        { session, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after' },
       );
     },
 
     /**
-     * Part of the transaction of an ingest that changes nothing about these items: it fails when they are no longer
-     * what they were found to be.
-     * @throws ServiceError SOURCE_ALREADY_EXISTS
+     * Makes the transaction of an ingest that skips these items conflict with any change to them.
+     * @throws ServiceError SOURCE_ALREADY_EXISTS when one was changed since it was read
      */
-    async confirmUnchanged(found: readonly ExistingItem[], now: Date, session: ClientSession): Promise<void> {
+    async confirmUnchanged(found: readonly ExistingItem[], now: Date, tx: ClientSession): Promise<void> {
       if (found.length === 0) return;
       const { matchedCount } = await items.bulkWrite(
         found.map(({ _id, version, content_hash, indexing_status }) => ({
@@ -194,50 +207,49 @@ export function createItems({
             update: { $set: { updated_at: now } },
           },
         })),
-        { session },
+        { session: tx },
       );
-      if (matchedCount !== found.length) throw changedMeanwhile();
+      if (matchedCount !== found.length) throw changedConcurrently();
     },
 
-    /** An item that slipped into a database that is being deleted. */
+    /** Removes an item that was added to a database while the database was being deleted. */
     async discard(ref: ItemRef): Promise<void> {
       await items.deleteOne({ _id: ref.item, version: ref.version });
     },
 
-    /** Items of a request that wait for their workflow, `after` a key for paging. */
+    /**
+     * @param after the last key of the previous page, or `''`
+     * @returns one page of the queued items of a request, by key, without their content
+     */
     listQueued(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, _id: { $gt: after }, indexing_status: 'queued' })
         .sort({ _id: 1 })
         .limit(limit)
-        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .project<ItemRecord>(WITHOUT_CONTENT)
         .toArray();
     },
 
-    /** Items under way that are due for a look, oldest first; they are not due again before `next`. */
-    async takeStale(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
-      const found = await items
-        .find({ indexing_status: { $in: UNDER_WAY }, check_at: { $lt: before } })
-        .sort({ check_at: 1 })
-        .limit(limit)
-        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
-        .toArray();
-      await items.updateMany({ _id: { $in: found.map((item) => item._id) } }, { $set: { check_at: next } });
-      return found;
+    /** Items in progress that are due for a check, without their content; they are not due again before `next`. */
+    takeStale(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
+      const inProgress = { indexing_status: { $in: IN_PROGRESS } };
+      return takeStale(items, inProgress, { before, next, limit }, { projection: WITHOUT_CONTENT });
     },
 
-    /** Whether a request's files have become items. */
+    /** Whether a request has stored items. */
     async anyOfBatch(batch: string): Promise<boolean> {
       return (await items.findOne({ batch }, { projection: { _id: 1 } })) !== null;
     },
 
+    /** @returns items by the client's ids, without their content */
     listByIds(databaseId: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
       return items
         .find({ database_id: databaseId, id: { $in: [...ids] }, ...(collection === undefined ? {} : { collection }) })
-        .project<ItemRecord>({ source: 0, metadata: 0, additional_metadata: 0 })
+        .project<ItemRecord>(WITHOUT_CONTENT)
         .toArray();
     },
 
+    /** @returns items by key, without their source */
     listByKeys(keys: readonly string[]): Promise<ItemRecord[]> {
       return items
         .find({ _id: { $in: [...keys] } })
@@ -246,23 +258,25 @@ export function createItems({
     },
   };
 
-  async function replace(record: ItemRecord, session: ClientSession): Promise<void> {
+  async function replace(record: ItemRecord, tx: ClientSession): Promise<void> {
     const { _id, ...fields } = record;
-    const result = await items.replaceOne({ _id, version: record.version - 1 }, fields, { session });
-    if (result.matchedCount !== 1) throw changedMeanwhile();
+    const result = await items.replaceOne({ _id, version: record.version - 1 }, fields, { session: tx });
+    if (result.matchedCount !== 1) throw changedConcurrently();
   }
 
-  async function afterRemoved<T extends ItemRecord>(added: readonly T[], session: ClientSession): Promise<T[]> {
+  /** Gives items whose ids belonged to deleted items the keys and next versions of those. */
+  async function continueRemoved(added: readonly ItemRecord[], tx: ClientSession): Promise<ItemRecord[]> {
     const { database_id: databaseId } = added[0]!;
-    const found = removedItems.find({ database_id: databaseId, id: { $in: added.map(({ id }) => id) } }, { session });
-    const before = new Map((await found.toArray()).map((removed) => [removed.id, removed]));
+    const ids = added.map(({ id }) => id);
+    const found = await removedItems.find({ database_id: databaseId, id: { $in: ids } }, { session: tx }).toArray();
+    const removedById = new Map(found.map((removed) => [removed.id, removed]));
     return added.map((record) => {
-      const removed = before.get(record.id);
+      const removed = removedById.get(record.id);
       return removed ? { ...record, _id: removed._id, version: removed.version + 1 } : record;
     });
   }
 }
 
-function changedMeanwhile(): ServiceError {
-  return new ServiceError('SOURCE_ALREADY_EXISTS', 'An item of this request was changed at the same time.');
+function changedConcurrently(): ServiceError {
+  return new ServiceError('SOURCE_ALREADY_EXISTS', 'Another request changed one of these items at the same time.');
 }

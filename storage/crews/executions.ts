@@ -2,6 +2,7 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import { takeStale } from '../queries.js';
 import type { CrewStepRecord } from './steps.js';
 
 export interface CrewExecutionRecord {
@@ -225,18 +226,17 @@ export function createCrewExecutions(
      * Unfinished executions that are due for a look, oldest first; not due again before `next`, those that wait for a
      * person not before tomorrow.
      */
-    async takeStale(before: Date, next: Date, limit: number): Promise<CrewExecutionRecord[]> {
-      const found = await crewExecutions
-        .find({ status: { $in: UNFINISHED }, check_at: { $lt: before } })
-        .sort({ check_at: 1 })
-        .limit(limit)
-        .project<CrewExecutionRecord>({ inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 })
-        .toArray();
-      const tomorrow = new Date(next.getTime() + DAY_MS);
-      await crewExecutions.updateMany({ _id: { $in: found.map(({ _id }) => _id) } }, [
-        { $set: { check_at: { $cond: [{ $eq: ['$status', 'pending_human_input'] }, tomorrow, next] } } },
-      ]);
-      return found;
+    takeStale(before: Date, next: Date, limit: number): Promise<CrewExecutionRecord[]> {
+      const waiting = { $eq: ['$status', 'pending_human_input'] };
+      return takeStale(
+        crewExecutions,
+        { status: { $in: UNFINISHED } },
+        { before, next, limit },
+        {
+          projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
+          checkAt: { $cond: [waiting, new Date(next.getTime() + DAY_MS), next] },
+        },
+      );
     },
   };
 }

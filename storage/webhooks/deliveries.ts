@@ -1,8 +1,10 @@
-import type { ClientSession, Collection, Filter } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 import { type DeliveryState, type IndexingStatus, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
+import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { type CallbackEvent, type IndexingEvent, receiverKey } from '../../domain/webhooks/events.js';
+import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
+import { newestFirst, type PageQuery, takeStale } from '../queries.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -56,6 +58,11 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 
 /** Entries of the attempt log that are kept; manual retries can go on for long. */
 const MAX_LOGGED_ATTEMPTS = 50;
+
+const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
+
+/** Projection: a delivery without its body and its attempts. */
+const SUMMARY = { payload: 0, message: 0, attempt_log: 0 } as const;
 
 /** The end of one attempt, as it is written down. */
 export interface RecordedAttempt {
@@ -202,37 +209,20 @@ export function createDeliveries(
       return deliveries.findOne({ _id: deliveryId, org, event_type: event });
     },
 
-    /** Newest first, keyset paging: ids sort by time. @param before the last id of the page before */
+    /** @returns one page, newest first, without bodies and logs; `status` restricts it to one state */
     listForOrg(
       org: string,
       event: CallbackEvent,
-      query: { status?: DeliveryState; before?: string; limit: number },
+      { status, ...page }: PageQuery & { status?: DeliveryState },
     ): Promise<DeliveryRecord[]> {
-      const filter: Filter<DeliveryRecord> = { org, event_type: event };
-      if (query.status !== undefined) filter.status = query.status;
-      if (query.before !== undefined) filter._id = { $lt: query.before };
-      return deliveries
-        .find(filter)
-        .sort({ _id: -1 })
-        .limit(query.limit)
-        .project<DeliveryRecord>({ payload: 0, message: 0, attempt_log: 0 })
-        .toArray();
+      const filter = { org, event_type: event, ...(status === undefined ? {} : { status }) };
+      return newestFirst(deliveries, filter, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
-    /** Unfinished deliveries that should have moved and are due for a look; not due again before `next`. */
-    async takeStale(before: Date, next: Date, limit: number): Promise<DeliveryRecord[]> {
-      const found = await deliveries
-        .find({
-          status: { $in: ['pending', 'sweeping', 'failed'] },
-          check_at: { $lt: before },
-          next_attempt_at: { $lt: before },
-        })
-        .sort({ check_at: 1 })
-        .limit(limit)
-        .project<DeliveryRecord>({ message: 0, attempt_log: 0 })
-        .toArray();
-      await deliveries.updateMany({ _id: { $in: found.map((one) => one._id) } }, { $set: { check_at: next } });
-      return found;
+    /** Unfinished deliveries whose next attempt is overdue, without attempt logs; they are not due again before `next`. */
+    takeStale(before: Date, next: Date, limit: number): Promise<DeliveryRecord[]> {
+      const overdue = { status: { $in: UNFINISHED_STATES }, next_attempt_at: { $lt: before } };
+      return takeStale(deliveries, overdue, { before, next, limit }, { projection: { message: 0, attempt_log: 0 } });
     },
   };
 }

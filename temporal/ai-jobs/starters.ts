@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { workflowIds } from '../../domain/ids.js';
+import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** What a start needs to know of a job; an `AiJobRecord` has all of it. */

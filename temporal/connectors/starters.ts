@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
-import { workflowIds } from '../../domain/ids.js';
+import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** What Temporal needs to know of a connector; a `ConnectorRecord` has all of it. */

@@ -1,5 +1,5 @@
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
-import { workflowIds } from '../../domain/ids.js';
+import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** What a start needs to know of an item; an `ItemRecord` has all of it. */

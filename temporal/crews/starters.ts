@@ -13,7 +13,7 @@ import {
   type ResumeStatus,
 } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
-import { workflowIds } from '../../domain/ids.js';
+import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** What a start needs to know of an execution; a `CrewExecutionRecord` has all of it. */

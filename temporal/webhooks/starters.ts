@@ -1,5 +1,5 @@
-import { workflowIds } from '../../domain/ids.js';
 import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
+import { workflowIds } from '../workflow-ids.js';
 import { type StartOptions, searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** What a start needs to know of a delivery; a `DeliveryRecord` has all of it. */

@@ -35,7 +35,7 @@ describe('a feed connector', () => {
     return data.chunks.map((chunk: { title: string; text: string }) => `${chunk.title}: ${chunk.text}`).join();
   };
 
-  test('takes in the entries of RSS by their guid, and reads nothing again that has not changed', async () => {
+  test('ingests the entries of an RSS feed by their guid, and does not read unchanged entries again', async () => {
     serve(
       '/rss',
       rss([
@@ -61,7 +61,7 @@ describe('a feed connector', () => {
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }) });
     expect(site.asked).toEqual(['304 /rss']);
 
-    // The feed has another etag now, and one of its two entries is another.
+    // The feed has a new etag, and one of its two entries has changed.
     serve(
       '/rss',
       rss([
@@ -74,7 +74,7 @@ describe('a feed connector', () => {
     expect(await text(tides, 'high water')).toContain('ten');
   });
 
-  test('keeps what the feed does not list any more, unless it is told to remove it', async () => {
+  test('keeps entries that the feed has dropped, unless remove_dropped is set', async () => {
     for (const [remove_dropped, removed] of [
       [false, 0],
       [true, 1],
@@ -101,7 +101,7 @@ describe('a feed connector', () => {
     }
   });
 
-  test('reads Atom, in the charset it names', async () => {
+  test('reads an Atom feed in the charset it declares', async () => {
     const atom = `<?xml version="1.0" encoding="iso-8859-1"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title>
       <id>urn:log</id><updated>2026-01-01T00:00:00Z</updated>
       <entry><id>urn:1</id><title>Gr\xe5 sj\xf6</title><link href="/entry/1"/><updated>2026-01-01T00:00:00Z</updated>
@@ -120,7 +120,7 @@ describe('a feed connector', () => {
     expect(record!.additional_metadata.source).toBe(`${site.url}/entry/1`);
   });
 
-  test('what is no feed fails the sync with a reason, as does one that is not there', async () => {
+  test('a page that is not a feed and a missing feed fail the sync with a reason', async () => {
     serve('/page', '<!doctype html><title>No feed</title>');
     for (const [path, error_code] of [
       ['/page', 'INVALID_LISTING'],

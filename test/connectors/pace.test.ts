@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { createRequests } from '../../providers/connectors/request.js';
+import { createRequests } from '../../providers/connectors/requests.js';
 import { createWebSource, type Wait } from '../../providers/connectors/web.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
 import { eventually } from '../support/eventually.js';
@@ -12,8 +12,8 @@ import { html, type Site, startSite } from '../support/site.js';
 
 const PATHS = ['/a', '/b', '/c', '/d', '/e'];
 
-// The source waits by the test's clock, and nobody waits for real.
-describe('the pace that a site asks for', () => {
+// The test controls the waiting of the source, so nothing waits in real time.
+describe('the crawl delay of a site', () => {
   let site: Site;
   let outbound: OutboundClient;
   let folder: string;
@@ -31,48 +31,48 @@ describe('the pace that a site asks for', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const waitByHand: Wait = (ms) => new Promise<void>((end) => waiting.push({ ms, end }));
+  const controlledWait: Wait = (ms) => new Promise<void>((end) => waiting.push({ ms, end }));
   const robots = (body: string) => site.pages.set('/robots.txt', { body, type: 'text/plain' });
-  const pagesAsked = () => site.asked.filter((one) => !one.endsWith('/robots.txt'));
+  const pageRequests = () => site.asked.filter((request) => !request.endsWith('/robots.txt'));
 
-  /** Fetches all pages at once, as a sync with room for them would. */
-  function fetchAll({ wait = waitByHand, signal = new AbortController().signal } = {}) {
+  /** Fetches all pages at the same time. */
+  function fetchAll({ wait = controlledWait, signal = new AbortController().signal } = {}) {
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
     const urls = PATHS.map((path) => site.url + path);
     const source = createWebSource({ urls, follow_links: false, max_depth: 2 }, requests, wait);
     return Promise.all(urls.map((key, n) => source.fetch({ key }, join(folder, String(n)), signal)));
   }
 
-  test('lies between any two requests, however many pages are due at once', async () => {
+  test('lies between any two requests, even when many pages are fetched at the same time', async () => {
     robots('User-agent: *\nCrawl-delay: 7\n');
     const fetched = fetchAll();
     for (const turn of PATHS.keys()) {
       await eventually(`wait ${turn + 1}`, () => waiting.length === turn + 1);
-      expect(pagesAsked()).toHaveLength(turn);
+      expect(pageRequests()).toHaveLength(turn);
       waiting[turn]!.end();
     }
     expect((await fetched).map(({ state }) => state)).toEqual(PATHS.map(() => 'content'));
     expect(waiting.map(({ ms }) => ms)).toEqual(PATHS.map(() => 7_000));
-    expect(pagesAsked()).toEqual(PATHS.map((path) => `200 ${path}`));
-    expect(site.asked.filter((one) => one.endsWith('/robots.txt'))).toHaveLength(1);
+    expect(pageRequests()).toEqual(PATHS.map((path) => `200 ${path}`));
+    expect(site.asked.filter((request) => request.endsWith('/robots.txt'))).toHaveLength(1);
   });
 
   test.each<[string, string, number[]]>([
-    ['is none when robots.txt names none', 'User-agent: *\nDisallow: /private/\n', []],
-    ['is not another robot’s', 'User-agent: Other\nCrawl-delay: 9\n', []],
-    ['is its own where the site names Postback', 'User-agent: *\nCrawl-delay: 9\n\nUser-agent: Postback\nCrawl-delay: 2\n', [2_000]], // biome-ignore format: one line
-    ['may be a part of a second', 'User-agent: *\nCrawl-delay: 0.5\n', [500]],
-    ['is kept up to a minute', 'User-agent: *\nCrawl-delay: 86400\n', [60_000]],
-    ['is none when it is no number', 'User-agent: *\nCrawl-delay: soon\n', []],
+    ['is zero when robots.txt has none', 'User-agent: *\nDisallow: /private/\n', []],
+    ['ignores the delay of another robot', 'User-agent: Other\nCrawl-delay: 9\n', []],
+    ['is the delay for Postback when the site has one', 'User-agent: *\nCrawl-delay: 9\n\nUser-agent: Postback\nCrawl-delay: 2\n', [2_000]], // biome-ignore format: one line
+    ['may be a fraction of a second', 'User-agent: *\nCrawl-delay: 0.5\n', [500]],
+    ['is limited to a minute', 'User-agent: *\nCrawl-delay: 86400\n', [60_000]],
+    ['is zero when it is not a number', 'User-agent: *\nCrawl-delay: soon\n', []],
   ])('%s', async (_what, text, each) => {
     robots(text);
-    const asked: number[] = [];
-    await fetchAll({ wait: async (ms) => asked.push(ms) });
-    expect(asked).toEqual(each.flatMap((ms) => PATHS.map(() => ms)));
-    expect(pagesAsked()).toHaveLength(PATHS.length);
+    const waits: number[] = [];
+    await fetchAll({ wait: async (ms) => waits.push(ms) });
+    expect(waits).toEqual(each.flatMap((ms) => PATHS.map(() => ms)));
+    expect(pageRequests()).toHaveLength(PATHS.length);
   });
 
-  test('is not sat out by a sync that is cancelled', async () => {
+  test('ends early when the sync is cancelled', async () => {
     robots('User-agent: *\nCrawl-delay: 60\n');
     const stop = new AbortController();
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
@@ -81,6 +81,6 @@ describe('the pace that a site asks for', () => {
     await eventually('robots.txt read', () => site.asked.length === 1);
     stop.abort();
     await expect(fetched).rejects.toThrow(/abort/);
-    expect(pagesAsked()).toEqual([]);
+    expect(pageRequests()).toEqual([]);
   });
 });

@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
-import { createRequests } from '../../providers/connectors/request.js';
+import { createRequests } from '../../providers/connectors/requests.js';
 import { createS3Source } from '../../providers/connectors/s3.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
 
 const SECRET = 'a secret access key / with + signs';
 const KEYS = ['a b.txt', "notes/Überfahrt & (Nebel) 1+1='2'.txt", 'notes/lamp.txt', 'z/ä%25.md', 'zz.txt'];
 
-// A bucket that pages its listings, and checks each signature by the rules of Signature Version 4, written here once more.
+// A bucket that pages its listings and checks each signature with its own implementation of Signature Version 4.
 describe('a large bucket', () => {
   const folder = mkdtempSync(join(tmpdir(), 's3-pages-'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
@@ -51,7 +51,7 @@ describe('a large bucket', () => {
       2,
     );
 
-  test('is listed page by page, with keys of any characters, and each object is fetched', async () => {
+  test('is listed page by page, with any characters in keys, and each object can be fetched', async () => {
     const bucket = source(SECRET);
     const seen: string[] = [];
     const pages: number[] = [];
@@ -71,14 +71,14 @@ describe('a large bucket', () => {
     }
   });
 
-  test('does not open with another secret', async () => {
+  test('rejects another secret', async () => {
     await expect(source('another').list(null, {}, signal)).rejects.toMatchObject({
       message: 'The server does not accept the secret access key.',
     });
   });
 });
 
-/** Two keys at a time; the token is where the next page begins, made hard to spell. */
+/** Two keys per page. The token is the start of the next page with characters that need encoding. */
 function listing(query: URLSearchParams): string {
   const from = Number((query.get('continuation-token') ?? '0/+=').split('/')[0]);
   const size = Number(query.get('max-keys'));
@@ -91,11 +91,11 @@ function listing(query: URLSearchParams): string {
 }
 
 function isSigned(request: IncomingMessage): boolean {
-  const given = /Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)/.exec(
+  const authorization = /Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)/.exec(
     request.headers.authorization ?? '',
   );
-  if (!given) return false;
-  const [, credential, names, signature] = given as unknown as [string, string, string, string];
+  if (!authorization) return false;
+  const [, credential, names, signature] = authorization as unknown as [string, string, string, string];
   const [, day, region, service, terminator] = credential.split('/') as [string, string, string, string, string];
   const [path, query = ''] = request.url!.split('?') as [string, string?];
   const canonical = [

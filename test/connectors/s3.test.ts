@@ -26,7 +26,7 @@ describe('an S3 connector', () => {
   const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
   const settings = (prefix: string) => ({ endpoint: s3.endpoint, bucket: s3.bucket, prefix });
 
-  test('takes in the objects under a prefix, fetches only what the listing shows as changed, and removes what has gone', async () => {
+  test('ingests the objects under a prefix, fetches only those that the listing shows as changed, and removes those that are gone', async () => {
     const odd = "notes/Überfahrt & (Nebel) 1+1='2'.txt";
     await s3.put('notes/lamp.txt', 'The lamp was lit at dusk.');
     await s3.put(odd, 'Fog over the sound the whole day.');
@@ -49,11 +49,11 @@ describe('an S3 connector', () => {
     await s3.remove('notes/boat.md');
     s3.asked.length = 0;
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1, removed: 1 }) });
-    expect(s3.asked.filter((one) => !one.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
+    expect(s3.asked.filter((request) => !request.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
     await on.cleared(on.itemOf(id, 'notes/boat.md'));
   });
 
-  test('says why a bucket cannot be read', async () => {
+  test('reports why a bucket cannot be read', async () => {
     const nowhere = { ...settings(''), bucket: 'nowhere' };
     const lost = await on.create({ kind: 's3', database, settings: nowhere, credentials: S3_KEYS });
     expect((await on.sync(lost)).last_sync).toMatchObject({
@@ -66,33 +66,33 @@ describe('an S3 connector', () => {
       status: 'failed',
       error_message: 'The server does not know the access key.',
     });
-    // The right one, set afterwards, opens it.
+    // The right key, set afterwards, works.
     await api.request('PATCH', `/connectors/${id}`, { json: { settings: settings('notes/'), credentials: S3_KEYS } });
     expect((await on.sync(id)).last_sync).toMatchObject({ status: 'completed' });
   });
 
-  test('its endpoint is judged like any address', async () => {
+  test('its endpoint is checked like any address', async () => {
     for (const endpoint of [
       'https://169.254.169.254',
       'https://192.168.1.10:9000',
       'https://[::1]:9000',
       'http://1.1.1.1',
     ]) {
-      const refused = await api.post('/connectors', {
+      const rejected = await api.post('/connectors', {
         kind: 's3',
         database,
         settings: { endpoint, bucket: 'archive' },
       });
-      expect([refused.status, refused.body.error]).toEqual([
+      expect([rejected.status, rejected.body.error]).toEqual([
         422,
         { code: 'VALIDATION_ERROR', message: expect.stringContaining('settings.endpoint') },
       ]);
     }
     const id = await on.create({ kind: 's3', database, settings: settings('') });
-    const refused = await api.request('PATCH', `/connectors/${id}`, {
+    const rejected = await api.request('PATCH', `/connectors/${id}`, {
       json: { settings: { ...settings(''), endpoint: 'https://10.1.1.1' } },
     });
-    expect(refused.status).toBe(422);
+    expect(rejected.status).toBe(422);
     await withDb(mongodbUri, (db) =>
       db
         .collection<{ _id: string }>('connectors')
@@ -101,15 +101,15 @@ describe('an S3 connector', () => {
     expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'BLOCKED_ADDRESS' });
   });
 
-  test('its credentials are sealed, and stand in no answer, log or history', async () => {
+  test('its credentials are sealed and appear in no response, log or history', async () => {
     const secret = 'wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY';
     const credentials = { access_key_id: 'AKIAIOSFODNN7EXAMPLE', secret_access_key: secret };
     const created = await api.post('/connectors', { kind: 's3', database, settings: settings(''), credentials });
     const { id, credentials_configured } = created.body as unknown as { id: string; credentials_configured: boolean };
     expect(credentials_configured).toBe(true);
-    // It is not paused, so its first sync comes by itself.
+    // It is not paused, so its first sync starts by itself.
     expect((await on.ended(id, 1)).last_sync).toMatchObject({ status: 'failed' });
-    const answers = [
+    const responses = [
       created,
       await api.get(`/connectors/${id}`),
       await api.get('/connectors'),
@@ -119,7 +119,7 @@ describe('an S3 connector', () => {
       db.collection<{ _id: string; sealed_credentials: unknown }>('connectors').findOne({ _id: id }),
     );
     expect(stored!.sealed_credentials).not.toBeNull();
-    const lastRequest = answers.at(-1)!.headers.get('x-request-id')!;
+    const lastRequest = responses.at(-1)!.headers.get('x-request-id')!;
     const logs = [await logWith(dataDir, 'api', lastRequest), await logWith(dataDir, 'worker', id)];
 
     const temporal = await connectTemporal(temporalAddress, 'default');
@@ -134,10 +134,10 @@ describe('an S3 connector', () => {
     );
     expect(payloads.join()).toContain(id);
     const encoded = Buffer.from(JSON.stringify(credentials)).toString('base64').slice(0, 40);
-    for (const text of [JSON.stringify(answers), JSON.stringify(stored), logs.join(), histories, payloads.join()]) {
+    for (const text of [JSON.stringify(responses), JSON.stringify(stored), logs.join(), histories, payloads.join()]) {
       for (const word of [secret, credentials.access_key_id, encoded]) expect(text).not.toContain(word);
     }
-    // Neither do addresses stand in histories.
+    // Histories hold no addresses either.
     expect(histories + payloads.join()).not.toContain(s3.endpoint);
   });
 });

@@ -37,7 +37,7 @@ describe('a web connector', () => {
     return data.chunks as { source_id: string; text: string; title: string }[];
   };
 
-  test('takes in the pages of a sitemap, asks again only whether they have changed, and removes what has gone', async () => {
+  test('ingests the pages of a sitemap, then makes conditional requests only, and removes pages that are gone', async () => {
     const site = await siteOf({
       '/robots.txt': { body: 'User-agent: *\nDisallow: /private/', type: 'text/plain' },
       '/a': html('Lamps', 'The lamp of Thrimsay burns whale oil.'),
@@ -53,7 +53,7 @@ describe('a web connector', () => {
     const first = await on.sync(id);
     expect(first.last_sync).toMatchObject({ status: 'completed', counts: counts({ new: 3, failed: 1 }) });
     expect(first.errors).toMatchObject([{ resource: `${site.url}/private/d`, error_code: 'ROBOTS_DISALLOWED' }]);
-    expect(site.asked.filter((one) => one.includes('private'))).toEqual([]);
+    expect(site.asked.filter((request) => request.includes('private'))).toEqual([]);
     const item = (path: string) => on.itemOf(id, `${site.url}${path}`);
     for (const path of ['/a', '/b', '/c']) {
       expect(await api.ended(database, item(path))).toMatchObject({ indexing_status: 'completed' });
@@ -80,14 +80,14 @@ describe('a web connector', () => {
       expect(await found('fog horn supply boat', item(path))).toEqual([]);
     }
 
-    // What comes back is a new version of the item that was removed: its workflow must run.
+    // A page that returns is a new version of the removed item, whose workflow must run.
     site.pages.set('/b', { body: html('Fog', 'The fog horn is back and louder.') });
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 1 }) });
     expect(await api.ended(database, item('/b'))).toMatchObject({ indexing_status: 'completed' });
     expect(await found('fog horn', item('/b'))).toHaveLength(1);
   });
 
-  test('a page that fails does not stop the others, keeps its item, and is told with its reason', async () => {
+  test('a page that fails does not stop the others, keeps its item, and is reported with a reason', async () => {
     const site = await siteOf({
       '/well': html('Well', 'This page is well.'),
       '/ill': html('Ill', 'This page will be ill.'),
@@ -103,11 +103,11 @@ describe('a web connector', () => {
     site.asked.length = 0;
     const second = await on.sync(id);
     expect(second.last_sync).toMatchObject({ status: 'completed', counts: counts({ unchanged: 1, failed: 3 }) });
-    // The video is not read again: it is the same.
+    // The video is not downloaded again, because it has not changed.
     expect(site.asked).toContain('304 /movie');
-    const reasons = Object.fromEntries(second.errors.map((one) => [one.resource.slice(site.url.length), one]));
+    const reasons = Object.fromEntries(second.errors.map((error) => [error.resource.slice(site.url.length), error]));
     expect(reasons).toMatchObject({
-      '/ill': { error_code: 'HTTP_STATUS', error_message: 'The server answered 500.', item_id: ill },
+      '/ill': { error_code: 'HTTP_STATUS', error_message: 'The server responded with status 500.', item_id: ill },
       '/movie': { error_code: 'E1002', item_id: null },
       '/never': { error_code: 'NOT_FOUND' },
     });
@@ -115,13 +115,13 @@ describe('a web connector', () => {
     const page = (await api.get(`/connectors/${id}/status?limit=2`)).body as unknown as typeof second;
     const rest = (await api.get(`/connectors/${id}/status?limit=2&cursor=${page.next_cursor}`))
       .body as unknown as typeof second;
-    expect([...page.errors, ...rest.errors].map((one) => one.resource).sort()).toEqual(urls.slice(1).sort());
+    expect([...page.errors, ...rest.errors].map((error) => error.resource).sort()).toEqual(urls.slice(1).sort());
 
     site.pages.set('/ill', { body: html('Ill', 'This page will be ill.') });
-    expect((await on.sync(id)).errors.map((one) => one.resource)).not.toContain(`${site.url}/ill`);
+    expect((await on.sync(id)).errors.map((error) => error.resource)).not.toContain(`${site.url}/ill`);
   });
 
-  test('reads a sitemap index with gzipped sitemaps, and leaves out other sites', async () => {
+  test('reads a sitemap index with gzipped sitemaps, and ignores other sites', async () => {
     const site = await siteOf({ '/one': html('One', 'The first page.'), '/two': html('Two', 'The second page.') });
     const entry = (name: string) => `<sitemap><loc>${site.url}/${name}</loc></sitemap>`;
     site.pages.set('/index.xml', { body: `<sitemapindex>${entry('1.xml.gz')}${entry('2.xml')}</sitemapindex>` });
@@ -138,17 +138,17 @@ describe('a web connector', () => {
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/kept']) });
     const id = await on.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
     await on.sync(id);
-    site.pages.set('/sitemap.xml', { body: 'This is no sitemap.' });
+    site.pages.set('/sitemap.xml', { body: 'Not a sitemap.' });
     expect((await on.sync(id)).last_sync).toMatchObject({
       status: 'failed',
       error_code: 'INVALID_LISTING',
-      error_message: 'The sitemap could not be understood.',
+      error_message: 'This is not a valid sitemap.',
       counts: counts({}),
     });
     expect(await on.traces(on.itemOf(id, `${site.url}/kept`))).toMatchObject({ items: 1 });
   });
 
-  test('follows links of its own site as deep as it may, also from pages that have not changed', async () => {
+  test('follows links on the same site up to the maximum depth, also from unchanged pages', async () => {
     const site = await siteOf({
       '/': html('Start', 'Start here.', ['/near#part', '/near', 'https://example.org/', 'mailto:a@example.org']),
       '/near': html('Near', 'One link away.', ['far', '/']),
@@ -161,16 +161,16 @@ describe('a web connector', () => {
       last_sync: { counts: counts({ new: 3 }), truncated: false },
       errors: [],
     });
-    expect(site.asked.filter((one) => one.includes('too-far'))).toEqual([]);
+    expect(site.asked.filter((request) => request.includes('too-far'))).toEqual([]);
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
 
-    // What lies beyond a limit has not vanished.
+    // Pages beyond the limit are not treated as removed.
     await api.request('PATCH', `/connectors/${id}`, { json: { settings: { ...settings, max_pages: 2 } } });
     expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }), truncated: true });
     expect(await on.traces(on.itemOf(id, `${site.url}/far`))).toMatchObject({ items: 1 });
   });
 
-  test('follows a redirect within the site, not to another one, and reads the charset of the header', async () => {
+  test('follows a redirect on the same site only, and respects the charset of the header', async () => {
     const site = await siteOf({
       '/moved': { body: '', status: 301, headers: { Location: '/here' } },
       '/here': {
@@ -184,25 +184,25 @@ describe('a web connector', () => {
     const id = await on.create({ kind: 'web', database, settings: { urls } });
     const synced = await on.sync(id);
     expect(synced.last_sync).toMatchObject({ counts: counts({ new: 1, failed: 2 }) });
-    expect(synced.errors.map((one) => one.error_code)).toEqual(['REDIRECTED', 'REDIRECTED']);
+    expect(synced.errors.map((error) => error.error_code)).toEqual(['REDIRECTED', 'REDIRECTED']);
     const moved = on.itemOf(id, `${site.url}/moved`);
     await api.ended(database, moved);
     expect((await found('Crème brûlée', moved))[0]).toMatchObject({ title: 'Café' });
   });
 
-  test('leaves a site alone whose robots.txt is out of reach, and speaks to no blocked address', async () => {
+  test('sends no request to a site without a readable robots.txt, or to a blocked address', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.'), '/robots.txt': { body: '', status: 503 } });
     const id = await on.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
     expect((await on.sync(id)).errors).toMatchObject([{ error_code: 'ROBOTS_UNAVAILABLE' }]);
-    expect(site.asked.every((one) => one === '503 /robots.txt')).toBe(true);
+    expect(site.asked.every((request) => request === '503 /robots.txt')).toBe(true);
 
     for (const url of ['https://10.0.0.1/', 'https://[::ffff:169.254.169.254]/', 'http://1.1.1.1/']) {
       for (const settings of [{ urls: [url] }, { sitemap: url }]) {
-        const refused = await api.post('/connectors', { kind: 'web', database, settings });
-        expect([refused.status, refused.body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
+        const rejected = await api.post('/connectors', { kind: 'web', database, settings });
+        expect([rejected.status, rejected.body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
       }
     }
-    // A name may lead elsewhere by the time of the sync: the address is judged again then.
+    // A name may resolve differently at the time of the sync, so the address is checked again.
     await withDb(mongodbUri, (db) =>
       db
         .collection<{ _id: string }>('connectors')
@@ -211,7 +211,7 @@ describe('a web connector', () => {
     expect((await on.sync(id)).errors).toMatchObject([{ error_code: 'BLOCKED_ADDRESS' }]);
   });
 
-  test('ends with its database', async () => {
+  test('is removed with its database', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.') });
     await api.createDatabase('short-lived');
     const settings = { urls: [`${site.url}/page`] };
@@ -222,7 +222,7 @@ describe('a web connector', () => {
     await on.cleared(on.itemOf(id, `${site.url}/page`));
   });
 
-  test('fails as a whole when its database is gone', async () => {
+  test('fails when its database is gone', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.') });
     const id = await on.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
     await withDb(mongodbUri, (db) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { mean, normalisedGain } from '../../bench/retrieval-metrics.js';
+import { mean, normalisedGain } from '../../bench/support/measure.js';
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 import { fuseRankings } from '../../domain/content/ranking.js';
 

@@ -28,7 +28,7 @@ describe('entities', () => {
     });
   });
 
-  test('a title, possessive, legal form or plural creates no second entity', async () => {
+  test('names that differ in title, possessive, legal form or plural are one entity', async () => {
     const graph = await read(
       "Dr. Ingrid Halvorsen designed magnet generators for Nordvind Energi AS. Halvorsen's team works for Nordvind Energi. Every magnet generator spins.",
     );
@@ -54,7 +54,7 @@ describe('entities', () => {
 });
 
 describe('relations', () => {
-  test('the verb phrase between subject and object relates them, with the sentence', async () => {
+  test('the verb phrase between subject and object is their relation, with the sentence as evidence', async () => {
     const graph = await read('Alice Brown founded Acme Corp in 1999. John Smith works for Microsoft.');
     expect(edges(graph)).toEqual(
       expect.arrayContaining([
@@ -67,7 +67,7 @@ describe('relations', () => {
     expect(founded.evidence).toEqual([{ chunk_id: 'chk_0', sentence: 'Alice Brown founded Acme Corp in 1999.' }]);
   });
 
-  test('both subjects of a list have the relation, and names without a verb co-occur', async () => {
+  test('all subjects of a list have the relation, and names without a verb between them co-occur', async () => {
     const graph = await read('Microsoft and Google signed an agreement with Acme Corp.');
     expect(edges(graph)).toEqual(
       expect.arrayContaining([
@@ -90,7 +90,7 @@ describe('relations', () => {
 });
 
 describe('bounds', () => {
-  test('the same chunks produce the same graph', async () => {
+  test('the same chunks give the same graph', async () => {
     const texts = ['Alice Brown founded Acme Corp in London.', 'Google bought Acme Corp in 2021.'];
     expect(await read(...texts)).toEqual(await read(...texts));
   });
@@ -112,7 +112,7 @@ describe('bounds', () => {
     ).toBe(400);
   });
 
-  test('text without language terminates, and the text beside it is read', async () => {
+  test('text that is not a language is skipped, and the text next to it is read', async () => {
     const graph = await read(`${'a.b.'.repeat(100_000)} and then Barack Obama visited Paris.`);
     expect(edges(graph)).toContain('Barack Obama | visited | Paris');
   });

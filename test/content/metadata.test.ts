@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { addFields, type MetadataField, metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
+import { addFields, type MetadataField } from '../../domain/content/databases.js';
+import { metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
 import { type Answer, type Client, createClient } from '../support/client.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 

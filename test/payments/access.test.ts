@@ -53,7 +53,7 @@ describe('access to authentications', () => {
     const revoked = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable');
     await withDb(product.mongodbUri, (db) =>
       db
-        .collection<{ _id: string }>('keys')
+        .collection<{ _id: string }>('api_keys')
         .updateOne({ _id: revoked.record._id }, { $set: { revoked_at: new Date() } }),
     );
     const valid = merchant.publishableKey;

@@ -63,9 +63,9 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
 
 async function startWithModel(env: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Instance> {
   const instance = await startInstance(env, say);
-  if (instance.noModel === null) return instance;
+  if (instance.noModelReason === null) return instance;
   await instance.stop();
-  throw new Error(`the tests need the embedding model: ${instance.noModel}`);
+  throw new Error(`the tests need the embedding model: ${instance.noModelReason}`);
 }
 
 /** Ports that no other stack of this user takes before they are used. */

@@ -12,49 +12,53 @@ import type { Validators } from './source.js';
 export interface RequestLimits {
   /** Milliseconds of one request. */
   timeoutMs: number;
-  /** Of one resource. */
+  /** Bytes of one resource. */
   maxBytes: number;
 }
 
-/** Listings are read into memory; the largest that are usual are sitemaps with their 50 MB. */
+/** Listings are read into memory. The largest common ones are sitemaps, with up to 50 MB. */
 const MAX_LISTING_BYTES = 64 * 1024 * 1024;
 const NOT_MODIFIED = 304;
 
 export type Requests = ReturnType<typeof createRequests>;
 
-/** The requests of connectors: all of them through the guarded client, with failures in words for a person. */
+/** The requests of connectors. All use the guarded client, and failures are SourceErrors with a message for the client. */
 export function createRequests(outbound: OutboundClient, { timeoutMs, maxBytes }: RequestLimits) {
   return {
-    /** A listing, unzipped. @returns any answer as it is. @throws SourceError */
+    /** Reads a listing and unzips it. @returns the response with any status. @throws SourceError */
     async read(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<OutboundResponse> {
-      const answer = await explained(signal, () =>
-        outbound.send({ method: 'GET', url, headers, timeoutMs, maxResponseBytes: MAX_LISTING_BYTES + 1, signal }),
+      const maxResponseBytes = MAX_LISTING_BYTES + 1;
+      const response = await withSourceErrors(signal, () =>
+        outbound.send({ method: 'GET', url, headers, timeoutMs, maxResponseBytes, signal }),
       );
-      if (answer.body.length > MAX_LISTING_BYTES) throw new SourceError('TOO_LARGE');
-      return { ...answer, body: await unzipped(answer.body) };
+      if (response.body.length > MAX_LISTING_BYTES) throw new SourceError('TOO_LARGE');
+      return { ...response, body: await unzip(response.body) };
     },
 
-    /** A resource into a local file. @returns any answer; only one of 2xx has been written. @throws SourceError */
+    /** Writes the body of a 2xx response to a file. @returns the response with any status. @throws SourceError */
     download(url: string, headers: Record<string, string>, path: string, signal: AbortSignal) {
       const to = createWriteStream(path);
-      return explained(signal, () => outbound.download({ url, headers, timeoutMs, maxBytes, signal, to })).finally(() =>
-        to.destroy(),
-      );
+      return withSourceErrors(signal, () =>
+        outbound.download({ url, headers, timeoutMs, maxBytes, signal, to }),
+      ).finally(() => to.destroy());
     },
   };
 }
 
-/** @throws SourceError for anything but 2xx and 304 */
-export function refuseStatus(status: number): void {
-  if ((status >= 200 && status < 300) || status === NOT_MODIFIED) return;
-  const passing = status >= 500 || status === 429;
-  if (status === 404 || status === 410) throw new SourceError('NOT_FOUND');
-  throw new SourceError('HTTP_STATUS', `The server answered ${status}.`, passing);
+/** @throws SourceError for any status but 2xx and 304 */
+export function checkStatus(status: number): void {
+  if ((status >= 200 && status < 300) || isUnchanged(status)) return;
+  throw isGone(status) ? new SourceError('NOT_FOUND') : statusError(status);
+}
+
+export function statusError(status: number, message = `The server responded with status ${status}.`): SourceError {
+  return new SourceError('HTTP_STATUS', message, status >= 500 || status === 429);
 }
 
 export const isUnchanged = (status: number): boolean => status === NOT_MODIFIED;
+export const isGone = (status: number): boolean => status === 404 || status === 410;
 
-/** Headers that ask for the content only if it is another than these say. */
+/** Headers that request the content only if it differs from this version. */
 export function conditions({ etag, last_modified }: Validators): Record<string, string> {
   return {
     ...(etag === undefined ? {} : { 'If-None-Match': etag }),
@@ -66,7 +70,7 @@ export function validatorsOf(headers: Record<string, string>): Validators {
   return { etag: headers.etag, last_modified: headers['last-modified'] };
 }
 
-async function explained<T>(signal: AbortSignal, request: () => Promise<T>): Promise<T> {
+async function withSourceErrors<T>(signal: AbortSignal, request: () => Promise<T>): Promise<T> {
   try {
     return await request();
   } catch (error) {
@@ -80,18 +84,14 @@ async function explained<T>(signal: AbortSignal, request: () => Promise<T>): Pro
   }
 }
 
-/** As it is when it is not gzip, whatever a header or a name says. @throws SourceError beyond the limit */
-function unzipped(body: Buffer): Promise<Buffer> {
+/** Unzips a gzipped body, recognised by its first bytes; returns any other body unchanged. @throws SourceError */
+function unzip(body: Buffer): Promise<Buffer> {
   if (body[0] !== 0x1f || body[1] !== 0x8b) return Promise.resolve(body);
   return new Promise((resolve, reject) => {
     gunzip(body, { maxOutputLength: MAX_LISTING_BYTES }, (error, plain) => {
-      if (!error) resolve(plain);
-      else
-        reject(
-          new SourceError(
-            (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE' ? 'TOO_LARGE' : 'INVALID_LISTING',
-          ),
-        );
+      if (!error) return resolve(plain);
+      const tooLarge = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE';
+      reject(new SourceError(tooLarge ? 'TOO_LARGE' : 'INVALID_LISTING'));
     });
   });
 }

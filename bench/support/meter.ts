@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { BenchInstance } from './instance.js';
-import { sideBySide } from './side-by-side.js';
+import { runConcurrently } from './measure.js';
 
-/** Counters by name, of servers that count from their start; what is between two readings is what work has cost. */
+/** Counters by name, counted from the start of the servers. The cost of work is the difference between two readings. */
 type Reading = Record<string, number>;
 
-/** What one piece of work has cost, on the average. */
+/** The average cost of one unit of work. */
 export interface Cost {
   /** Closed workflows by type. */
   workflows: Record<string, { number: number; events: number; historyBytes: number }>;
@@ -14,37 +14,39 @@ export interface Cost {
 }
 
 const CONCURRENCY = 20;
-const SETTLING_MS = 3_000;
-/** Requests to the frontend, and what the server in turn asks of its own databases. */
+/** Pause between two readings that must agree. */
+const SETTLE_MS = 3_000;
+/** Prometheus metrics: requests to Temporal's frontend, and from the server to its databases. */
 const GROUPS: Record<string, string> = {
   service_requests: 'temporal',
   persistence_requests: 'persistence',
   visibility_persistence_requests: 'visibility',
 };
-/** What the meter itself asks Temporal for. */
+/** The meter's own requests to Temporal. */
 const OWN_REQUESTS = ['CountWorkflowExecutions', 'ListWorkflowExecutions'];
 
-/** Measures on an instance that has nothing else to do. */
+/** Measures the cost of work on an instance that is otherwise idle. */
 export function createMeter({ collections, temporalMetricsUrl, processorTimes }: BenchInstance, temporal: Client) {
-  if (temporalMetricsUrl === null) throw new Error('footprint needs a Temporal of its own: unset TEMPORAL_ADDRESS');
+  if (temporalMetricsUrl === null) throw new Error('footprint needs its own Temporal server: unset TEMPORAL_ADDRESS');
   const metricsUrl = temporalMetricsUrl;
 
   /**
-   * @param workflow the type that ends each piece
-   * @param start starts the n-th piece
+   * Does the work and returns its average cost, when all workflows have finished.
+   * @param workflow the type of the last workflow of each unit
+   * @param start starts the n-th unit
    */
   async function cost(count: number, workflow: string, start: (n: number) => Promise<unknown>): Promise<Cost> {
     const since = `StartTime >= "${new Date().toISOString()}"`;
-    const before = { ...(await stored()), ...(await settled()), ...(await busy()) };
-    await sideBySide(count, CONCURRENCY, start);
-    await until(async () => (await number(`${since} AND ExecutionStatus = "Completed"`, workflow)) === count);
-    await until(async () => (await number('ExecutionStatus = "Running"')) === 0);
-    const after = { ...(await busy()), ...(await settled()), ...(await stored()) };
+    const before = { ...(await storedBytes()), ...(await settledCounters()), ...(await processorTime()) };
+    await runConcurrently(count, CONCURRENCY, start);
+    await until(async () => (await countWorkflows(`${since} AND ExecutionStatus = "Completed"`, workflow)) === count);
+    await until(async () => (await countWorkflows('ExecutionStatus = "Running"')) === 0);
+    const after = { ...(await processorTime()), ...(await settledCounters()), ...(await storedBytes()) };
     const counters = Object.entries(after).map(([name, value]) => [name, (value - (before[name] ?? 0)) / count]);
     return { workflows: await workflowsOf(since, count), counters: Object.fromEntries(counters) };
   }
 
-  async function number(query: string, type?: string): Promise<number> {
+  async function countWorkflows(query: string, type?: string): Promise<number> {
     return (await temporal.workflow.count(type === undefined ? query : `${query} AND WorkflowType = "${type}"`)).count;
   }
 
@@ -60,27 +62,27 @@ export function createMeter({ collections, temporalMetricsUrl, processorTimes }:
     return sums;
   }
 
-  /** Temporal writes its visibility store and its own metrics some moments later. */
-  async function settled(): Promise<Reading> {
-    // Idle workers poll on and on.
-    const done = (reading: Reading) =>
+  /** Reads until two readings agree: Temporal updates its visibility store and its metrics with a delay. */
+  async function settledCounters(): Promise<Reading> {
+    // Idle workers keep polling, so only these counters must come to rest.
+    const settling = (reading: Reading) =>
       JSON.stringify(Object.entries(reading).filter(([name]) => /^(visibility|temporal\.Respond)/.test(name)));
-    let reading = await counted();
+    let reading = await readCounters();
     await until(async () => {
-      await wait(SETTLING_MS);
-      const before = done(reading);
-      reading = await counted();
-      return done(reading) === before;
+      await wait(SETTLE_MS);
+      const before = settling(reading);
+      reading = await readCounters();
+      return settling(reading) === before;
     });
     return reading;
   }
 
-  async function counted(): Promise<Reading> {
+  async function readCounters(): Promise<Reading> {
     return { ...(await mongoCommands()), ...(await temporalRequests()) };
   }
 
-  /** Milliseconds of one core. */
-  async function busy(): Promise<Reading> {
+  /** Milliseconds on one core, by process. */
+  async function processorTime(): Promise<Reading> {
     return Object.fromEntries(Object.entries(await processorTimes()).map(([name, ms]) => [`cpu.${name}`, ms]));
   }
 
@@ -97,7 +99,7 @@ export function createMeter({ collections, temporalMetricsUrl, processorTimes }:
     for (const [, metric, labels, value] of metrics.matchAll(sample)) {
       const label = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(labels!)?.[1] ?? '';
       const operation = label('operation');
-      // What the server does for itself has another namespace; what it does for its visibility store tells none.
+      // The server's internal work has another namespace; requests to its visibility store have none.
       if (!['default', ''].includes(label('namespace')) || OWN_REQUESTS.includes(operation)) continue;
       if (metric === 'service_requests' && label('service_name') !== 'frontend') continue;
       const name = `${GROUPS[metric!]}.${operation}`;
@@ -106,8 +108,10 @@ export function createMeter({ collections, temporalMetricsUrl, processorTimes }:
     return reading;
   }
 
-  /** Documents and their bytes (BSON, before compression) by collection; of the oplog, what replication has to carry. */
-  async function stored(): Promise<Reading> {
+  /**
+   * Documents and bytes (BSON, before compression) by collection, and the bytes of the oplog, which replication sends.
+   */
+  async function storedBytes(): Promise<Reading> {
     const reading: Reading = {};
     const names = (await collections.db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
     for (const name of names) {

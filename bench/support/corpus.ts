@@ -1,31 +1,31 @@
-import type { Embedder } from '../domain/content/search.js';
+import type { Embedder } from '../../domain/content/search.js';
 
 const TOPICS = 200;
-const WORDS_A_TOPIC = 40;
+const WORDS_PER_TOPIC = 40;
 const COMMON_WORDS = 2_000;
 const SYLLABLES = 'ba ce di fo gu ha ke li mo nu pa re si to vu za'.split(' ');
-/** How far a chunk lies from its topic; about as similar to its like as chunks of one subject are under bge-small. */
+/** Distance of a chunk's vector from its topic's. Chunks of a topic are then about as similar as with bge-small. */
 const SPREAD = 0.035;
 
 export type Corpus = Awaited<ReturnType<typeof createCorpus>>;
 
 /**
- * Made-up text about topics, with vectors to match: those of the topics come from the model, so that questions lie among
- * them as they do among real chunks; a chunk's is its topic's with some noise, because embedding 100,000 takes hours.
+ * Generates texts about topics, with matching vectors. The model embeds the topics, so that questions are close to them
+ * as they are to real chunks. A chunk's vector is that of its topic plus noise, because embedding 100,000 takes hours.
  */
 export async function createCorpus(embedder: Embedder) {
   const random = seeded(7);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() ** 2 * list.length)]!;
   const word = (n: number) => {
-    let made = '';
+    let letters = '';
     for (let left = n + SYLLABLES.length; left > 0; left = Math.floor(left / SYLLABLES.length)) {
-      made += SYLLABLES[left % SYLLABLES.length];
+      letters += SYLLABLES[left % SYLLABLES.length];
     }
-    return made;
+    return letters;
   };
   const common = Array.from({ length: COMMON_WORDS }, (_, n) => word(n));
   const topics = Array.from({ length: TOPICS }, (_, topic) =>
-    Array.from({ length: WORDS_A_TOPIC }, (_, n) => word(COMMON_WORDS + topic * WORDS_A_TOPIC + n)),
+    Array.from({ length: WORDS_PER_TOPIC }, (_, n) => word(COMMON_WORDS + topic * WORDS_PER_TOPIC + n)),
   );
   const sentence = (topic: number, length: number) =>
     Array.from({ length }, () => (random() < 0.2 ? pick(topics[topic % TOPICS]!) : pick(common))).join(' ');
@@ -42,7 +42,7 @@ export async function createCorpus(embedder: Embedder) {
   };
 }
 
-/** The same numbers in each run (mulberry32). */
+/** A generator of random numbers that returns the same sequence in each run (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,13 +1,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startInstance } from '../cli/instance.js';
-import { createApiKeys } from '../storage/api-keys.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import { startInstance } from '../../cli/instance.js';
+import type { KeyKind } from '../../domain/api-keys.js';
+import { createApiKeys } from '../../storage/api-keys.js';
+import { connectCollections } from '../../storage/collections.js';
 
 export type BenchInstance = Awaited<ReturnType<typeof startBenchInstance>>;
 
-/** A whole product in a temporary folder: real servers, real processes. @param settings by environment variable */
+/**
+ * Starts a complete product in a temporary folder: real servers, real processes. Its key belongs to the organisation
+ * `bench`.
+ * @param settings by environment variable
+ */
 export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-bench-'));
   const env = {
@@ -21,17 +26,19 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   };
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
   const { stack, api, worker } = instance;
-  const collections: Collections = await connectCollections(stack.mongodbUri, 'postback-bench');
-  const { key } = await createApiKeys(collections).create({ org: 'bench', kind: 'api', label: 'bench' });
+  const collections = await connectCollections(stack.mongodbUri, 'postback-bench');
+  const createKey = async (kind: KeyKind) =>
+    (await createApiKeys(collections).create({ org: 'bench', kind, label: 'bench' })).key;
   return {
     apiUrl: instance.apiUrl,
-    key,
+    key: await createKey('api'),
+    createKey,
     env: instance.env,
     collections,
     temporalAddress: stack.temporalAddress,
     temporalMetricsUrl: stack.temporalMetricsUrl,
     dataDir,
-    /** At once, as by a crash; its supervisor starts it again. @returns false when it was not running at the moment */
+    /** Kills a process, which is then restarted as after a crash. @returns false when it was not running */
     kill(name: 'api' | 'worker'): boolean {
       try {
         return process.kill((name === 'api' ? api : worker).pid(), 'SIGKILL');
@@ -39,20 +46,15 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
         return false;
       }
     },
-    /** Most memory held so far, MiB. */
+    /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
-    /** Processor time the API has used so far, milliseconds on one core. */
+    /** Processor time of the API so far, in milliseconds on one core. */
     apiCpu: () => cpuMs(api.pid()),
-    /** The same of each process, by its name. */
+    /** Processor time of each process so far, by its name. */
     async processorTimes(): Promise<Record<string, number>> {
       const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
-      const temporal = stack.startedPids.filter((pid) => pid !== Number(mongod));
-      const pids = {
-        api: api.pid(),
-        worker: worker.pid(),
-        mongod: Number(mongod),
-        temporal: temporal[0] ?? Number.NaN,
-      };
+      const temporal = stack.startedPids.find((pid) => pid !== Number(mongod)) ?? Number.NaN;
+      const pids = { api: api.pid(), worker: worker.pid(), mongod: Number(mongod), temporal };
       return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
     },
     async stop(): Promise<void> {
@@ -63,7 +65,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   };
 }
 
-/** Of a process with all its threads, where the system tells it (in ticks of 10 ms); else NaN. */
+/** Processor time of a process with all its threads, from /proc in ticks of 10 ms; NaN without /proc. */
 function cpuMs(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
@@ -73,7 +75,7 @@ function cpuMs(pid: number): number {
   }
 }
 
-/** `VmHWM` of a process, where the system tells it; else NaN. */
+/** Peak memory (`VmHWM`) of a process, from /proc; NaN without /proc. */
 function peakMiB(pid: number): number {
   try {
     const line = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type IndexingEvent, verifyIndexingWebhook } from '../receiver/index.js';
+import { type IndexingEvent, verifyIndexingWebhook } from '../../receiver/index.js';
 
-/** A receiver as its owner would write it: verifies the raw body, answers quickly, keeps what it was told. */
+/** A webhook receiver as a user would write it: it verifies the raw body, responds quickly, and stores the event. */
 export async function startDemoReceiver() {
   const server = createServer(async (request, response) => {
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
     try {
-      receiver.received.push(verifyIndexingWebhook(Buffer.concat(pieces), request.headers, receiver.secret));
+      receiver.events.push(verifyIndexingWebhook(Buffer.concat(chunks), request.headers, receiver.secret));
       response.writeHead(204).end();
     } catch {
-      receiver.refused += 1;
+      receiver.rejected += 1;
       response.writeHead(401).end();
     }
   });
@@ -21,8 +21,8 @@ export async function startDemoReceiver() {
   const receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/indexing`,
     secret: '',
-    received: [] as IndexingEvent[],
-    refused: 0,
+    events: [] as IndexingEvent[],
+    rejected: 0,
     async close(): Promise<void> {
       server.closeAllConnections();
       server.close();

@@ -8,14 +8,14 @@ writer:
   backstory: You write what the material says.
 `;
 
-const task = (name: string, rest = '') => `
+const task = (name: string, options = '') => `
 ${name}:
   description: 'Say what matters about this: {topic}'
   expected_output: One sentence
   agent: writer
-${rest}`;
+${options}`;
 
-/** Crews that differ in one thing each, so that the difference of their costs is that thing's. */
+/** Each crew differs from `one-task` in one thing, so that the difference in cost is the cost of that thing. */
 const CREWS = {
   'one-task': task('first'),
   'two-tasks': task('first') + task('second'),
@@ -23,9 +23,10 @@ const CREWS = {
   'with-person': task('first', '  human_input: true\n'),
 };
 
-export type FootprintCrew = keyof typeof CREWS;
+export type BenchCrew = keyof typeof CREWS;
+export const BENCH_CREWS = Object.keys(CREWS) as BenchCrew[];
 
-/** Writes them as a folder for `POSTBACK_CREWS_DIR`. */
+/** Writes the crews to a folder for `POSTBACK_CREWS_DIR`. */
 export function writeCrews(folder: string): void {
   for (const [name, tasks] of Object.entries(CREWS)) {
     mkdirSync(join(folder, name), { recursive: true });

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../../runtime/config.js';
+import { createApiKeys } from '../../storage/api-keys.js';
+import { connectCollections } from '../../storage/collections.js';
+import type { ApiAccess } from '../api-client.js';
+import { type DevelopmentFile, readDevelopmentFile } from '../data-folder.js';
+
+const CLI = fileURLToPath(new URL('../main.js', import.meta.url));
+
+/**
+ * The key belongs to an organisation of the demo, so that the demo does not replace the user's webhook registration.
+ */
+export interface DemoInstance extends ApiAccess {
+  temporalUiUrl: string | null;
+  /** The demo started the instance and stops it at the end. */
+  isTemporary: boolean;
+  /** Revokes the key, and stops the instance if the demo started it. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Uses the instance that runs in this folder, if it may send webhooks to this machine; otherwise starts a temporary
+ * one.
+ */
+export async function openDemoInstance(config: Config): Promise<DemoInstance> {
+  const running = await findRunning(config.POSTBACK_DATA_DIR);
+  if (!running) return startTemporary();
+  if (!(await allowsLoopback(running))) {
+    console.log(
+      [
+        `The instance at ${running.api_url} sends webhooks to public addresses only, but the demo's receiver is on this machine.`,
+        'To run the demo on that instance, start it with  OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 npm start',
+      ].join('\n'),
+    );
+    return startTemporary();
+  }
+  console.log(`Using the instance at ${running.api_url}`);
+  return withKey(running, false, async () => undefined);
+}
+
+async function findRunning(dataDir: string): Promise<DevelopmentFile | null> {
+  const file = readDevelopmentFile(dataDir);
+  if (!file) return null;
+  const isAlive = await fetch(`${file.api_url}/healthz`).then(
+    (response) => response.ok,
+    () => false,
+  );
+  return isAlive ? file : null;
+}
+
+/** `/readyz` shows whether the instance may send webhooks to this machine. */
+async function allowsLoopback(file: DevelopmentFile): Promise<boolean> {
+  const { outbound } = (await (await fetch(`${file.api_url}/readyz`)).json()) as { outbound?: { loopback: boolean } };
+  return outbound?.loopback ?? false;
+}
+
+async function startTemporary(): Promise<DemoInstance> {
+  console.log('Starting a temporary instance for the demo …');
+  const dataDir = mkdtempSync(join(tmpdir(), 'postback-demo-'));
+  const child = spawn(process.execPath, [CLI, 'start'], {
+    env: { ...process.env, POSTBACK_DATA_DIR: dataDir, OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8' },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const ended = once(child, 'exit');
+  const stop = async () => {
+    if (child.exitCode === null) child.kill('SIGINT');
+    await ended;
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  child.stdout!.on('data', () => undefined);
+  const ready = new Promise<void>((resolve) => child.once('message', () => resolve()));
+  const failed = ended.then(() => Promise.reject(new Error('the temporary instance did not start')));
+  await Promise.race([ready, failed]);
+  const file = readDevelopmentFile(dataDir);
+  if (!file) throw new Error(`the temporary instance wrote no dev.json to ${dataDir}`);
+  return withKey(file, true, stop);
+}
+
+async function withKey(file: DevelopmentFile, isTemporary: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
+  const collections = await connectCollections(file.mongodb_uri, 'postback-demo');
+  const keys = createApiKeys(collections);
+  const { key, record } = await keys.create({ org: 'demo', kind: 'api', label: 'npm run demo' });
+  return {
+    apiUrl: file.api_url,
+    key,
+    temporalUiUrl: file.temporal_ui_url,
+    isTemporary,
+    async stop() {
+      await keys.revoke(record._id);
+      await collections.mongoClient.close();
+      await stop();
+    },
+  };
+}
