@@ -150,8 +150,8 @@ print('verified')`;
     });
 
     test.each([
-      ['/gone.txt', /its server answered 404/],
-      ['/moved', /its server answered 302/],
+      ['/gone.txt', /its server responded with 404/],
+      ['/moved', /its server responded with 302/],
     ])('that cannot be had (%s) fail the job with a reason', async (path, reason) => {
       const submitted = await api.submit(SENTIMENT, { file: url + path }, { webhook_receiver: receiver.url });
       const request = await called(submitted.body.job_id);
