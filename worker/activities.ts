@@ -1,8 +1,9 @@
 import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
+import { createConnectorRemovalActivities } from '../activities/connectors/remove-connector.js';
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
-import { createIndexRowsActivities, createRemovalActivities } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
-import { createContentActivities } from '../activities/content/index-item.js';
+import { createItemActivities } from '../activities/content/index-item.js';
+import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
@@ -14,7 +15,10 @@ import { createCallbacks } from './callbacks.js';
 import type { WorkerDependencies } from './dependencies.js';
 import { listStaleWork } from './stale-work.js';
 
-/** The activities of each task queue. `drainDeliveries` resolves when all attempts in progress are recorded. */
+/**
+ * The activities of each task queue. The type of each factory names the dependencies that it uses.
+ * `drainDeliveries` resolves when all attempts in progress are recorded.
+ */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
   const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, dependencies);
   const activities = {
@@ -28,28 +32,17 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
 }
 
 function contentActivities(config: Config, dependencies: WorkerDependencies) {
-  const { databases, connectors, contents, items, aiJobs, uploads, files, index, starters, log } = dependencies;
   return {
-    ...createContentActivities(dependencies),
+    ...createItemActivities(dependencies),
+    ...createItemMaintenanceActivities(dependencies),
     ...createDatabaseActivities({
-      databases,
-      contents,
-      files,
-      index,
-      removeConnectors: connectors.markDatabaseDeleted,
+      ...dependencies,
+      removeConnectors: dependencies.connectors.markDatabaseDeleted,
     }),
-    ...createRemovalActivities(dependencies),
-    ...createIndexRowsActivities(dependencies),
     ...createReconcileActivities({
-      staleWork: listStaleWork(dependencies, starters),
+      ...dependencies,
+      staleWork: listStaleWork(dependencies, dependencies.starters),
       quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
-      aiJobs,
-      uploads,
-      items,
-      databases,
-      files,
-      index,
-      log,
     }),
   };
 }
@@ -64,15 +57,18 @@ function aiJobActivities(config: Config, dependencies: WorkerDependencies) {
 }
 
 function connectorActivities(config: Config, dependencies: WorkerDependencies) {
-  return createSyncActivities({
-    ...dependencies,
-    detectKind: detectFileKind,
-    openSource: createSources(dependencies.outbound, {
-      timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
-      maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+  return {
+    ...createSyncActivities({
+      ...dependencies,
+      detectKind: detectFileKind,
+      openSource: createSources(dependencies.outbound, {
+        timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+        maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+      }),
+      maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
     }),
-    maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
-  });
+    ...createConnectorRemovalActivities(dependencies),
+  };
 }
 
 function crewActivities(dependencies: WorkerDependencies) {
@@ -80,14 +76,10 @@ function crewActivities(dependencies: WorkerDependencies) {
 }
 
 function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
-  const { deliveries, outbound, metrics, log } = dependencies;
   return createDeliveryActivities({
+    ...dependencies,
     callbacks: createCallbacks(config, dependencies),
     random: Math.random,
     now: () => new Date(),
-    deliveries,
-    outbound,
-    metrics,
-    log,
   });
 }
