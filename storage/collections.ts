@@ -12,7 +12,8 @@ import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js'
 import type { EntityRecord, RelationRecord } from './content/graph.js';
 import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
-import type { CrewExecutionRecord, CrewFeedbackRecord } from './crews/executions.js';
+import type { CrewExecutionRecord } from './crews/executions.js';
+import type { CrewFeedbackRecord } from './crews/feedback.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';

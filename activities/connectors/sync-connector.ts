@@ -12,6 +12,7 @@ import { newBatchId } from '../../domain/ids.js';
 import type { OpenSource } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord, SeenResource } from '../../storage/connectors/resources.js';
+import type { ConnectorSyncs, SyncStep } from '../../storage/connectors/syncs.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { inTransaction } from '../../storage/transactions.js';
@@ -23,7 +24,8 @@ import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch
 
 export interface SyncDependencies extends ResourceFetcherDependencies {
   mongoClient: MongoClient;
-  connectors: Connectors;
+  connectors: Pick<Connectors, 'findAnyForOrg' | 'openCredentials' | 'remove'>;
+  connectorSyncs: ConnectorSyncs;
   databases: Databases;
   openSource: OpenSource;
   removedItems: RemovedItems;
@@ -43,13 +45,13 @@ const WRITTEN_AT_ONCE = 500;
 
 /** The steps of a sync. How far it is stands in MongoDB, so each may be repeated and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, resources, databases, removedItems, starters, log } = deps;
+  const { connectors, connectorSyncs, resources, databases, removedItems, starters, log } = deps;
   const takeIn = createResourceFetcher(deps);
 
   return {
     /** @returns the number of the new sync; null when the connector is gone */
     async beginSync({ org, connector }: SyncRef): Promise<number | null> {
-      return (await connectors.startSync(org, connector))?.sync?.number ?? null;
+      return (await connectorSyncs.start(org, connector))?.sync?.number ?? null;
     },
 
     /** Reads one page of the listing. @returns whether there are more */
@@ -129,12 +131,12 @@ export function createSyncActivities(deps: SyncDependencies) {
       }),
 
     async endSync(ref: StartedSync, outcome: SyncOutcome): Promise<void> {
-      const connector = await connectors.findRunningSync(ref);
+      const connector = await connectorSyncs.findRunning(ref);
       if (!connector) return;
       const counts = await resources.countOutcomes(ref.connector, ref.sync, connector.sync!.removed);
       // After a failure the next listing is read even if nothing in it has changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
-      await connectors.endSync(ref, outcome, counts, clean ? connector.sync!.validators : {});
+      await connectorSyncs.end(ref, outcome, counts, clean ? connector.sync!.validators : {});
       log.info({ ...ref, ...counts, status: outcome.status, code: outcome.error_code }, 'connector synced');
     },
 
@@ -164,7 +166,7 @@ export function createSyncActivities(deps: SyncDependencies) {
   }
 
   async function current(ref: StartedSync): Promise<ConnectorRecord> {
-    const connector = await connectors.findRunningSync(ref);
+    const connector = await connectorSyncs.findRunning(ref);
     if (!connector) throw ended();
     return connector;
   }
@@ -189,13 +191,9 @@ export function createSyncActivities(deps: SyncDependencies) {
     return true;
   }
 
-  function inStep<T>(
-    ref: StartedSync,
-    step: Parameters<Connectors['recordStep']>[2],
-    write: (tx: ClientSession) => Promise<T>,
-  ): Promise<T> {
+  function inStep<T>(ref: StartedSync, step: SyncStep, write: (tx: ClientSession) => Promise<T>): Promise<T> {
     return inTransaction(deps.mongoClient, async (tx) => {
-      if (!(await connectors.recordStep(ref, tx, step))) throw ended();
+      if (!(await connectorSyncs.recordStep(ref, tx, step))) throw ended();
       return write(tx);
     });
   }

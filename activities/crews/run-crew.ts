@@ -12,6 +12,7 @@ import type {
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -22,6 +23,7 @@ import { assignmentOf, gatherTurn } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
+  crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listApplied'>;
   crewSteps: CrewSteps;
   models: LanguageModels;
   log: Logger;
@@ -36,7 +38,7 @@ const MAX_TOOL_TRIES = 3;
 
 /** The steps of a crew's execution. Each may be repeated without harm: what it made before is found, not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
-  const { crewExecutions, crewSteps, models } = deps;
+  const { crewExecutions, crewFeedback, crewSteps, models } = deps;
   const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
   const guarded = crewFailures(deps.log);
@@ -79,8 +81,7 @@ export function createCrewActivities(deps: CrewDependencies) {
         if (!execution || !ref.is_approve) return execution && null;
         return announceTask(execution, ref, 'task_completed', now);
       });
-      if (!done && !(await crewExecutions.isFeedbackApplied(ref.feedback)))
-        throw new Error('the task does not wait yet');
+      if (!done && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task does not wait yet');
     }),
 
     /** -> completed | error, with the delivery that announces it. */
@@ -103,7 +104,7 @@ export function createCrewActivities(deps: CrewDependencies) {
   async function think(at: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await load(at.execution);
     const model = models.get(assignmentOf(execution, at.task).agent.llm);
-    const reply = await model.reply(await gatherTurn({ crewExecutions, crewSteps, tools }, execution, at), signal);
+    const reply = await model.reply(await gatherTurn({ crewFeedback, crewSteps, tools }, execution, at), signal);
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
     await keep(at, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });

@@ -1,7 +1,8 @@
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
 import type { StepRef } from '../../domain/crews/workflow-contract.js';
-import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
+import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import type { CrewSteps } from '../../storage/crews/steps.js';
 import type { CrewTools } from './tools.js';
 
@@ -25,7 +26,7 @@ function inputsOf(execution: CrewExecutionRecord): CrewInputs {
 
 /** All that a model call is about, gathered from the execution's records. */
 export async function gatherTurn(
-  stores: { crewExecutions: CrewExecutions; crewSteps: CrewSteps; tools: CrewTools },
+  stores: { crewFeedback: Pick<CrewFeedback, 'listApplied'>; crewSteps: CrewSteps; tools: CrewTools },
   execution: CrewExecutionRecord,
   at: StepRef,
 ): Promise<AgentTurn> {
@@ -33,7 +34,7 @@ export async function gatherTurn(
   const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
-  const feedback = await stores.crewExecutions.listAppliedFeedback(execution._id);
+  const feedback = await stores.crewFeedback.listApplied(execution._id);
   const rejected = feedback.filter((one) => one.task === at.task && !one.is_approve && one.attempt < at.attempt);
   return {
     agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
