@@ -1,4 +1,4 @@
-# One image for the API and all workers; the command chooses (docker-compose.yml).
+# One image for the API and all workers. The command selects the process (docker-compose.yml).
 
 FROM node:24-slim AS build
 WORKDIR /build
@@ -7,14 +7,14 @@ RUN npm ci
 COPY . .
 RUN npx tsc -p tsconfig.json
 
-# Optional packages carry the native binaries and stay; install scripts never run (.npmrc).
+# Optional packages are installed too: they contain the native binaries. Install scripts never run (.npmrc).
 FROM node:24-slim AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
 FROM node:24-slim AS product
-# The small semi-space keeps 150 MB of a worker's memory free (cli/child.ts).
+# The small semi-space saves 150 MB of memory per worker (cli/child.ts).
 ENV NODE_ENV=production \
     NODE_OPTIONS=--max-semi-space-size=4
 WORKDIR /opt/postback
@@ -23,16 +23,16 @@ COPY --from=build /build/dist ./dist
 COPY bin ./bin
 COPY crews ./crews
 COPY package.json LICENSE ./
-# Workflows are bundled once here and not at each start of a worker, which may not write to this folder.
+# Workflows are bundled once, here: workers cannot write to this folder, so they would bundle at each start.
 RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"
 
-# The embedding model lies in the image: nothing is fetched at run time.
+# The image contains the embedding model: nothing is downloaded at run time.
 FROM product AS model
 RUN node bin/postback.mjs model fetch --to /opt/postback/model
 
 FROM product
 COPY --from=model /opt/postback/model ./model
-# A named volume takes its owner from the image when it is first used.
+# A new named volume gets its owner from the image.
 RUN mkdir -p /var/lib/postback && chown node:node /var/lib/postback
 ENV POSTBACK_DATA_DIR=/var/lib/postback \
     POSTBACK_EMBEDDING_MODEL_DIR=/opt/postback/model

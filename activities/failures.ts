@@ -11,26 +11,26 @@ export interface ClientError {
   retryable: boolean;
   /** Milliseconds until the next attempt; without it the retry policy of the workflow decides. */
   retryAfterMs?: number | undefined;
-  /** The input, a provider or a receiver is at fault: no failure of this worker to log and count. */
+  /** The input or a provider is at fault, so the worker does not log and count this as a failure of its own. */
   benign?: boolean;
 }
 
 export interface FailureRules {
-  /** @returns the error as the client may read it, or undefined for an error that the service does not know */
+  /** @returns the error as the client may read it; undefined for an unknown error */
   describe(error: unknown): ClientError | undefined;
   /** Attempts after which an unknown error is final. Without it the retry policy of the workflow decides. */
   maxDefectAttempts?: number;
 }
 
-/** A defect of ours does not clear like a storage error; it must not keep work waiting for ever. */
+/** A defect of this service is not transient like a storage error, so its retries are limited. */
 export const MAX_DEFECT_ATTEMPTS = 5;
 
 /** Number of the current attempt at this activity, from 1. */
 export const attemptNumber = (): number => Context.current().info.attempt;
 
 /**
- * The failure with which an activity ends, whatever went wrong: its type is the code, and Temporal retries as it says.
- * Nothing of an unknown error but its class reaches a history.
+ * Maps an error to the failure of an activity: its type is the code, and it says whether Temporal retries. Of an unknown
+ * error, only the class reaches the history.
  */
 export function asActivityFailure(
   error: unknown,
@@ -56,7 +56,7 @@ export function asActivityFailure(
   });
 }
 
-/** Storage that is unreachable clears by itself. */
+/** Storage errors are transient. */
 function isStorageError(error: unknown): boolean {
   return error instanceof MongoError || error instanceof FileStoreError;
 }

@@ -1,12 +1,16 @@
 import { Context } from '@temporalio/activity';
 
+/** Also how soon a cancellation reaches an activity. The SDK sends at most one heartbeat per throttle interval. */
+const HEARTBEAT_MS = 3_000;
+
 /**
- * Tells the server every few seconds that the activity lives, so that a killed worker's work moves on in seconds
- * and not after the whole time limit. Work that ends sooner costs no heartbeat.
+ * Sends heartbeats while the work runs, so that the work of a killed worker is retried after the heartbeat timeout and
+ * not after the whole time limit. Work that ends sooner sends none.
+ * @param work receives a signal that aborts when the activity is cancelled
  */
 export async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current();
-  const timer = setInterval(() => context.heartbeat(), 5_000);
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
   try {
     return await work(context.cancellationSignal);
   } finally {

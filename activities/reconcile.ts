@@ -18,11 +18,11 @@ export interface StaleWork<Name extends string = string, Entry = unknown> {
    */
   takeStale(before: Date, next: Date, limit: number): Promise<Entry[]>;
   idOf(entry: Entry): string;
-  /** Starts the missing workflow; does nothing for a workflow that runs. */
+  /** Starts the missing workflow; does nothing when it is running. */
   start(entry: Entry): Promise<void>;
 }
 
-/** Declares stale work with its entry type checked, for a table of several entry types. */
+/** Declares an entry of the table of stale work, with the type of its records checked. */
 export function staleWork<Name extends string, Entry>(work: StaleWork<Name, Entry>): StaleWork<Name> {
   return work as unknown as StaleWork<Name>;
 }
@@ -43,14 +43,14 @@ export interface ReconcileDependencies {
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
 const BATCH = 1_000;
-/** Most quiet work only waits its turn; checking it again and again with Temporal would slow it down. */
+/** Most quiet work only waits for its turn. Checking it more often would load Temporal and slow the work down. */
 const CHECK_AGAIN_MS = 10 * 60 * 1000;
 /** How long an expired upload stays when a job still needs it. */
 const KEEP_LONGER_MS = 60 * 60 * 1000;
-/** An upload that takes longer than this has been abandoned. */
+/** An upload that takes longer than this counts as abandoned. */
 const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 
-/** Starts missing workflows. Starting a workflow that runs does nothing, so the reconciler need not know which run. */
+/** Starts missing workflows. Starting a running workflow does nothing, so the reconciler starts all that are quiet. */
 export function createReconcileActivities({
   staleWork,
   aiJobs,
@@ -81,7 +81,7 @@ export function createReconcileActivities({
     return report;
   }
 
-  /** A record that fails must not keep the others waiting. */
+  /** Logs an error, so that one record does not stop the others. */
   async function attempt(id: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -97,7 +97,7 @@ export function createReconcileActivities({
     }
   }
 
-  /** A waiting or running job keeps its file, however long that takes. */
+  /** A file stays while a queued or running job needs it. */
   async function dropUpload(fileId: string): Promise<void> {
     if (await aiJobs.isFileNeeded(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
     await files.remove(fileId);

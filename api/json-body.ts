@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import getRawBody from 'raw-body';
+import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
 import { ServiceError } from '../domain/errors.js';
 import type { RequestState } from './request-context.js';
 
@@ -8,7 +9,8 @@ const MAX_JSON_BYTES = 1024 * 1024;
 
 /**
  * Parses a JSON body into `ctx.request.body`, which is undefined for an empty body.
- * @throws ServiceError INVALID_PARAMETERS for a body that is not JSON, PAYLOAD_TOO_LARGE for more than `maxBytes`
+ * @throws ServiceError INVALID_PARAMETERS for a body that is not JSON, PAYLOAD_TOO_LARGE for more than `maxBytes`,
+ * VALIDATION_ERROR for too many values or levels
  */
 export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
@@ -40,8 +42,9 @@ async function readText(request: IncomingMessage, length: number | undefined, ma
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseBoundedJson(text, DEFAULT_JSON_BOUNDS);
+  } catch (error) {
+    if (error instanceof JsonBoundsError) throw new ServiceError('VALIDATION_ERROR', `The body ${error.message}.`);
     throw new ServiceError('INVALID_PARAMETERS', 'The body is not valid JSON.');
   }
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
+import { withPauses } from '../domain/event-loop.js';
 import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
 import type { FieldNames } from './field-names.js';
 import { describeIssue } from './validation-messages.js';
@@ -44,6 +45,23 @@ function narrowed(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 
 function isWrongType({ code, path }: z.core.$ZodIssue): boolean {
   return code === 'invalid_type' && path.length === 0;
+}
+
+/**
+ * Validates the elements of an array, with pauses for other requests. Stops at the first invalid element.
+ * @param at where the array is in the request, such as `memories`
+ * @throws ServiceError VALIDATION_ERROR that names the element
+ */
+export async function readEach<Schema extends z.ZodType>(
+  schema: Schema,
+  values: readonly unknown[],
+  at: string,
+): Promise<z.output<Schema>[]> {
+  const elements: z.output<Schema>[] = [];
+  for await (const [n, value] of withPauses(values.entries())) {
+    elements.push(read(schema, value, { at: `${at}.${n}`, nested: true }));
+  }
+  return elements;
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

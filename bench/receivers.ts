@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createFinish } from '../activities/content/finish-item.js';
+import { createFinishItem } from '../activities/content/finish-item.js';
 import { createSealer } from '../domain/sealing.js';
 import { createItems, type ItemRecord } from '../storage/content/items.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
@@ -25,7 +25,7 @@ export async function receivers(): Promise<void> {
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const { collections } = instance;
   const registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
-  const finish = createFinish({
+  const finish = createFinishItem({
     mongoClient: collections.mongoClient,
     items: createItems(collections),
     deliveries: createDeliveries(collections),

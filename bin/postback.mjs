@@ -9,5 +9,5 @@ try {
   console.error(error.message);
   process.exit(1);
 }
-// In this process, so that Ctrl-C and signals reach the command itself.
+// In the same process, so that Ctrl-C and signals reach the command.
 await import('../dist/cli/main.js');

@@ -1,5 +1,5 @@
-// What every command needs before it can run: packages installed, TypeScript compiled.
-// Plain JavaScript without dependencies, because it runs before there are any.
+// Prepares the repository for a command: installs the packages and compiles the TypeScript sources.
+// Plain JavaScript without dependencies, because it runs before any are installed.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,18 +12,18 @@ const MINIMUM_NODE = [20, 19];
 const INSTALLED_MARK = join(root, 'node_modules', '.postback-lock');
 const BUILT_MARK = join(root, 'dist', '.postback-built');
 const LOCK_DIR = join(root, '.postback', 'prepare.lock');
-/** What ends this process ends the command it waits for, which would go on by itself otherwise. */
-const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+/** Signals that are passed on to the running command, which would otherwise outlive this process. */
+const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const NOT_SOURCE = new Set(['node_modules', 'dist']);
 
-/** Runs a command in the repository with this terminal's output; resolves with its exit code. */
+/** Runs a command in the repository, with output to this terminal. @returns its exit code */
 export function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
-    const end = (signal) => child.kill(signal);
-    for (const signal of ENDINGS) process.on(signal, end);
+    const forward = (signal) => child.kill(signal);
+    for (const signal of FORWARDED_SIGNALS) process.on(signal, forward);
     const ended = (code) => {
-      for (const signal of ENDINGS) process.off(signal, end);
+      for (const signal of FORWARDED_SIGNALS) process.off(signal, forward);
       resolve(code);
     };
     child.once('error', (error) => {
@@ -34,7 +34,7 @@ export function run(command, args) {
   });
 }
 
-/** Ends the process with a clear message when this Node is older than the packages need. */
+/** Exits with a clear message when this Node.js is older than the packages need. */
 export function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
@@ -43,25 +43,25 @@ export function checkNode() {
 }
 
 /**
- * Installs the packages when they are missing or the lock file has changed since.
- * Nothing happens where the package was shipped without its TypeScript sources (a production image).
- * Throws when npm fails.
+ * Installs the packages when they are missing or the lock file has changed.
+ * Does nothing without TypeScript sources (in a production image).
+ * @throws Error when npm fails
  */
 export async function install() {
   if (!shippedWithSources() || installed()) return;
-  await alone(async () => {
+  await withLock(async () => {
     if (installed()) return;
-    console.error('Installing packages (npm ci): the first time this takes a minute …');
+    console.error('Installing packages with npm ci. The first time takes about a minute …');
     const code = await run('npm', ['ci', '--include=dev', '--no-fund', '--no-audit']);
-    if (code !== 0) throw new Error(`npm ci ended with code ${code}; see its output above.`);
+    if (code !== 0) throw new Error(`npm ci failed with code ${code}; see its output above.`);
     writeFileSync(INSTALLED_MARK, lockHash());
   });
 }
 
-/** Compiles to dist/ when a source has changed since the last time. Throws when a type is wrong. */
+/** Compiles to dist/ when a source has changed. @throws Error when the compiler finds errors */
 export async function build() {
   if (!shippedWithSources() || built(fingerprint(sources()))) return;
-  await alone(async () => {
+  await withLock(async () => {
     const files = sources();
     const wanted = fingerprint(files);
     if (built(wanted)) return;
@@ -91,7 +91,7 @@ function installed() {
   return true;
 }
 
-// A person who ran `npm install` or `npm ci` has no mark of ours, but npm's own record of the tree.
+// After a manual `npm install` or `npm ci` there is only npm's own record of the installed packages.
 function matchesInstalledTree() {
   const record = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
@@ -116,7 +116,7 @@ function sources() {
   return found.sort();
 }
 
-// Names, sizes and times of all sources, so that a removed file or an older checkout counts as a change too.
+// Covers names, sizes and modification times, so that a removed file or an older checkout counts as a change.
 function fingerprint(files) {
   const hash = createHash('sha256').update(lockHash());
   for (const file of files) {
@@ -130,7 +130,7 @@ function built(wanted) {
   return existsSync(BUILT_MARK) && readFileSync(BUILT_MARK, 'utf8') === wanted;
 }
 
-// The compiler leaves the output of deleted sources behind; a deleted test would go on running.
+// The compiler keeps the output of deleted sources, and a deleted test would still run.
 function removeOrphans(files) {
   const dist = join(root, 'dist');
   for (const entry of readdirSync(dist, { recursive: true })) {
@@ -141,22 +141,22 @@ function removeOrphans(files) {
   }
 }
 
-// Two first starts at once would write the same files: a directory is a lock, for making one is atomic.
-async function alone(work) {
+// Two starts at the same time would write the same files. The lock is a directory: creating one is atomic.
+async function withLock(work) {
   mkdirSync(dirname(LOCK_DIR), { recursive: true });
-  for (let told = false; ; ) {
+  for (let waiting = false; ; ) {
     try {
       mkdirSync(LOCK_DIR);
       break;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    if (abandoned()) {
+    if (isLockAbandoned()) {
       rmSync(LOCK_DIR, { recursive: true, force: true });
       continue;
     }
-    if (!told) console.error('Another start is preparing this folder; waiting for it …');
-    told = true;
+    if (!waiting) console.error('Waiting for another start that is preparing this folder …');
+    waiting = true;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const unlock = () => rmSync(LOCK_DIR, { recursive: true, force: true });
@@ -170,7 +170,7 @@ async function alone(work) {
   }
 }
 
-function abandoned() {
+function isLockAbandoned() {
   try {
     const holder = Number(readFileSync(join(LOCK_DIR, 'pid'), 'utf8'));
     if (!holder) return false;
@@ -178,7 +178,7 @@ function abandoned() {
     return false;
   } catch (error) {
     if (error.code === 'ESRCH') return true;
-    // No pid yet: the holder is between its two steps, unless it died there.
+    // No pid yet: the holder is about to write it, or has died before it could.
     return error.code === 'ENOENT' && existsSync(LOCK_DIR) && Date.now() - statSync(LOCK_DIR).mtimeMs > 5_000;
   }
 }

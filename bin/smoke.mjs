@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npm run smoke`: whether Postback works on the Node.js that runs this file. `npm test` covers behaviour on one version;
-// this covers what can differ between versions (native packages, bundling, processes) in a few seconds.
+// `npm run smoke` checks in a few seconds that Postback works on the Node.js that runs this file. `npm test` covers behaviour
+// on one version; this covers what may differ between versions: native packages, bundling, processes.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openAsBlob, readFileSync, rmSync } from 'node:fs';
@@ -11,9 +11,9 @@ import { promisify } from 'node:util';
 import { build, checkNode, install, root } from './prepare.mjs';
 
 const POSTBACK = join(root, 'bin', 'postback.mjs');
-/** With Temporal's native bridge among them, as a dependency of its worker package. */
+/** @temporalio/worker loads Temporal's native bridge. */
 const NATIVE_PACKAGES = ['@lancedb/lancedb', 'onnxruntime-node', 'sharp', '@temporalio/worker'];
-/** A text and a picture: indexing them runs the embedding model, the image library and the search index. */
+/** A text and an image: indexing them uses the embedding model, the image library and the search index. */
 const EXAMPLES = ['visitor-notes.md', 'notice-board.png'];
 const QUESTION = { query: 'lighthouse', max_results: 1 };
 const START_LIMIT_MS = 300_000;
@@ -30,7 +30,7 @@ async function checkNativePackages() {
   for (const name of NATIVE_PACKAGES) await import(name);
 }
 
-/** Bundles anew: the worker would take the bundle that a run on another version of Node.js has left in dist/. */
+/** Bundles the workflows without the cache, which may hold a bundle made by another version of Node.js. */
 async function checkWorkflowBundle() {
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
   const workflowsPath = join(root, 'dist', 'workflows', 'index.js');
@@ -43,7 +43,7 @@ async function checkProduct() {
   try {
     await product.ready();
     const { api_url, keys } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'));
-    expect((await fetch(`${api_url}/readyz`)).ok, '/readyz says that the product is ready');
+    expect((await fetch(`${api_url}/readyz`)).ok, '/readyz reports that the product is ready');
     await ingestExamples(createApi(api_url, keys.api));
     expect((await product.stop()) === 0, 'the product stops with exit code 0');
   } catch (error) {
@@ -55,20 +55,20 @@ async function checkProduct() {
   }
 }
 
-/** `npm start` in a folder of its own. It ends with this process, whose IPC channel it watches. */
+/** Runs `npm start` with its own data folder. It stops when this process ends, because its IPC channel closes. */
 function startProduct(dataDir) {
   const child = spawn(process.execPath, [POSTBACK, 'start'], {
     cwd: root,
     env: { ...process.env, POSTBACK_DATA_DIR: dataDir, POSTBACK_API_PORT: '0' },
-    // A process group of its own, so that Ctrl-C reaches it through this process only.
+    // In its own process group, so that Ctrl-C reaches it through this process only.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  const pieces = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => pieces.push(piece));
+  const chunks = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => chunks.push(chunk));
   const exited = once(child, 'exit');
   return {
-    output: () => Buffer.concat(pieces).toString(),
+    output: () => Buffer.concat(chunks).toString(),
     async ready() {
       const message = once(child, 'message', { signal: AbortSignal.timeout(START_LIMIT_MS) });
       await Promise.race([message, exited.then(([code]) => expect(false, `the product starts (exit code ${code})`))]);
@@ -145,5 +145,5 @@ try {
   process.exit(1);
 }
 console.log(`smoke test passed on Node ${process.version}`);
-// The native packages may hold threads that would keep the process alive.
+// Threads of the native packages may keep the process alive.
 process.exit(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm test`: lint, types, the rule of imports, then the tests. `npm test -- <path>` runs those tests alone.
+// `npm test` checks lint, types and the direction of imports, then runs the tests. `npm test -- <path>` runs only those tests.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,11 +40,11 @@ async function jest(patterns) {
   let result = { passed: 0, failed: 1 };
   try {
     const numbers = JSON.parse(readFileSync(report, 'utf8'));
-    // A file that could not even be loaded has no tests to count, but it failed.
+    // A file that cannot be loaded has no tests to count, but it failed.
     const failed = numbers.numFailedTests + numbers.numRuntimeErrorTestSuites;
     result = { passed: numbers.numPassedTests, failed: code === 0 ? failed : Math.max(failed, 1) };
   } catch {
-    console.error('jest ended without a report.');
+    console.error('Jest ended without a report.');
   }
   rmSync(folder, { recursive: true, force: true });
   return result;

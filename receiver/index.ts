@@ -1,4 +1,4 @@
-/** Verification of Postback's callbacks: the signature first, then the typed payload. No dependencies. */
+/** Verifies Postback's callbacks: first the signature, then the shape of the payload. No dependencies. */
 import {
   constants,
   createHash,
@@ -15,14 +15,14 @@ export type * from './payloads.js';
 export type VerificationFailure =
   /** The request carries no signature, or more than one. */
   | 'missing_signature'
-  /** The receiver has no secret, or no usable RSA public key, to verify with. */
+  /** No secret, or no usable RSA public key, was given to verify with. */
   | 'missing_secret'
-  /** The signature was not made with the secret or key over exactly these bytes. */
+  /** The signature does not match the body and the secret or key. */
   | 'bad_signature'
-  /** The signature is right, but the body is not the payload that was expected; or the body given is not the raw one. */
+  /** The signature matches, but the body is not the expected payload; or a parsed body was given instead of the raw one. */
   | 'malformed_body';
 
-/** The callback must not be trusted; answer 401 (or 400 for `malformed_body`) and do nothing else. */
+/** The callback must not be trusted: respond with 401 (or 400 for `malformed_body`) and do nothing else. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 
@@ -34,15 +34,15 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** The body exactly as received. A parsed and serialised one has other bytes and does not verify. */
+/** The body exactly as received. A body that was parsed and serialized again has other bytes and does not verify. */
 export type RawBody = Uint8Array | string;
 
-/** A fetch `Headers`, Node's `request.headers`, or a plain object; names in any case. */
+/** A fetch `Headers`, Node's `request.headers`, or a plain object. Header names are case-insensitive. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Record<string, string | readonly string[] | undefined>;
 
-/** One that is not set is left out. */
+/** A secret, or several during a rotation. Undefined and empty values are ignored. */
 export type SigningSecret = string | readonly (string | undefined)[] | undefined;
 
 const SIGNATURE_HEADER = 'x-service-signature';
@@ -57,29 +57,29 @@ const CREW_EVENTS: readonly CrewCallback['event'][] = [
 
 /**
  * Verifies an indexing webhook and returns its event.
- * @param secret the signing secret, or the old and the new one while they change
+ * @param secret the signing secret; during a rotation, the old and the new secret
  * @throws WebhookVerificationError
  */
 export function verifyIndexingWebhook(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): IndexingEvent {
   const body = verifiedBody(rawBody, headers, secret);
-  return payload<IndexingEvent>(body, ['indexing.status_changed'], 'delivery_id');
+  return parsePayload<IndexingEvent>(body, ['indexing.status_changed'], 'delivery_id');
 }
 
 /**
- * Verifies a callback of a crew and returns it. Crews sign with the secret of the organisation's indexing webhook, and
- * only once there is one. What tells a repeat is the header `X-Service-Delivery-ID`.
- * @param secret the signing secret, or the old and the new one while they change
+ * Verifies the callback of a crew and returns it. Crews sign with the secret of the organisation's indexing webhook;
+ * without such a secret, callbacks are not signed. Repeats have the same header `X-Service-Delivery-ID`.
+ * @param secret the signing secret; during a rotation, the old and the new secret
  * @throws WebhookVerificationError
  */
 export function verifyCrewCallback(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): CrewCallback {
-  return payload<CrewCallback>(verifiedBody(rawBody, headers, secret), CREW_EVENTS, 'execution_id');
+  return parsePayload<CrewCallback>(verifiedBody(rawBody, headers, secret), CREW_EVENTS, 'execution_id');
 }
 
 /**
- * Verifies the callback of an AI job and returns it. The body is sent as the canonical JSON that was signed, so it is
- * verified as received, without building it again.
- * @param publicKeyPem the service's webhook public key (RSA, PEM): the answer of `GET /v3/ai/webhook-public-key`, which may
- * hold several keys while they change, or a list of such texts
+ * Verifies the callback of an AI job and returns it. The body is the canonical JSON that was signed, so it is verified as
+ * received.
+ * @param publicKeyPem the service's public keys (RSA, PEM): the response of `GET /v3/ai/webhook-public-key`, which has
+ * several keys during a rotation, or a list of such responses
  * @throws WebhookVerificationError
  */
 export function verifyJobCallback(
@@ -87,7 +87,7 @@ export function verifyJobCallback(
   headers: WebhookHeaders,
   publicKeyPem: string | readonly (string | undefined)[] | undefined,
 ): JobCallback {
-  const keys = given(publicKeyPem).flatMap(pemBlocks).map(rsaPublicKey);
+  const keys = nonEmpty(publicKeyPem).flatMap(pemBlocks).map(rsaPublicKey);
   if (keys.length === 0) throw new WebhookVerificationError('missing_secret', 'no public key is configured');
   const signature = signatureIn(headers);
   const body = bytesOf(rawBody);
@@ -99,23 +99,23 @@ export function verifyJobCallback(
   const isSignedBy = (key: KeyObject) =>
     verify('sha256', signed, { key, padding: constants.RSA_PKCS1_PADDING }, signatureBytes);
   if (!keys.some(isSignedBy)) throw badSignature();
-  return payload<JobCallback>(body, ['async_job_completed'], 'job_id');
+  return parsePayload<JobCallback>(body, ['async_job_completed'], 'job_id');
 }
 
-/** The body of a callback that is signed by HMAC. */
+/** Verifies a callback that is signed with HMAC. @returns its body */
 function verifiedBody(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): Buffer {
-  const secrets = given(secret);
+  const secrets = nonEmpty(secret);
   if (secrets.length === 0) throw new WebhookVerificationError('missing_secret', 'no signing secret is configured');
   const signature = signatureIn(headers);
   const body = bytesOf(rawBody);
-  // Every secret is tried, so that the time taken does not tell which one matched.
-  const matches = secrets.map((one) => sameText(signature, hmacSignature(body, one)));
+  // All secrets are tried, so that the time does not show which one matched.
+  const matches = secrets.map((candidate) => equalInConstantTime(signature, hmacSignature(body, candidate)));
   if (!matches.includes(true)) throw badSignature();
   return body;
 }
 
-/** Without the empty ones: an unset variable must never become a key of no characters. */
-function given(values: string | readonly (string | undefined)[] | undefined): string[] {
+/** Drops empty values: an unset variable must never become an empty key. */
+function nonEmpty(values: string | readonly (string | undefined)[] | undefined): string[] {
   const list = typeof values === 'string' ? [values] : (values ?? []);
   return list.filter((value): value is string => Boolean(value));
 }
@@ -125,10 +125,10 @@ const badSignature = () => new WebhookVerificationError('bad_signature', 'the si
 const hmacSignature = (body: Buffer, secret: string) =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** Compares digests, whose lengths are equal: neither the content nor the length of the right answer shows in the time. */
-function sameText(given: string, expected: string): boolean {
+/** Compares digests of equal length, so that the time shows neither content nor length of the expected text. */
+function equalInConstantTime(actual: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
+  return timingSafeEqual(digest(actual), digest(expected));
 }
 
 function signatureIn(headers: WebhookHeaders): string {
@@ -149,10 +149,10 @@ function headerValue(headers: WebhookHeaders, name: string): string | undefined 
 function bytesOf(rawBody: RawBody): Buffer {
   if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
   if (ArrayBuffer.isView(rawBody)) return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
-  throw new WebhookVerificationError('malformed_body', 'pass the raw body as received, not the parsed one');
+  throw new WebhookVerificationError('malformed_body', 'pass the raw body as received, not the parsed body');
 }
 
-/** Each key of a PEM text; a text without any is left to be refused. */
+/** The keys of a PEM text. A text without any is returned as it is, and rejected later. */
 function pemBlocks(pem: string): string[] {
   return pem.match(/-----BEGIN [^-]+-----[\s\S]*?-----END [^-]+-----/g) ?? [pem];
 }
@@ -169,12 +169,12 @@ function rsaPublicKey(pem: string): KeyObject {
   throw unusable();
 }
 
-function payload<T extends { event: string }>(
+function parsePayload<T extends { event: string }>(
   body: Buffer,
   events: readonly T['event'][],
   idField: keyof T & string,
 ): T {
-  const malformed = (why: string) => new WebhookVerificationError('malformed_body', why);
+  const malformed = (reason: string) => new WebhookVerificationError('malformed_body', reason);
   let parsed: Record<string, unknown> | null;
   try {
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

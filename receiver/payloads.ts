@@ -1,9 +1,9 @@
-/** What the callbacks carry. Fields may be added over time: ignore those you do not know. */
+/** The payloads of the callbacks. New fields may be added: ignore fields that you do not know. */
 
 /** An item has reached a terminal indexing status. Route on `database`, deduplicate on `delivery_id`. */
 export interface IndexingEvent {
   event: 'indexing.status_changed';
-  /** The same for every attempt at one event. Test deliveries start with `test_`. */
+  /** The same for every attempt of a delivery. Ids of test deliveries start with `test_`. */
   delivery_id: string;
   /** The identifier of the item, as supplied at ingestion. */
   id: string;
@@ -11,13 +11,13 @@ export interface IndexingEvent {
   collection: string;
   /** `success` is a legacy alias of `completed`. */
   status: 'completed' | 'errored' | 'success';
-  /** When the payload was made, ISO 8601. */
+  /** When the payload was created, ISO 8601. */
   timestamp: string;
   error_code?: string;
   error_message?: string;
   /** Present and true on test deliveries only. */
   test?: true;
-  /** @deprecated an identifier of the database, not its name */
+  /** @deprecated the internal id of the database */
   tenant_id: string;
   /** @deprecated the same as `collection` */
   sub_tenant_id: string;
@@ -25,7 +25,7 @@ export interface IndexingEvent {
 
 interface JobCallbackBase {
   event: 'async_job_completed';
-  /** UUID. The same job may be called back more than once. */
+  /** UUID. A job may send its callback more than once. */
   job_id: string;
   feature: string;
   subfeature: string;
@@ -35,9 +35,9 @@ interface JobCallbackBase {
   created_at: string;
   /** ISO 8601. */
   finished_at: string;
-  /** The provider's own answer, when the job asked for it by `show_original_response`. */
+  /** The provider's own response, when the job requested it with `show_original_response`. */
   original_response?: unknown;
-  /** The job's `user_webhook_parameters`, when it had any. */
+  /** The job's `user_webhook_parameters`, if any. */
   user_parameters?: Record<string, unknown>;
 }
 
@@ -55,27 +55,27 @@ export interface JobFailure extends JobCallbackBase {
 export type JobCallback = JobSuccess | JobFailure;
 
 interface CrewCallbackBase {
-  /** UUID, as the kickoff gave it. */
+  /** UUID: the `kickoff_id` of the execution. */
   execution_id: string;
-  /** As the kickoff gave it; null when it gave none. */
+  /** The `meta` of the kickoff; null without one. */
   meta: Record<string, unknown> | null;
-  /** When it happened, ISO 8601. Callbacks may overtake one another: go by this. */
+  /** When the event happened, ISO 8601. Callbacks may arrive out of order: sort by this field. */
   timestamp: string;
 }
 
 interface CrewTaskCallbackBase extends CrewCallbackBase {
   task_id: string;
-  /** Who works on the task. */
+  /** The agent that works on the task. */
   agent: string;
 }
 
-/** The output of a task stands (`task_completed`), or waits for a person to answer by `POST …/resume`. */
+/** A task has its final output (`task_completed`), or its output waits for feedback by `POST …/resume`. */
 export interface CrewTaskCallback extends CrewTaskCallbackBase {
   event: 'task_completed' | 'task_pending_human_input';
   output: string;
 }
 
-/** An agent has thought, and perhaps asked for tools. */
+/** Output of the model: a thought, and the tools that the agent wants to use. */
 export interface CrewThought {
   type: 'thought';
   text: string;
@@ -87,7 +87,7 @@ export interface CrewAction {
   type: 'action';
   tool: string;
   input: Record<string, unknown>;
-  /** Whether the tool could do it; when not, `result` says why. */
+  /** False when the tool failed; `result` has the reason then. */
   ok: boolean;
   result: string;
 }
@@ -99,15 +99,15 @@ export interface CrewStepCallback extends CrewTaskCallbackBase {
 
 export interface CrewCompleted extends CrewCallbackBase {
   event: 'crew_completed';
-  /** Of the last task. */
+  /** The output of the last task. */
   output: string;
 }
 
 export interface CrewFailed extends CrewCallbackBase {
   event: 'crew_failed';
-  /** Why. */
+  /** The reason. */
   error: string;
 }
 
-/** Something has happened in an execution of a crew; `event` says what. */
+/** Any callback of a crew; `event` tells the types apart. */
 export type CrewCallback = CrewTaskCallback | CrewStepCallback | CrewCompleted | CrewFailed;

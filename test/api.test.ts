@@ -6,7 +6,7 @@ import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { makeKey, sharedProduct, startApi, withDb } from './support/product.js';
 
-describe('what holds for every request', () => {
+describe('every request', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   let api: Client;
   let key: string;
@@ -16,17 +16,17 @@ describe('what holds for every request', () => {
     api = createClient(apiUrl, key);
   });
 
-  const code = (answer: { status: number; body: { error: { code: string } | null } }) => [
-    answer.status,
-    answer.body.error?.code,
+  const code = (response: { status: number; body: { error: { code: string } | null } }) => [
+    response.status,
+    response.body.error?.code,
   ];
 
   test('health and readiness need no key', async () => {
     expect(await (await fetch(`${apiUrl}/healthz`)).json()).toEqual({ status: 'ok' });
-    // On a busy machine a probe may take longer than a probe waits.
+    // On a busy machine the first probes can time out.
     const ready = await eventually('ready', async () => {
-      const answer = await fetch(`${apiUrl}/readyz`);
-      return answer.status === 200 && answer.json();
+      const response = await fetch(`${apiUrl}/readyz`);
+      return response.status === 200 && response.json();
     });
     expect(ready).toMatchObject({
       status: 'ready',
@@ -36,7 +36,7 @@ describe('what holds for every request', () => {
     });
   });
 
-  test('a missing, unknown, revoked or expired key is 401, a key of another kind 403', async () => {
+  test('a missing, unknown, revoked or expired key is 401, a key of another kind is 403', async () => {
     const expired = await makeKey(mongodbUri, 'basics', 'api', new Date(Date.now() - 1000));
     const revoked = await makeKey(mongodbUri, 'basics');
     await withDb(mongodbUri, (db) =>
@@ -44,7 +44,7 @@ describe('what holds for every request', () => {
         .collection<{ _id: string }>('api_keys')
         .updateOne({ _id: revoked.record._id }, { $set: { revoked_at: new Date() } }),
     );
-    for (const wrong of [
+    for (const authorization of [
       '',
       'Bearer',
       'Bearer nonsense',
@@ -52,8 +52,8 @@ describe('what holds for every request', () => {
       `Bearer ${expired.key}`,
       `Bearer ${revoked.key}`,
     ]) {
-      const answer = await api.request('GET', '/webhooks/indexing', { headers: { Authorization: wrong } });
-      expect([wrong, ...code(answer)]).toEqual([wrong, 401, 'UNAUTHORIZED']);
+      const response = await api.request('GET', '/webhooks/indexing', { headers: { Authorization: authorization } });
+      expect([authorization, ...code(response)]).toEqual([authorization, 401, 'UNAUTHORIZED']);
     }
     const payment = (await makeKey(mongodbUri, 'basics', 'payment_publishable')).key;
     expect(code(await createClient(apiUrl, payment).get('/webhooks/indexing'))).toEqual([403, 'FORBIDDEN']);
@@ -64,7 +64,7 @@ describe('what holds for every request', () => {
     expect(JSON.stringify(stored)).not.toContain(key);
   });
 
-  test('the hint of a key shows four characters, also where the random part has an underscore', () => {
+  test('the hint of a key shows four characters, even when the random part has an underscore', () => {
     expect(keyHint('api', 'pbk_api_ab_defghijkl_nopq')).toBe('pbk_api_ab_d…');
   });
 
@@ -79,30 +79,30 @@ describe('what holds for every request', () => {
     ]);
   });
 
-  test('the envelope carries success, data, error and meta; a sane request id comes back', async () => {
-    const answer = await api.request('GET', '/webhooks/indexing', { headers: { 'X-Request-Id': 'mine-1' } });
-    expect(answer.body).toEqual({
+  test('the envelope has success, data, error and meta; a valid request id is returned', async () => {
+    const response = await api.request('GET', '/webhooks/indexing', { headers: { 'X-Request-Id': 'mine-1' } });
+    expect(response.body).toEqual({
       success: true,
       data: expect.anything(),
       error: null,
       meta: { request_id: 'mine-1', latency_ms: expect.any(Number) },
     });
-    expect(answer.headers.get('x-request-id')).toBe('mine-1');
-    const odd = await api.request('GET', '/webhooks/indexing', { headers: { 'X-Request-Id': 'a b"c' } });
-    expect(odd.body.meta.request_id).toMatch(/^req_/);
+    expect(response.headers.get('x-request-id')).toBe('mine-1');
+    const invalid = await api.request('GET', '/webhooks/indexing', { headers: { 'X-Request-Id': 'a b"c' } });
+    expect(invalid.body.meta.request_id).toMatch(/^req_/);
   });
 
-  test('idle connections are kept for longer than a load balancer keeps them', async () => {
+  test('idle connections stay open longer than those of a load balancer', async () => {
     const { headers } = await api.get('/databases');
     expect(headers.get('keep-alive')).toBe('timeout=65');
   });
 
-  test('a request under way when the process is told to stop is answered, as the last one of its connection', async () => {
+  test('a request in progress during shutdown gets a response, the last one on its connection', async () => {
     const own = await startApi(sharedProduct(), {});
     const agent = new Agent({ keepAlive: true });
     const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2', 'Content-Type': 'application/json' };
     const request = httpRequest(`${own.apiUrl}/databases`, { agent, method: 'POST', headers });
-    const answered = once(request, 'response');
+    const responded = once(request, 'response');
     await new Promise((sent) => request.write('{"database":', sent));
     const stopped = own.stop();
     await eventually('no new connection', () =>
@@ -112,26 +112,26 @@ describe('what holds for every request', () => {
       ),
     );
     request.end('"last-one"}');
-    const [response] = (await answered) as [IncomingMessage];
+    const [response] = (await responded) as [IncomingMessage];
     expect([response.statusCode, response.headers.connection]).toEqual([202, 'close']);
     response.resume();
     await stopped;
     agent.destroy();
   });
 
-  test('unknown routes, wrong JSON and large bodies are answered in the envelope', async () => {
+  test('errors for unknown routes, invalid JSON and large bodies have the envelope', async () => {
     expect(code(await api.get('/nothing/here'))).toEqual([404, 'NOT_FOUND']);
-    const wrong = await api.request('POST', '/query', {
+    const malformed = await api.request('POST', '/query', {
       body: '{"query": ',
       headers: { 'Content-Type': 'application/json' },
     });
-    expect(code(wrong)).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(code(malformed)).toEqual([400, 'INVALID_PARAMETERS']);
     const large = await api.post('/query', { query: 'x'.repeat(2 * 1024 * 1024), database: 'd' });
     expect(code(large)).toEqual([413, 'PAYLOAD_TOO_LARGE']);
     expect(large.body).toMatchObject({ success: false, data: null });
   });
 
-  test('what is required and missing is 400, whatever may stand there; what is wrong is 422', async () => {
+  test('a missing required field is 400, also for unions and enums; an invalid field is 422', async () => {
     const settings = { url: 'https://example.com/feed' };
     for (const [path, body, field] of [
       ['/query', { database: 'd' }, 'query'],
@@ -159,7 +159,7 @@ describe('what holds for every request', () => {
     ]);
   });
 
-  test('another organisation does not see a database', async () => {
+  test('a database is not visible to another organisation', async () => {
     await api.createDatabase('private');
     expect(code(await api.post('/databases', { database: 'private' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
     const other = createClient(apiUrl, (await makeKey(mongodbUri, 'strangers')).key);
@@ -174,7 +174,7 @@ describe('what holds for every request', () => {
     ]);
   });
 
-  test('a database name is checked, and the status tells each part', async () => {
+  test('a database name is validated, and the status shows each part', async () => {
     expect(code(await api.post('/databases', { database: 'with space' }))).toEqual([422, 'VALIDATION_ERROR']);
     expect(code(await api.post('/databases', {}))).toEqual([400, 'INVALID_PARAMETERS']);
     await api.createDatabase('parts');

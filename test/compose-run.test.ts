@@ -23,14 +23,14 @@ interface Service {
 interface Running {
   process: ChildProcess;
   port: string;
-  /** The code it ended with, or the signal. */
+  /** Resolves with the exit code or the signal. */
   ended: Promise<number | string>;
 }
 
 const NAMESPACE = 'postback';
 
-// No container engine: the processes are started by the very commands and variables of the file, and only what a
-// container would give them differs: addresses, folders and ports.
+// Without a container engine: the processes have the commands and variables of the file, and only what a container would
+// provide differs: addresses, folders and ports.
 describe('the processes of docker-compose.yml', () => {
   const { temporalAddress, mongodbUri } = sharedProduct();
   const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
@@ -73,10 +73,10 @@ describe('the processes of docker-compose.yml', () => {
     for (const [name, service] of services) {
       const port = String(ports[name]);
       const [command, ...args] = service.command;
-      const places = { ...local, POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
+      const overrides = { ...local, POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
       const child = spawn(command!, args, {
-        env: { PATH: process.env.PATH, ...environment(service.environment, places) },
-        // By the channel they notice when this process is gone, and end too.
+        env: { PATH: process.env.PATH, ...environment(service.environment, overrides) },
+        // The IPC channel closes when this process is gone, so that they end too.
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
       const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
@@ -86,18 +86,18 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   afterAll(async () => {
-    // Those that are left when a test has failed; whether they end by themselves is a test of its own.
+    // For processes that are left after a failed test; a test of its own covers the regular stop.
     for (const { process } of running.values()) process.kill('SIGKILL');
     await Promise.all([...running.values()].map(({ ended }) => ended));
     releasePorts?.();
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  test('become healthy by the health checks of the file', async () => {
+  test('become healthy according to the health checks of the file', async () => {
     expect([...running.keys()].sort()).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`)].sort());
     for (const [name, { healthcheck }] of services) {
       const { port, ended } = running.get(name)!;
-      const early = ended.then((how) => `ended early: ${how}`);
+      const early = ended.then((reason) => `ended early: ${reason}`);
       const [kind, command, ...args] = healthcheck.test;
       expect(kind).toBe('CMD');
       const health = await eventually(`${name} healthy`, async () => {
@@ -106,31 +106,31 @@ describe('the processes of docker-compose.yml', () => {
           args.map((arg) => arg.replace(/:808[01]\//, `:${port}/`)),
           { stdio: 'ignore' },
         );
-        const answer = once(check, 'exit').then(([code]) => code === 0 && 'healthy');
-        return Promise.race([answer, early]);
+        const result = once(check, 'exit').then(([code]) => code === 0 && 'healthy');
+        return Promise.race([result, early]);
       });
       expect([name, health]).toEqual([name, 'healthy']);
     }
   });
 
   test('index an item together', async () => {
-    await api.createDatabase('parts');
+    await api.createDatabase('shared');
     await api.ingest({
-      database: 'parts',
-      memories: JSON.stringify([{ id: 'one', text: 'Made by several processes.' }]),
+      database: 'shared',
+      memories: JSON.stringify([{ id: 'one', text: 'Indexed by several processes.' }]),
     });
-    expect(await api.ended('parts', 'one')).toMatchObject({ indexing_status: 'completed' });
+    expect(await api.ended('shared', 'one')).toMatchObject({ indexing_status: 'completed' });
   });
 
-  test('end on SIGTERM by themselves', async () => {
+  test('stop on SIGTERM with exit code 0', async () => {
     for (const { process } of running.values()) process.kill('SIGTERM');
     for (const [name, { ended }] of running) expect([name, await ended]).toEqual([name, 0]);
   });
 });
 
-/** The service's variables: those that name a place are given ours, defaults are taken as the file writes them. */
-function environment(named: Record<string, string>, local: Record<string, string>): Record<string, string> {
+/** The service's variables, with local values for addresses, folders and ports, and the file's defaults. */
+function environment(variables: Record<string, string>, local: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(named).map(([name, value]) => [name, local[name] ?? value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')]),
+    Object.entries(variables).map(([name, value]) => [name, local[name] ?? value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')]),
   );
 }

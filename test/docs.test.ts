@@ -9,21 +9,21 @@ describe('/docs', () => {
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  test('is a page without a key that asks nothing of any other host', async () => {
+  test('is a page that needs no key and sends no request to another host', async () => {
     const page = await get('/docs');
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const policy = page.headers.get('content-security-policy')!;
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
-    const parts = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1]!);
-    expect(parts.length).toBeGreaterThan(4);
-    for (const part of parts) expect([part, (await get(part)).status]).toEqual([part, 200]);
+    const assets = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1]!);
+    expect(assets.length).toBeGreaterThan(4);
+    for (const asset of assets) expect([asset, (await get(asset)).status]).toEqual([asset, 200]);
     const script = (await get('/docs/page.js')).text;
     expect(script).toContain("url: '/openapi.json'");
     expect(script).toContain('validatorUrl: null');
   });
 
-  test('serves what the page needs as what it is, and nothing else of the package', async () => {
+  test('serves the files of the page with their types, and no other file of the package', async () => {
     for (const [path, type] of [
       ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
       ['/docs/swagger-ui.css', 'text/css; charset=utf-8'],

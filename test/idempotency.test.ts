@@ -21,7 +21,7 @@ import { type Answer, type Client, createClient } from './support/client.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
-const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+const code = (response: Answer) => [response.status, response.body.error?.code];
 const withKey = (key: string) => ({ headers: { 'Idempotency-Key': key } });
 
 describe('a request with an Idempotency-Key', () => {
@@ -49,7 +49,7 @@ describe('a request with an Idempotency-Key', () => {
     withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org, 'source.text': text }));
   const files = () => withDb(mongodbUri, (db) => db.collection('files.files').countDocuments({ 'metadata.org': org }));
 
-  test('is answered a second time with the first answer, word for word, and done once', async () => {
+  test('is carried out once; a repeated request gets the first response, byte for byte', async () => {
     const first = await create('create-1', 'once');
     const again = await create('create-1', 'once');
     expect(first.status).toBe(202);
@@ -61,7 +61,7 @@ describe('a request with an Idempotency-Key', () => {
     expect(code(await api.post('/databases', { database: 'once' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
   });
 
-  test('of another body is 409, and of another organisation or route another request', async () => {
+  test('is 409 with another body; another organisation or route has its own keys', async () => {
     expect((await create('create-2', 'second')).status).toBe(202);
     expect(code(await create('create-2', 'third'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
     expect((await api.get('/databases/status?database=third')).status).toBe(404);
@@ -70,14 +70,14 @@ describe('a request with an Idempotency-Key', () => {
     expect((await ingest('create-2', 'Another route is another scope.')).status).toBe(202);
   });
 
-  test('that brings a form is known by what the form says, not by its boundary', async () => {
+  test('is recognised by the content of its form, not by the boundary', async () => {
     const before = await files();
-    const first = await ingest('form-1', 'The form came twice.', 'A file of the form.');
-    const again = await ingest('form-1', 'The form came twice.', 'A file of the form.');
+    const first = await ingest('form-1', 'The form is sent twice.', 'A file of the form.');
+    const again = await ingest('form-1', 'The form is sent twice.', 'A file of the form.');
     expect(first.body.data.success_count).toBe(2);
     expect(again.body).toEqual(first.body);
-    expect(await stored('The form came twice.')).toBe(1);
-    expect(code(await ingest('form-1', 'The form came twice.', 'Another file.'))).toEqual([
+    expect(await stored('The form is sent twice.')).toBe(1);
+    expect(code(await ingest('form-1', 'The form is sent twice.', 'Another file.'))).toEqual([
       409,
       'IDEMPOTENCY_CONFLICT',
     ]);
@@ -85,28 +85,28 @@ describe('a request with an Idempotency-Key', () => {
     expect(await files()).toBe(before + 1);
   });
 
-  test('sent many times at once is done once; who comes too early is told to come again', async () => {
+  test('sent many times at once is carried out once; the others get 409 with Retry-After', async () => {
     const text = 'Sent many times at once.';
-    const answers = await Promise.all(Array.from({ length: 12 }, () => ingest('crowd', text)));
-    const early = answers.filter((answer) => answer.status === 409);
-    for (const answer of early) {
-      expect(answer.body.error?.code).toBe('IDEMPOTENCY_IN_PROGRESS');
-      expect(answer.headers.get('retry-after')).toBe('1');
+    const responses = await Promise.all(Array.from({ length: 12 }, () => ingest('crowd', text)));
+    const early = responses.filter((response) => response.status === 409);
+    for (const response of early) {
+      expect(response.body.error?.code).toBe('IDEMPOTENCY_IN_PROGRESS');
+      expect(response.headers.get('retry-after')).toBe('1');
     }
-    const accepted = answers.filter((answer) => answer.status === 202);
+    const accepted = responses.filter((response) => response.status === 202);
     expect(accepted.length + early.length).toBe(12);
-    expect(new Set(accepted.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    expect(new Set(accepted.map((response) => JSON.stringify(response.body))).size).toBe(1);
     expect(await stored(text)).toBe(1);
     expect((await ingest('crowd', text)).body).toEqual(accepted[0]?.body);
   });
 
-  test('that was refused has used nothing up: mended, it may come with the same key', async () => {
-    expect(code(await create('mend', 'with space'))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await create('mend', 'inbox'))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
-    expect((await create('mend', 'mended')).status).toBe(202);
+  test('that was rejected does not use up its key', async () => {
+    expect(code(await create('rejected', 'with space'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await create('rejected', 'inbox'))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect((await create('rejected', 'accepted')).status).toBe(202);
   });
 
-  test('puts a delivery back once', async () => {
+  test('retries a delivery once', async () => {
     const _id = 'dlv_01jidempotent0000000000001';
     const record = deliveryRecord({ _id, org, now: new Date() });
     await withDb(mongodbUri, (db) =>
@@ -118,7 +118,7 @@ describe('a request with an Idempotency-Key', () => {
     expect((await retry()).body).toEqual(first.body);
   });
 
-  test('starts one AI job and one payment authentication', async () => {
+  test('creates one AI job and one payment authentication', async () => {
     const send = async (path: string, headers: Record<string, string>, body: unknown) => {
       const response = await fetch(apiUrl + path, {
         method: 'POST',
@@ -151,16 +151,16 @@ describe('a request with an Idempotency-Key', () => {
     expect((await create(`~ ${'x'.repeat(253)}`, 'longest-key')).status).toBe(202);
   });
 
-  test('leaves neither its key nor its answer in clear', async () => {
-    await create('in-clear-key', 'in-clear-answer');
-    const kept = await withDb(mongodbUri, (db) => db.collection('idempotency_keys').find({}).toArray());
-    const text = kept.map((record) => `${JSON.stringify(record)} ${record.response?.sealed_body?.buffer}`).join('\n');
-    expect(kept.length).toBeGreaterThan(0);
-    expect(text).not.toContain('in-clear');
+  test('stores neither its key nor its response in plain text', async () => {
+    await create('plain-key', 'plain-name');
+    const stored = await withDb(mongodbUri, (db) => db.collection('idempotency_keys').find({}).toArray());
+    const text = stored.map((record) => `${JSON.stringify(record)} ${record.response?.sealed_body?.buffer}`).join('\n');
+    expect(stored.length).toBeGreaterThan(0);
+    expect(text).not.toMatch(/plain-(key|name)/);
   });
 });
 
-describe('a process that dies in the middle', () => {
+describe('a process that dies while it runs a request', () => {
   const { mongodbUri } = sharedProduct();
   const scope = { org: 'idempotency-lease', route: 'POST /databases', key: 'lease' };
   const response = { status: 202, headers: {}, body: '{"database":"lost"}' };
@@ -178,29 +178,29 @@ describe('a process that dies in the middle', () => {
     return outcome.claim;
   };
 
-  test('loses the key when its lease is over, and the work it then comes back with is not written', async () => {
+  test('loses its claim when the lease ends; its late writes are rejected', async () => {
     const keys = keysWith({ ttlMs: 60_000, leaseMs: 0 });
-    const lost = claimed(await keys.claim(scope, 'same request'));
-    expect(await keys.claim(scope, 'another one')).toEqual({ state: 'another request' });
-    const taken = claimed(await keys.claim(scope, 'same request'));
+    const first = claimed(await keys.claim(scope, 'same request'));
+    expect(await keys.claim(scope, 'another request')).toEqual({ state: 'another request' });
+    const second = claimed(await keys.claim(scope, 'same request'));
     const databases = createDatabases(collections);
     const late = keys.saveWith(
-      lost,
+      first,
       () => response,
       (tx) => databases.create(scope.org, 'late', [], tx),
     );
     await expect(late).rejects.toMatchObject({ code: 'IDEMPOTENCY_IN_PROGRESS' });
     await expect(databases.requireForOrg(scope.org, 'late')).rejects.toMatchObject({ code: 'DATABASE_NOT_FOUND' });
     await keys.saveWith(
-      taken,
+      second,
       () => response,
       async () => undefined,
     );
-    await keys.release(taken);
+    await keys.release(second);
     expect(await keys.claim(scope, 'same request')).toEqual({ state: 'saved', response });
   });
 
-  test('holds the key while its lease lasts, and nothing holds it beyond its time', async () => {
+  test('keeps its claim while the lease lasts, but not beyond the lifetime of the key', async () => {
     const key = { ...scope, key: 'held' };
     expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('claimed');
     expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('in progress');
@@ -210,14 +210,14 @@ describe('a process that dies in the middle', () => {
   });
 });
 
-describe('a route whose work is in no transaction', () => {
+describe('a route that responds without a transaction', () => {
   const { mongodbUri } = sharedProduct();
   let collections: Collections;
   let server: Server;
   let url: string;
-  /** What the work comes to, time after time. */
+  /** The outcome of each run. */
   const outcomes: (ErrorCode | 'done')[] = [];
-  let carriedOut = 0;
+  let runs = 0;
 
   beforeAll(async () => {
     collections = await connectCollections(mongodbUri, 'postback-test');
@@ -234,9 +234,9 @@ describe('a route whose work is in no transaction', () => {
           idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: 60_000 }),
         },
         (_ctx, { respond }) => {
-          const outcome = outcomes[carriedOut++];
-          respond({ turn: carriedOut });
-          if (outcome !== undefined && outcome !== 'done') throw new ServiceError(outcome, 'as told');
+          const outcome = outcomes[runs++];
+          respond({ turn: runs });
+          if (outcome !== undefined && outcome !== 'done') throw new ServiceError(outcome, 'as configured');
         },
       ),
     );
@@ -270,14 +270,14 @@ describe('a route whose work is in no transaction', () => {
     await collections.mongoClient.close();
   });
 
-  test('may be tried again after a failure, and is carried out no more once it has succeeded', async () => {
+  test('runs again after a failure, and not again after a success', async () => {
     outcomes.push('INTERNAL_ERROR', 'SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'VALIDATION_ERROR', 'done');
-    const answers = [];
+    const responses = [];
     for (let n = 0; n < 7; n++) {
-      const response = await fetch(url, { method: 'POST', body: '{"a":1}', ...withKey('stubborn') });
-      answers.push([response.status, await response.json()]);
+      const response = await fetch(url, { method: 'POST', body: '{"a":1}', ...withKey('retried') });
+      responses.push([response.status, await response.json()]);
     }
-    expect(answers).toEqual([
+    expect(responses).toEqual([
       [500, { code: 'INTERNAL_ERROR' }],
       [503, { code: 'SERVICE_UNAVAILABLE' }],
       [429, { code: 'RATE_LIMITED' }],

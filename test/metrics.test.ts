@@ -19,7 +19,7 @@ describe('/metrics', () => {
   afterAll(() => receiver.close());
 
   const scrape = async (url: string) => (await fetch(`${url}/metrics`)).text();
-  /** A sample's value; 0 while it has none. @param labels in the order they are written */
+  /** The value of a sample; 0 when it is missing. @param labels in the order of the output */
   const sample = (text: string, name: string, labels: string) =>
     Number(
       text
@@ -29,33 +29,33 @@ describe('/metrics', () => {
         .at(-1) ?? 0,
     );
 
-  test('counts requests by method, pattern and status, and needs no key', async () => {
-    const answered = async (route: string, status: number) =>
+  test('counts requests by method, route pattern and status, and needs no key', async () => {
+    const countOf = async (route: string, status: number) =>
       sample(
         await scrape(apiUrl),
         'postback_http_request_duration_seconds_count',
         `method="GET",route="${route}",status="${status}"`,
       );
     const pattern = '/webhooks/indexing/deliveries/:delivery_id';
-    const before = [await answered(pattern, 404), await answered('none', 404)];
+    const before = [await countOf(pattern, 404), await countOf('none', 404)];
     await api.get('/webhooks/indexing/deliveries/dlv_one');
     await api.get('/webhooks/indexing/deliveries/dlv_two');
     await api.get('/measured/nowhere');
-    expect(await answered(pattern, 404)).toBeGreaterThanOrEqual(before[0]! + 2);
-    expect(await answered('none', 404)).toBeGreaterThan(before[1]!);
+    expect(await countOf(pattern, 404)).toBeGreaterThanOrEqual(before[0]! + 2);
+    expect(await countOf('none', 404)).toBeGreaterThan(before[1]!);
     const response = await fetch(`${apiUrl}/metrics`);
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(await response.text()).toContain('# TYPE postback_http_request_duration_seconds histogram');
   });
 
-  test('names no organisation, no key and nothing that a client has sent', async () => {
+  test('contains no organisation, no key and no client data', async () => {
     const text = await scrape(apiUrl);
     expect(text).toContain('process_resident_memory_bytes');
     for (const secret of [org, key.record._id, key.key, 'dlv_one', 'measured/nowhere'])
       expect(text).not.toContain(secret);
   });
 
-  test('of a worker counts finished items and attempts of deliveries by outcome', async () => {
+  test('of a worker counts finished items and delivery attempts by outcome', async () => {
     await api.createDatabase('measured');
     await api.post('/webhooks/indexing', { url: receiver.url });
     const before = await scrape(workerUrl);

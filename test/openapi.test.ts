@@ -16,10 +16,10 @@ import { createClient } from './support/client.js';
 import { createChecker } from './support/conformance.js';
 import { makeKey, sharedProduct } from './support/product.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked into at many depths
+// biome-ignore lint/suspicious/noExplicitAny: tests read the document at many depths
 type Document = any;
 
-/** Not for clients: the documentation itself, and what a scraper reads. */
+/** Routes that are not for API clients: the documentation itself and the metrics. */
 const UNDOCUMENTED = [/^\/openapi\.json$/, /^\/metrics$/, /^\/docs/];
 
 describe('/openapi.json', () => {
@@ -30,17 +30,17 @@ describe('/openapi.json', () => {
     document = await (await fetch(`${apiUrl}/openapi.json`)).json();
   });
 
-  // The services' routes can be listed without the world they work in.
+  // Listing the routes needs none of their dependencies.
   const services = () =>
     createServices({ rateLimits: { perMinute: 0, burst: 0 } } as ApiDependencies, createHttpMetrics());
-  const documentedRoutes = (of: Document) =>
-    Object.entries(of.paths).flatMap(([path, methods]) =>
+  const documentedRoutes = (document: Document) =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods as object).map((method) => `${method} ${path}`),
     );
-  const registeredRoutes = (of: readonly Service[]) =>
-    of.flatMap((service) => listRoutes(service)).map(({ method, path }) => ({ method, path }));
+  const registeredRoutes = (services: readonly Service[]) =>
+    services.flatMap((service) => listRoutes(service)).map(({ method, path }) => ({ method, path }));
 
-  test('is valid OpenAPI 3.1, all references included', async () => {
+  test('is valid OpenAPI 3.1, including all references', async () => {
     const validator = new Validator();
     const result = await validator.validate(document);
     expect(result).toEqual({ valid: true });
@@ -52,28 +52,31 @@ describe('/openapi.json', () => {
   });
 
   test('has every route of every service', () => {
-    const wanted = registeredRoutes(services())
+    const registered = registeredRoutes(services())
       .filter(({ path }) => !UNDOCUMENTED.some((pattern) => pattern.test(path)))
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
-    expect(wanted.length).toBeGreaterThan(12);
-    expect(documentedRoutes(document).sort()).toEqual(wanted.sort());
+    expect(registered.length).toBeGreaterThan(12);
+    expect(documentedRoutes(document).sort()).toEqual(registered.sort());
   });
 
-  test('lacks a route that does not describe itself, which is how the test above would notice', () => {
+  test('lacks a route without a declaration, so that the test above finds it', () => {
     const router = new Router<RequestState>();
-    router.get('/silent', (ctx) => {
+    router.get('/undeclared', (ctx) => {
       ctx.body = {};
     });
     router.get(
       '/things/:thing',
-      operations('Things', plainEnvelope)({ summary: 'A thing', status: 200, response: z.object({}) }, () => undefined),
+      operations('Things', plainEnvelope)(
+        { summary: 'Get a thing', status: 200, response: z.object({}) },
+        () => undefined,
+      ),
     );
     const service = { ...services()[0]!, middleware: [routesOf(router)] };
-    expect(registeredRoutes([service]).map(({ path }) => path)).toEqual(['/silent', '/things/:thing']);
+    expect(registeredRoutes([service]).map(({ path }) => path)).toEqual(['/undeclared', '/things/:thing']);
     expect(documentedRoutes(openApiDocument([service]))).toEqual(['get /things/{thing}']);
   });
 
-  test('names every operation once, and with each status the codes that come with it', () => {
+  test('has a unique id for every operation, and lists the codes of each status', () => {
     const found = Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods));
     expect(new Set(found.map((operation) => operation.operationId)).size).toBe(found.length);
     for (const operation of found.filter(({ security }) => security.length > 0)) {
@@ -82,16 +85,16 @@ describe('/openapi.json', () => {
           (match) => match[1] as keyof typeof ERROR_STATUS,
         );
         expect(codes.length).toBeGreaterThan(0);
-        // One route says INTERNAL_ERROR whatever is wrong: its clients branch on the status (specification, "Errors").
-        const anyStatus = /MetadataSchema$/.test(operation.operationId) ? ['INTERNAL_ERROR'] : [];
-        for (const code of codes.filter((one) => !anyStatus.includes(one))) {
+        // One route uses INTERNAL_ERROR with several statuses (specification, "Errors").
+        const withAnyStatus = /MetadataSchema$/.test(operation.operationId) ? ['INTERNAL_ERROR'] : [];
+        for (const code of codes.filter((each) => !withAnyStatus.includes(each))) {
           expect([code, ERROR_STATUS[code]]).toEqual([code, Number(status)]);
         }
       }
     }
   });
 
-  test('has an example of each JSON body, which the route would take', () => {
+  test('has a valid example of each JSON body', () => {
     const found = services()
       .flatMap((service) => listRoutes(service))
       .filter(({ declared }) => declared?.operation.body)
@@ -106,11 +109,11 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('says which routes take an Idempotency-Key, and describes the events that are sent', () => {
-    const taking = Object.entries<Document>(document.paths).filter(([, { post }]) =>
+  test('lists the routes that take an Idempotency-Key, and describes all webhooks', () => {
+    const idempotent = Object.entries<Document>(document.paths).filter(([, { post }]) =>
       post?.parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key'),
     );
-    expect(taking.map(([path]) => path).sort()).toEqual([
+    expect(idempotent.map(([path]) => path).sort()).toEqual([
       '/authentication',
       '/connectors',
       '/connectors/{connector_id}/sync',
@@ -130,18 +133,18 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('is kept by the answers: the tests hold each against it, and an undocumented one is found', async () => {
+  test('matches the responses: the client of the tests rejects an undocumented response', async () => {
     const check = createChecker(document);
     const api = createClient(apiUrl, (await makeKey(mongodbUri, 'documented')).key);
     const { body } = await api.get('/webhooks/indexing');
     check('get', '/webhooks/indexing', 200, body);
-    const judged = (change: object) => () => check('get', '/webhooks/indexing', 200, { ...body, ...change });
-    expect(judged({ extra: 1 })).toThrow(/must NOT have additional properties/);
-    expect(judged({ data: { ...body.data, url: 17 } })).toThrow(/url/);
-    expect(judged({ data: { ...body.data, registered: undefined } })).toThrow(/registered/);
+    const checkWith = (change: object) => () => check('get', '/webhooks/indexing', 200, { ...body, ...change });
+    expect(checkWith({ extra: 1 })).toThrow(/must NOT have additional properties/);
+    expect(checkWith({ data: { ...body.data, url: 17 } })).toThrow(/url/);
+    expect(checkWith({ data: { ...body.data, registered: undefined } })).toThrow(/registered/);
     expect(() => check('get', '/webhooks/indexing', 409, body)).toThrow(/409 is not documented/);
-    const refused = { ...body, success: false, data: null, error: { code: 'NEW_CODE', message: 'x' } };
-    expect(() => check('get', '/webhooks/indexing', 401, refused)).toThrow(/code/);
+    const undocumented = { ...body, success: false, data: null, error: { code: 'NEW_CODE', message: 'x' } };
+    expect(() => check('get', '/webhooks/indexing', 401, undocumented)).toThrow(/code/);
   });
 
   test('needs no key', async () => {

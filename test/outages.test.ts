@@ -9,8 +9,8 @@ import { type ServerProxy, startProxy } from './support/proxy.js';
 
 const NAMESPACE = 'outages';
 
-// The servers are the shared ones, reached over connections that can be cut; processes, namespace and database are its own.
-describe('when a server is away', () => {
+// Uses the shared servers through connections that can be cut, with its own processes, namespace and database.
+describe('while a server is unavailable', () => {
   const shared = sharedProduct();
   let product: Product;
   let mongodb: ServerProxy;
@@ -30,7 +30,7 @@ describe('when a server is away', () => {
     mongodb = await startProxy(uri.host);
     temporal = await startProxy(shared.temporalAddress);
     const direct = uri.toString();
-    // Without this the driver would go to the address that the replica set names itself by.
+    // Otherwise the driver would connect to the address that the replica set announces.
     uri.searchParams.delete('replicaSet');
     uri.searchParams.set('directConnection', 'true');
     uri.host = mongodb.address;
@@ -50,39 +50,39 @@ describe('when a server is away', () => {
   });
 
   const ready = () => fetch(`${product.apiUrl}/readyz`);
-  /** On a busy machine a probe that is to succeed may take longer than a probe waits. */
-  const tells = (parts: { mongodb: boolean; temporal: boolean }) =>
+  /** Waits, because on a busy machine a probe can time out. */
+  const reportsReady = (parts: { mongodb: boolean; temporal: boolean }) =>
     eventually(JSON.stringify(parts), async () => {
-      const answer = await ready();
-      const { mongodb, temporal } = (await answer.json()) as typeof parts;
-      expect(answer.status).toBe(mongodb && temporal ? 200 : 503);
+      const response = await ready();
+      const { mongodb, temporal } = (await response.json()) as typeof parts;
+      expect(response.status).toBe(mongodb && temporal ? 200 : 503);
       return mongodb === parts.mongodb && temporal === parts.temporal;
     });
 
-  test('MongoDB: requests get 503 with Retry-After in each service’s shape, and work again without a restart', async () => {
+  test('MongoDB: requests get 503 with Retry-After in the shape of each service, and succeed again without a restart', async () => {
     const { pid } = product.api;
     const before = pid();
     mongodb.cut();
-    const refused = await api.get('/webhooks/indexing');
-    expect([refused.status, refused.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const rejected = await api.get('/webhooks/indexing');
+    expect([rejected.status, rejected.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
     const job = await jobs.submit('text/language_detection/eld', { text: 'Good morning to all of you.' });
     expect([job.status, job.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    await tells({ mongodb: false, temporal: true });
+    await reportsReady({ mongodb: false, temporal: true });
     expect((await fetch(`${product.apiUrl}/healthz`)).status).toBe(200);
     mongodb.mend();
-    await eventually('the API answers again', async () => (await api.get('/webhooks/indexing')).status === 200);
+    await eventually('the API responds again', async () => (await api.get('/webhooks/indexing')).status === 200);
     expect(pid()).toBe(before);
   });
 
-  test('Temporal: work is taken all the same, and done once it is back', async () => {
+  test('Temporal: work is accepted, and done when Temporal is available again', async () => {
     temporal.cut();
-    await tells({ mongodb: true, temporal: false });
+    await reportsReady({ mongodb: true, temporal: false });
     const submitted = await jobs.submit('text/language_detection/eld', { text: 'Good morning to all of you.' });
     expect(submitted.status).toBe(202);
     expect((await jobs.get(`/v3/ai/async/${submitted.body.job_id}`)).body).toMatchObject({ status: 'queued' });
     temporal.mend();
     expect(await jobs.finished(submitted)).toMatchObject({ status: 'success', output: { language: 'en' } });
-    await tells({ mongodb: true, temporal: true });
+    await reportsReady({ mongodb: true, temporal: true });
   });
 });

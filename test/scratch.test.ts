@@ -17,7 +17,7 @@ describe('temporary folders', () => {
   const scratch = () => createScratch({ dir, own: identifySelf(), isAlive });
   const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 
-  /** A process in the middle of its work on a file. */
+  /** Starts a process that is working on a file. */
   async function startWorking() {
     const code = `
       const { identifySelf, isAlive } = await import(${moduleUrl('../runtime/process-identity.js')});
@@ -36,7 +36,7 @@ describe('temporary folders', () => {
     return { child, folder: String(line).trim() };
   }
 
-  test('are the work’s own and go with its end, well or not', async () => {
+  test('are separate for each piece of work and removed when it ends or fails', async () => {
     const seen = await Promise.all(
       [1, 2].map((n) =>
         scratch().use(async (folder) => {
@@ -51,21 +51,21 @@ describe('temporary folders', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test('of a killed process are removed by the next one; those of living ones and of others stay', async () => {
+  test('of a killed process are removed by the next process; those of running processes and of other programs stay', async () => {
     const [killed, alive] = await Promise.all([startWorking(), startWorking()]);
     try {
       killed.child.kill('SIGKILL');
       await once(killed.child, 'exit');
-      const parts = killed.folder.slice(dir.length + 1).split('.');
+      const fields = killed.folder.slice(dir.length + 1).split('.');
       const foreign = [
-        ['postback', Buffer.from('another-host').toString('base64url'), ...parts.slice(2)].join('.'),
+        ['postback', Buffer.from('another-host').toString('base64url'), ...fields.slice(2)].join('.'),
         'postback-other',
         'postback.notes.txt',
-        `systemd.${parts.slice(1).join('.')}`,
+        `systemd.${fields.slice(1).join('.')}`,
       ];
       for (const name of foreign) mkdirSync(join(dir, name));
-      // Its pid has been given to another process since.
-      mkdirSync(join(dir, [...parts.slice(0, 2), process.pid, parts[3], 'reused'].join('.')));
+      // The folder of a process whose pid now belongs to another process.
+      mkdirSync(join(dir, [...fields.slice(0, 2), process.pid, fields[3], 'reused'].join('.')));
       expect(await scratch().use(() => scratch().removeAbandoned())).toBe(2);
       expect(existsSync(join(alive.folder, 'page'))).toBe(true);
       expect(readdirSync(dir).sort()).toEqual([alive.folder.slice(dir.length + 1), ...foreign].sort());

@@ -17,9 +17,9 @@ describe('secrets stay secret', () => {
   let key: string;
   let receiver: Receiver;
   let temporal: TemporalClient;
-  /** Every answer of the API but the ones that hand out a secret. */
-  const answers: string[] = [];
-  /** What the logs tell of last. */
+  /** Every response of the API, except those that return a secret. */
+  const responses: string[] = [];
+  /** The ids that the logs mention last. */
   const last = { request: '', delivery: '' };
   const secrets: string[] = [];
 
@@ -33,14 +33,14 @@ describe('secrets stay secret', () => {
     const registered = await api.post('/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const rotated = await api.post('/webhooks/indexing/signing-secret');
     secrets.push(key, registered.body.data.signing_secret, rotated.body.data.signing_secret, chosen);
-    const note = async (answer: Promise<{ body: unknown }>) => answers.push(JSON.stringify((await answer).body));
-    await note(api.post('/webhooks/indexing/signing-secret', { signing_secret: chosen }));
-    await note(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen }));
-    await note(api.post('/webhooks/indexing', { url: 'https://10.0.0.1/', signing_secret: chosen }));
-    await note(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen, event_types: ['none'] }));
-    await note(api.get('/webhooks/indexing'));
-    await note(api.post('/webhooks/indexing/test'));
-    await note(api.ingest({ database: 'vault', memories: JSON.stringify([{ id: 'hint', text: content }]) }));
+    const keep = async (response: Promise<{ body: unknown }>) => responses.push(JSON.stringify((await response).body));
+    await keep(api.post('/webhooks/indexing/signing-secret', { signing_secret: chosen }));
+    await keep(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen }));
+    await keep(api.post('/webhooks/indexing', { url: 'https://10.0.0.1/', signing_secret: chosen }));
+    await keep(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen, event_types: ['none'] }));
+    await keep(api.get('/webhooks/indexing'));
+    await keep(api.post('/webhooks/indexing/test'));
+    await keep(api.ingest({ database: 'vault', memories: JSON.stringify([{ id: 'hint', text: content }]) }));
     await receiver.waitFor('the webhook', ({ json }) => json.id === 'hint');
     const { deliveries } = (await api.get('/webhooks/indexing/deliveries')).body.data;
     const { delivery_id } = deliveries[0];
@@ -49,9 +49,9 @@ describe('secrets stay secret', () => {
       const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
       return data.status === 'delivered';
     });
-    await note(api.get(`/webhooks/indexing/deliveries/${delivery_id}`));
+    await keep(api.get(`/webhooks/indexing/deliveries/${delivery_id}`));
     const status = api.get('/context/status?database=vault&id=hint');
-    await note(status);
+    await keep(status);
     last.request = (await status).headers.get('x-request-id')!;
   });
 
@@ -60,19 +60,19 @@ describe('secrets stay secret', () => {
     await receiver.close();
   });
 
-  const expectNone = (text: string, wanted = secrets) => {
-    for (const secret of wanted) expect(text).not.toContain(secret);
+  const expectNone = (text: string, unwanted = secrets) => {
+    for (const secret of unwanted) expect(text).not.toContain(secret);
   };
 
-  test('they were really used: the webhook is signed, the key opens the API', () => {
+  test('the secrets are in use: the webhook is signed, the key is accepted', () => {
     expect(secrets.map((secret) => secret.length > 20)).toEqual([true, true, true, true]);
     expect(receiver.received[0]?.headers).toHaveProperty('x-service-signature');
-    expect(answers).toHaveLength(9);
+    expect(responses).toHaveLength(9);
   });
 
-  test('not in answers', () => expectNone(answers.join()));
+  test('not in responses', () => expectNone(responses.join()));
 
-  test('not in the logs of API and worker, nor does content', async () => {
+  test('not in the logs of API and worker, which have no content either', async () => {
     for (const log of [await logWith(dataDir, 'api', last.request), await logWith(dataDir, 'worker', last.delivery)])
       expectNone(log, [...secrets, content]);
   });
@@ -89,7 +89,7 @@ describe('secrets stay secret', () => {
     });
   });
 
-  test('not in the histories of the workflows, nor do content and addresses', async () => {
+  test('not in the histories of the workflows, which have no content and no addresses either', async () => {
     let histories = '';
     const query = `PostbackOrganisation="${org}"`;
     await eventually('the workflows to be listed', async () => {

@@ -14,7 +14,7 @@ import { selfSigned } from './support/self-signed.js';
 
 const NAME = 'temporal.test';
 
-describe('a Temporal that is guarded', () => {
+describe('a Temporal server with access control', () => {
   const { temporalAddress } = sharedProduct();
   const folder = mkdtempSync(join(tmpdir(), 'postback-tls-'));
   const [server, client] = [selfSigned(NAME), selfSigned('postback.test')];
@@ -35,21 +35,22 @@ describe('a Temporal that is guarded', () => {
     };
   });
   afterAll(() => {
-    for (const one of servers) one.close();
+    for (const server of servers) server.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function listening(one: Server | Http2SecureServer): Promise<string> {
-    servers.push(one);
-    one.listen(0, '127.0.0.1');
-    await once(one, 'listening');
-    return `127.0.0.1:${(one.address() as AddressInfo).port}`;
+  /** @returns the address of the server */
+  async function listen(listener: Server | Http2SecureServer): Promise<string> {
+    servers.push(listener);
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    return `127.0.0.1:${(listener.address() as AddressInfo).port}`;
   }
 
-  /** The product's own Temporal, behind TLS. */
-  function guarded(options: TlsOptions): Promise<string> {
+  /** Puts a TLS proxy in front of the product's Temporal. @returns its address */
+  function startTlsProxy(options: TlsOptions): Promise<string> {
     const { hostname, port } = new URL(`tcp://${temporalAddress}`);
-    return listening(
+    return listen(
       createTlsServer({ ...server, ALPNProtocols: ['h2'], ...options }, (socket) => {
         const upstream = connect(Number(port), hostname);
         for (const end of [socket, upstream]) {
@@ -63,8 +64,8 @@ describe('a Temporal that is guarded', () => {
 
   const access = (settings: Record<string, string>) => temporalAccess(readConfig(settings));
 
-  test('lets API and workers in with the certificate that it asks for', async () => {
-    const address = await guarded({ requestCert: true, rejectUnauthorized: true, ca: client.cert });
+  test('accepts API and workers with their client certificate', async () => {
+    const address = await startTlsProxy({ requestCert: true, rejectUnauthorized: true, ca: client.cert });
     const temporal = await connectTemporal(address, 'default', access(env));
     expect(await registerSearchAttributes(temporal, 'default')).toBe(true);
     await temporal.connection.close();
@@ -74,23 +75,23 @@ describe('a Temporal that is guarded', () => {
     await native.close();
   });
 
-  test('is not believed without the authority that signed for it', async () => {
-    const address = await guarded({});
+  test('is rejected when its certificate authority is unknown', async () => {
+    const address = await startTlsProxy({});
     const { TEMPORAL_TLS_SERVER_NAME } = env as { TEMPORAL_TLS_SERVER_NAME: string };
     await expect(
       connectTemporal(address, 'default', access({ TEMPORAL_TLS: 'true', TEMPORAL_TLS_SERVER_NAME })),
     ).rejects.toThrow(`Temporal does not answer at ${address}`);
   });
 
-  test('gets the API key with each call, by TLS; and may leave search attributes to its operator', async () => {
+  test('receives the API key over TLS with each call, and may leave search attributes to its operator', async () => {
     const seen: IncomingHttpHeaders[] = [];
     const secure = createSecureServer(server);
     secure.on('stream', (stream, headers) => {
       seen.push(headers);
-      // Every call: not implemented, said in gRPC's way.
+      // Responds to every call with gRPC's status UNIMPLEMENTED.
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true });
     });
-    const address = await listening(secure);
+    const address = await listen(secure);
     const { TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH } = env as Record<string, string>;
     const settings = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH };
     const temporal = await connectTemporal(address, 'default', access(settings as Record<string, string>));
@@ -101,7 +102,7 @@ describe('a Temporal that is guarded', () => {
     expect(access({})).toEqual({});
   });
 
-  test('is another one than that which a start brings up: its key and its namespace are not used there', async () => {
+  test('its key and namespace are not used with the Temporal that the product starts itself', async () => {
     const own = await startProduct({ TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' });
     const ready = await fetch(`${own.apiUrl}/readyz`).finally(own.remove);
     expect(await ready.json()).toMatchObject({ temporal: true });

@@ -1,8 +1,9 @@
 import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
+import { createConnectorRemovalActivities } from '../activities/connectors/remove-connector.js';
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
-import { createIndexRowsActivities, createRemovalActivities } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
-import { createContentActivities } from '../activities/content/index-item.js';
+import { createItemActivities } from '../activities/content/index-item.js';
+import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
@@ -30,7 +31,8 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
 function contentActivities(config: Config, dependencies: WorkerDependencies) {
   const { databases, connectors, contents, items, aiJobs, uploads, files, index, starters, log } = dependencies;
   return {
-    ...createContentActivities(dependencies),
+    ...createItemActivities(dependencies),
+    ...createItemMaintenanceActivities(dependencies),
     ...createDatabaseActivities({
       databases,
       contents,
@@ -38,8 +40,6 @@ function contentActivities(config: Config, dependencies: WorkerDependencies) {
       index,
       removeConnectors: connectors.markDatabaseDeleted,
     }),
-    ...createRemovalActivities(dependencies),
-    ...createIndexRowsActivities(dependencies),
     ...createReconcileActivities({
       staleWork: listStaleWork(dependencies, starters),
       quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
@@ -64,15 +64,18 @@ function aiJobActivities(config: Config, dependencies: WorkerDependencies) {
 }
 
 function connectorActivities(config: Config, dependencies: WorkerDependencies) {
-  return createSyncActivities({
-    ...dependencies,
-    detectKind: detectFileKind,
-    openSource: createSources(dependencies.outbound, {
-      timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
-      maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+  return {
+    ...createSyncActivities({
+      ...dependencies,
+      detectKind: detectFileKind,
+      openSource: createSources(dependencies.outbound, {
+        timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+        maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+      }),
+      maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
     }),
-    maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
-  });
+    ...createConnectorRemovalActivities(dependencies),
+  };
 }
 
 function crewActivities(dependencies: WorkerDependencies) {

@@ -1,12 +1,10 @@
+/** The workflows of the worker's bundle. Their export names are their registered names. */
 export { runAiJob } from './ai-jobs/run-ai-job.js';
-export { removeConnector } from './connectors/remove-connector.js';
-export { syncConnector } from './connectors/sync-connector.js';
-export { clearRemovedItems } from './content/clear-removed-items.js';
+export { removeConnector, syncConnector } from './connectors/sync-connector.js';
 export { deleteDatabase, provisionDatabase } from './content/databases.js';
 export { indexItem } from './content/index-item.js';
-export { refreshIndexRows } from './content/refresh-index-rows.js';
-export { startIngestedItems } from './content/start-ingested-items.js';
+export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
 export { runCrew } from './crews/run-crew.js';
-// Registered under the name that running schedules know.
+// Existing schedules start the reconciler under this name.
 export { reconcile as sweep } from './reconcile.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';

@@ -2,8 +2,8 @@ import { patched, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 
 /**
- * Lets operators find work that ended badly: to Temporal it has completed like any other. What ended well is not
- * marked, it would be an event more for most workflows.
+ * Marks work that failed, so that operators can search for it: to Temporal its workflow has completed like any other.
+ * Success is not marked, because that would add an event to most histories.
  */
 export function showOutcome(outcome: 'errored' | 'fail' | 'error' | 'failed' | 'permanently_failed'): void {
   if (patched('outcome')) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);

@@ -5,19 +5,22 @@ import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Callback } from '../webhooks/callback.js';
 
-const gone = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is not stored any more.' };
+export interface AiJobCallbackDependencies {
+  aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
+  signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
+}
 
-/** Callbacks of AI jobs: they go to the address the job named, signed with the key that was current when it was made. */
-export function createAiJobCallback({ aiJobs, signingKeys }: { aiJobs: AiJobs; signingKeys: SigningKeys }): Callback {
+const JOB_NOT_FOUND = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is no longer stored.' };
+
+/** Callbacks of AI jobs, sent to the job's own receiver and signed with the key that was current at its creation. */
+export function createAiJobCallback({ aiJobs, signingKeys }: AiJobCallbackDependencies): Callback {
   return {
     policy: CALLBACK_DELIVERY_POLICY,
     async prepare(delivery) {
       const job = await aiJobs.getById(delivery.doc_id);
-      if (!job?.webhook_receiver || !job.signing_key) {
-        return gone;
-      }
+      if (!job?.webhook_receiver || !job.signing_key) return JOB_NOT_FOUND;
       const result = await aiJobs.getResult(job._id);
-      if (job.status === 'success' && !result) return gone;
+      if (job.status === 'success' && !result) return JOB_NOT_FOUND;
       const body = jobCallbackBody(describeJob(job, result));
       const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.signing_key));
       return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };

@@ -1,52 +1,40 @@
-import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-jobs/features.js';
 import { readFileReference } from '../../domain/ai-jobs/jobs.js';
 import type { InputFile, ValidatedInput } from '../../domain/ai-jobs/provider.js';
-import type { Checkpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
-import type { Extraction, FileKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
-import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
+import { BlockedAddressError, type OutboundClient, type OutboundError } from '../../domain/outbound.js';
 import { asProviderError } from '../../providers/ai-jobs/file-errors.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
-import { hashOf, headOf } from '../local-file.js';
+import type { CheckpointStore } from '../../storage/checkpoints.js';
+import { download, isSuccess, isTransient } from '../download.js';
+import { type DescribeFile, detectLocalFile, hashOf, type TextExtractor } from '../local-file.js';
 
 export interface JobInputDependencies {
-  uploads: Uploads;
-  files: FileStore;
-  outbound: OutboundClient;
-  /** Store the scanned pages that were read. */
-  checkpoints: { of(job: string, content: string): Checkpoints };
-  extractor: {
-    extract(
-      source: { path: string; kind: FileKind },
-      signal?: AbortSignal,
-      checkpoints?: Checkpoints,
-    ): Promise<Extraction>;
-  };
-  describeFile(
-    head: Buffer,
-    options: { filename?: string; openStream?: () => Readable },
-  ): Promise<Pick<InputFile, 'kind' | 'mime_type'>>;
-  /** Of a file that is fetched from an address. */
+  uploads: Pick<Uploads, 'getById'>;
+  files: Pick<FileStore, 'copyTo'>;
+  outbound: Pick<OutboundClient, 'download'>;
+  checkpoints: Pick<CheckpointStore, 'of'>;
+  extractor: TextExtractor;
+  describeFile: DescribeFile;
+  /** Limit for a file that is fetched from a URL. */
   maxFileBytes: number;
   fetchTimeoutMs: number;
 }
 
 export interface PreparedInput {
   input: ValidatedInput;
-  /** Tells the file's content from another that its address may give the next time. */
+  /** Identifies the file's content. The same URL may serve another content at the next attempt. */
   fingerprint: string;
 }
 
 /**
- * A job's input as its provider takes it: the file on the local disk, or its text.
- * @param folder takes the file; the caller removes it
- * @throws ProviderError when the file cannot be had or read
+ * Prepares a job's input for its provider: the file on the local disk, or the file's text.
+ * @param folder for the file; the caller removes it
+ * @throws ProviderError when the file cannot be fetched or read
  */
 export async function prepareInput(
   deps: JobInputDependencies,
@@ -55,26 +43,36 @@ export async function prepareInput(
   signal: AbortSignal,
 ): Promise<PreparedInput> {
   const feature = AI_FEATURES[`${job.feature}/${job.subfeature}` as SubfeatureName];
-  const { file, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
-  if (file === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
-  const local = await obtain(deps, job.org, file, folder, signal);
-  const fingerprint = (await hashOf(local.path)).slice(0, 16);
-  if (feature.takes === 'file') return { input: { ...input, file: local } as ValidatedInput, fingerprint };
-  if (local.kind === 'audio' || local.kind === 'unknown') {
-    throw new ProviderError('No text can be read from a file of this kind.', false);
-  }
-  const { sections } = await deps.extractor
-    .extract({ path: local.path, kind: local.kind }, signal, deps.checkpoints.of(job._id, fingerprint))
-    .catch(refused);
-  const text = sections.map((section) => section.text).join('\n\n');
+  const { file: reference, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
+  if (reference === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
+  const file = await fetchFile(deps, job.org, reference, folder, signal);
+  const fingerprint = (await hashOf(file.path)).slice(0, 16);
+  if (feature.takes === 'file') return { input: { ...input, file } as ValidatedInput, fingerprint };
+  const text = await readText(deps, job._id, file, fingerprint, signal);
   return { input: { ...input, text } as ValidatedInput, fingerprint };
 }
 
-function refused(error: unknown): never {
+async function readText(
+  { extractor, checkpoints }: JobInputDependencies,
+  job: string,
+  { path, kind }: InputFile,
+  fingerprint: string,
+  signal: AbortSignal,
+): Promise<string> {
+  if (kind === 'audio' || kind === 'unknown') {
+    throw new ProviderError('No text can be read from a file of this kind.', false);
+  }
+  const { sections } = await extractor
+    .extract({ path, kind }, signal, checkpoints.of(job, fingerprint))
+    .catch(throwProviderError);
+  return sections.map((section) => section.text).join('\n\n');
+}
+
+function throwProviderError(error: unknown): never {
   throw asProviderError(error);
 }
 
-async function obtain(
+async function fetchFile(
   deps: JobInputDependencies,
   org: string,
   reference: string,
@@ -82,19 +80,17 @@ async function obtain(
   signal: AbortSignal,
 ): Promise<InputFile> {
   const path = join(folder, 'file');
-  const named = readFileReference(reference);
+  const source = readFileReference(reference);
   const filename =
-    'url' in named ? await fetchFile(deps, named.url, path, signal) : await copyUpload(deps, org, named.file_id, path);
+    'url' in source
+      ? await downloadFile(deps, source.url, path, signal)
+      : await copyUpload(deps, org, source.file_id, path);
   const { size } = await stat(path);
-  const openStream = () => createReadStream(path);
-  return {
-    path,
-    filename,
-    size,
-    ...(await deps.describeFile(await headOf(path), { filename, openStream }).catch(refused)),
-  };
+  const described = await detectLocalFile(deps.describeFile, path, filename).catch(throwProviderError);
+  return { path, filename, size, ...described };
 }
 
+/** @returns the file's name */
 async function copyUpload(
   { uploads, files }: JobInputDependencies,
   org: string,
@@ -107,22 +103,25 @@ async function copyUpload(
   return upload.filename;
 }
 
-/** @returns the file's name as its address gives it @throws ProviderError when it cannot be had */
-async function fetchFile(deps: JobInputDependencies, url: string, path: string, signal: AbortSignal): Promise<string> {
-  const limits = { timeoutMs: deps.fetchTimeoutMs, maxBytes: deps.maxFileBytes };
-  const { status } = await deps.outbound
-    .download({ url, ...limits, signal, to: createWriteStream(path) })
-    .catch((error: unknown) => {
-      if (signal.aborted) throw signal.reason;
-      if (error instanceof BlockedAddressError) throw new ProviderError('The file is at a blocked address.', false);
-      if (!(error instanceof OutboundError)) throw error;
-      throw new ProviderError(`The file could not be fetched: ${error.message}.`, error.code !== 'ETOOLARGE');
-    });
-  if (status < 200 || status >= 300) {
-    const passing = status >= 500 || status === 429;
-    throw new ProviderError(`The file could not be fetched: its server answered ${status}.`, passing);
+/** @returns the file's name, from its URL */
+async function downloadFile(
+  { outbound, maxFileBytes, fetchTimeoutMs }: JobInputDependencies,
+  url: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const request = { url, path, timeoutMs: fetchTimeoutMs, maxBytes: maxFileBytes, signal };
+  const { status } = await download(outbound, request, describeDownloadError);
+  if (!isSuccess(status)) {
+    const message = `The file could not be fetched: its server responded with ${status}.`;
+    throw new ProviderError(message, isTransient(status));
   }
   return nameIn(url);
+}
+
+function describeDownloadError(error: BlockedAddressError | OutboundError): ProviderError {
+  if (error instanceof BlockedAddressError) return new ProviderError('The file is at a blocked address.', false);
+  return new ProviderError(`The file could not be fetched: ${error.message}.`, error.code !== 'ETOOLARGE');
 }
 
 function nameIn(url: string): string {
@@ -130,6 +129,6 @@ function nameIn(url: string): string {
   try {
     return decodeURIComponent(name) || 'file';
   } catch {
-    return name; // A stray percent sign.
+    return name; // Not percent-encoded.
   }
 }

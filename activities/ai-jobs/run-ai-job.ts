@@ -13,62 +13,65 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { type JobInputDependencies, prepareInput } from './job-input.js';
 
-export interface AiJobDependencies extends CompletionDependencies, JobInputDependencies {
-  aiJobs: AiJobs;
+export interface AiJobDependencies extends FinishJobDependencies, JobInputDependencies {
+  aiJobs: FinishJobDependencies['aiJobs'] &
+    Pick<AiJobs, 'countOrderlyEnd' | 'countProviderFailure' | 'hasResult' | 'saveResult' | 'start'>;
   checkpoints: CheckpointStore;
-  providers: AiProviders;
+  providers: Pick<AiProviders, 'find'>;
   scratch: Scratch;
-  log: Logger;
+  log: Pick<Logger, 'warn'>;
 }
 
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
 
-/** After so many of them a provider's passing error is taken for a lasting one. */
+/** Transient errors of a provider after which the job fails. */
 const MAX_PROVIDER_FAILURES = 5;
-/** Runs of a job that ended with their worker; it is likely the job that ends them. */
+/** Runs whose worker was killed, after which the job fails: it is likely that the job is the cause. */
 const MAX_LOST_RUNS = 5;
-/** Of a result as it is sent, each of output and original response. */
+/** Bytes of the output, and of the provider's original response. */
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 
-/** The steps of an AI job. Each may be repeated without harm. */
+const TOOK_TOO_LONG = 'The job exceeded its time limit.';
+
+/** The steps of an AI job. Each can be repeated. */
 export function createAiJobActivities(deps: AiJobDependencies) {
   const { aiJobs, providers } = deps;
   const finish = createFinishJob(deps);
 
   return {
-    /** queued -> processing -> success: fetches the input, runs the provider, stores what it gives and announces it. */
+    /** queued -> processing -> success: fetches the input, runs the provider, and stores the result and the callback. */
     runProvider: (ref: JobRef): Promise<void> =>
       withHeartbeat(async (cancelled) => {
         const job = await aiJobs.start(ref.job);
         try {
-          // Stored by an attempt that could not finish: no provider is paid twice for it.
+          // A result stored by an earlier attempt is used, so that no provider is paid twice.
           if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
-          // Also when an earlier attempt has ended the job: its delivery may not have been started.
+          // Also when an earlier attempt has finished the job: its delivery may not have been started.
           await finish(ref, { status: 'success' });
         } catch (error) {
           throw job ? await asJobFailure(error, job) : error;
         }
       }),
 
-    /** -> fail, with the delivery that announces it. */
+    /** -> fail, with the delivery that notifies the client. */
     failJob: (ref: JobRef, error_message: string): Promise<void> => finish(ref, { status: 'fail', error_message }),
   };
 
   async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {
     if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
-    if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed for an internal reason.', false);
-    const left = timeLeftMs(job);
-    if (left <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
-    const timeUp = AbortSignal.timeout(left);
+    if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed because of an internal error.', false);
+    const remainingMs = remainingTimeMs(job);
+    if (remainingMs <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
+    const timeUp = AbortSignal.timeout(remainingMs);
     const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
       throw timeUp.aborted ? new ProviderError(TOOK_TOO_LONG, false) : error;
     });
-    await save(job, result);
+    await store(job, result);
   }
 
   async function run(job: AiJobRecord, signal: AbortSignal): Promise<ProviderResult> {
     const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);
-    if (!provider) throw new ProviderError('This provider is not configured any more.', false);
+    if (!provider) throw new ProviderError('This provider is no longer configured.', false);
     return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
       const options = { model: job.model, checkpoints: deps.checkpoints.of(job._id, fingerprint) };
@@ -76,7 +79,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     });
   }
 
-  async function save(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
+  async function store(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
     try {
       await aiJobs.saveResult(job._id, {
         output: canonicalJson(tidyJson(output), MAX_RESULT_BYTES),
@@ -84,12 +87,12 @@ export function createAiJobActivities(deps: AiJobDependencies) {
       });
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
-      throw new ProviderError('The result is too large to be sent.', false);
+      throw new ProviderError('The result is too large.', false);
     }
   }
 
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
-    // Best effort: without MongoDB there is nothing to count in either.
+    // Best effort: without MongoDB nothing can be counted.
     await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
@@ -101,26 +104,29 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     { message, retryable, retryAfterMs }: ProviderError,
     job: AiJobRecord,
   ): Promise<ClientError> {
-    const transient = retryable && (retryAfterMs ?? 0) < timeLeftMs(job);
+    const transient = retryable && (retryAfterMs ?? 0) < remainingTimeMs(job);
     const failures = transient ? await aiJobs.countProviderFailure(job._id) : 0;
     const worthRetrying = transient && failures < MAX_PROVIDER_FAILURES;
     return { code: JOB_FAILED, message, retryable: worthRetrying, retryAfterMs, benign: true };
   }
 }
 
-const TOOK_TOO_LONG = 'The job took longer than is allowed.';
-
-function timeLeftMs({ started_at, time_limit_ms }: AiJobRecord): number {
+function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
   return started_at!.getTime() + time_limit_ms - Date.now();
 }
 
-/** Ends an AI job, and announces it where the job named a receiver. */
-export function createFinishJob(deps: CompletionDependencies & { aiJobs: AiJobs; checkpoints: CheckpointStore }) {
+interface FinishJobDependencies extends CompletionDependencies {
+  aiJobs: Pick<AiJobs, 'finish'>;
+  checkpoints: Pick<CheckpointStore, 'drop'>;
+}
+
+/** Stores the outcome of an AI job, together with the delivery that notifies the receiver it named. */
+function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
   return async (ref: JobRef, outcome: JobOutcome): Promise<void> => {
     const dedupe_key = `ai-job/${ref.job}`;
-    await complete(dedupe_key, async (session, now) => {
-      const job = await deps.aiJobs.finish(ref.job, outcome, now, session);
+    await complete(dedupe_key, async (tx, now) => {
+      const job = await deps.aiJobs.finish(ref.job, outcome, now, tx);
       if (!job) return undefined;
       if (job.webhook_receiver === null) return null;
       return {

@@ -9,224 +9,199 @@ import {
   type SyncRef,
 } from '../../domain/connectors/workflow-contract.js';
 import { newBatchId } from '../../domain/ids.js';
-import type { OpenSource } from '../../providers/connectors/index.js';
+import type { OpenSource, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
-import type { ConnectorResourceRecord, SeenResource } from '../../storage/connectors/resources.js';
+import type { ConnectorResourceRecord, ConnectorResources, SeenResource } from '../../storage/connectors/resources.js';
 import type { ConnectorSyncs, SyncStep } from '../../storage/connectors/syncs.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { RemovedItems } from '../../storage/content/removed-items.js';
+import type { Items } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { asActivityFailure, type ClientError } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
+import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.js';
 
-export interface SyncDependencies extends ResourceFetcherDependencies {
+export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemovalDependencies {
   mongoClient: MongoClient;
-  connectors: Pick<Connectors, 'findAnyForOrg' | 'openCredentials' | 'remove'>;
+  connectors: Pick<Connectors, 'openCredentials'>;
   connectorSyncs: ConnectorSyncs;
-  databases: Databases;
+  resources: Omit<ConnectorResources, 'listAny' | 'listFailing'>;
+  databases: Pick<Databases, 'requireForOrg'>;
+  items: ResourceFetcherDependencies['items'] & Pick<Items, 'queue'>;
   openSource: OpenSource;
-  removedItems: RemovedItems;
-  starters: Pick<ContentStarters, 'startIngest' | 'startRemoval'>;
-  log: Logger;
-  /** That one sync takes in. */
+  starters: ItemRemovalDependencies['starters'] & Pick<ContentStarters, 'startIngest'>;
+  log: Pick<Logger, 'info' | 'warn'>;
+  /** Resources that one sync reads. */
   maxResources: number;
 }
 
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
-/** Fetched in one activity, and queued in one transaction: what a killed worker has to do again at the most. */
-const BATCH = 20;
-const VANISHED_BATCH = 100;
-/** Resources written in one transaction. */
-const WRITTEN_AT_ONCE = 500;
+/** Resources fetched in one activity and queued in one transaction; a killed worker repeats at most this many. */
+const FETCH_BATCH = 20;
+/** Vanished resources removed at a time. */
+const REMOVE_BATCH = 100;
+/** Listed resources written in one transaction. */
+const WRITE_BATCH = 500;
 
-/** The steps of a sync. How far it is stands in MongoDB, so each may be repeated and histories hold ids and counts. */
+/** The steps of a sync. Progress is stored in MongoDB, so each step can be repeated, and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, connectorSyncs, resources, databases, removedItems, starters, log } = deps;
-  const takeIn = createResourceFetcher(deps);
+  const { connectors, connectorSyncs, resources, databases, items, starters, log } = deps;
+  const fetcher = createResourceFetcher(deps);
 
   return {
-    /** @returns the number of the new sync; null when the connector is gone */
+    /** @returns the number of the new sync; null when the connector is deleted */
     async beginSync({ org, connector }: SyncRef): Promise<number | null> {
       return (await connectorSyncs.start(org, connector))?.sync?.number ?? null;
     },
 
-    /** Reads one page of the listing. @returns whether there are more */
+    /** Reads one page of the listing. @returns whether another page follows */
     listResources: (ref: StartedSync): Promise<boolean> =>
-      asStep(async (signal) => {
-        const connector = await current(ref);
+      syncStep(async (signal) => {
+        const connector = await requireRunning(ref);
         const { cursor, listed } = connector.sync!;
         if (listed) return false;
         const database = await databases.requireForOrg(ref.org, connector.database).catch(() => null);
         if (database?._id !== connector.database_id) throw new SourceError('DATABASE_NOT_FOUND');
         const page = await open(connector).list(cursor, connector.listing, signal);
-        const met = page.resources.map(({ key, etag }): SeenResource => ({ key, etag, depth: 0 }));
-        const truncated = !(await meet(ref, connector, met));
+        const seen = page.resources.map(({ key, etag }): SeenResource => ({ key, etag, depth: 0 }));
+        const truncated = !(await recordSeen(ref, connector, seen));
         const done = page.next === null || truncated;
-        await inStep(
-          ref,
-          { cursor: done ? null : page.next, listed: done, validators: page.validators ?? {} },
-          async (session) => {
-            if (page.unchanged) await resources.recordAllSeen(ref, session);
-          },
-        );
+        const progress = { cursor: done ? null : page.next, listed: done, validators: page.validators ?? {} };
+        await recordStep(ref, progress, async (tx) => {
+          if (page.unchanged) await resources.recordAllSeen(ref, tx);
+        });
         return !done;
       }),
 
-    /** Fetches some of what may have changed, and queues what has. @returns how many were looked at; 0 at the end */
+    /** Fetches some due resources and queues new and changed ones. @returns the number fetched; 0 when none is due */
     fetchResources: (ref: StartedSync): Promise<number> =>
-      asStep(async (signal) => {
-        const connector = await current(ref);
-        const due = await resources.listDue(ref, BATCH);
+      syncStep(async (signal) => {
+        const connector = await requireRunning(ref);
+        const due = await resources.listDue(ref, FETCH_BATCH);
         if (due.length === 0) return 0;
         const batch = newBatchId();
-        const taken = await takeIn.fetch(connector, open(connector), due, batch, signal);
-        await meet(
-          ref,
-          connector,
-          taken.flatMap(({ resource, result }) => linksOf(connector, resource, result.links)),
-        );
-        const { records, replacedFiles } = await takeIn.asItems(connector, taken, batch);
-        const results = taken.map(({ result }) => result);
+        const fetched = await fetcher.fetchAll(connector, open(connector), due, batch, signal);
+        const links = fetched.flatMap(({ resource, result }) => linksOf(connector, resource, result.links));
+        await recordSeen(ref, connector, links);
+        const { queued, replacedFiles } = await fetcher.toItems(connector, fetched, batch);
+        const results = fetched.map(({ result }) => result);
         try {
-          if (records.length === 0) await inStep(ref, {}, (session) => resources.recordResults(results, session));
-          else
-            await inStep(ref, {}, async (tx) => {
-              await deps.items.queue(records, tx);
-              await resources.recordResults(results, tx);
-            });
+          await recordStep(ref, {}, async (tx) => {
+            await items.queue(queued, tx);
+            await resources.recordResults(results, tx);
+          });
         } catch (error) {
-          await takeIn.discard(taken);
+          await fetcher.discardFiles(fetched);
           throw error;
         }
-        await takeIn.settle(batch, taken, replacedFiles);
-        if (records.length > 0) {
+        await fetcher.keepFiles(batch, fetched, replacedFiles);
+        if (queued.length > 0) {
           await startOrDefer(log, 'ingest', { batch }, () =>
-            starters.startIngest({ org: ref.org, batch }, records.length, connector.database),
+            starters.startIngest({ org: ref.org, batch }, queued.length, connector.database),
           );
         }
         return due.length;
       }),
 
-    /** Removes some of what the source has no more. @returns how many were removed; 0 at the end */
+    /** Deletes items of some vanished resources. @returns the number of resources; 0 when none remains */
     removeVanished: (ref: StartedSync): Promise<number> =>
-      asStep(async () => {
-        const { database_id: databaseId, kind, settings, sync } = await current(ref);
-        // What lies beyond the limit, and what a feed has dropped, has not vanished.
-        const complete =
-          !sync!.truncated && !(kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped);
-        const vanished = await resources.listVanished(ref, complete, VANISHED_BATCH);
-        const ids = vanished.flatMap(({ item_id }) => item_id ?? []);
-        await removeItems(ref.org, databaseId, ids);
-        await inStep(ref, { removed: ids.length }, (session) =>
-          resources.remove(
-            vanished.map(({ _id }) => _id),
-            session,
-          ),
-        );
+      syncStep(async () => {
+        const connector = await requireRunning(ref);
+        const vanished = await resources.listVanished(ref, isComplete(connector), REMOVE_BATCH);
+        const removed = await removeItemsOf(deps, { org: ref.org, _id: connector.database_id }, vanished);
+        const ids = vanished.map(({ _id }) => _id);
+        await recordStep(ref, { removed }, (tx) => resources.remove(ids, tx));
         return vanished.length;
       }),
 
+    /** running -> completed | failed. */
     async endSync(ref: StartedSync, outcome: SyncOutcome): Promise<void> {
       const connector = await connectorSyncs.findRunning(ref);
       if (!connector) return;
       const counts = await resources.countOutcomes(ref.connector, ref.sync, connector.sync!.removed);
-      // After a failure the next listing is read even if nothing in it has changed.
+      // After a failure, the next sync must read the listing even when it has not changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
       await connectorSyncs.end(ref, outcome, counts, clean ? connector.sync!.validators : {});
       log.info({ ...ref, ...counts, status: outcome.status, code: outcome.error_code }, 'connector synced');
     },
-
-    /** Removes what a deleted connector has left, some at a time. @returns false when nothing is left of it */
-    removeRemains: ({ org, connector: id }: SyncRef): Promise<boolean> =>
-      withHeartbeat(async () => {
-        const connector = await connectors.findAnyForOrg(org, id);
-        if (!connector || connector.deleted_at === null) return false;
-        const left = await resources.listAny(id, VANISHED_BATCH);
-        const items = left.flatMap(({ item_id }) => item_id ?? []);
-        if (connector.remove_items) await removeItems(org, connector.database_id, items);
-        await resources.remove(left.map(({ _id }) => _id));
-        if (left.length === 0) await connectors.remove(org, id);
-        return left.length > 0;
-      }),
   };
 
-  /** Unknown ones are passed over. One under way ends without being announced. */
-  async function removeItems(org: string, databaseId: string, ids: readonly string[]): Promise<void> {
-    const { ref } = await removedItems.remove({ _id: databaseId, org }, { ids, inProgress: 'remove' });
-    if (ref) await starters.startRemoval(ref);
-  }
-
-  function open(connector: ConnectorRecord) {
+  function open(connector: ConnectorRecord): Source {
     const { kind, settings } = connector;
     return deps.openSource({ kind, settings, credentials: connectors.openCredentials(connector) });
   }
 
-  async function current(ref: StartedSync): Promise<ConnectorRecord> {
+  /** @throws SyncEnded */
+  async function requireRunning(ref: StartedSync): Promise<ConnectorRecord> {
     const connector = await connectorSyncs.findRunning(ref);
-    if (!connector) throw ended();
+    if (!connector) throw syncEnded();
     return connector;
   }
 
-  /** @returns false when there are more than a sync takes in */
-  async function meet(
+  /** Records listed or linked resources. @returns false when there are more than a sync may read */
+  async function recordSeen(
     ref: StartedSync,
     { kind, settings }: ConnectorRecord,
-    met: readonly SeenResource[],
+    seen: readonly SeenResource[],
   ): Promise<boolean> {
-    const own = kind === 'web' ? (settings as WebSettings).max_pages : undefined;
-    const limit = Math.min(own ?? deps.maxResources, deps.maxResources);
-    for (let n = 0; n < met.length; n += WRITTEN_AT_ONCE) {
+    const maxPages = kind === 'web' ? (settings as WebSettings).max_pages : undefined;
+    const limit = Math.min(maxPages ?? deps.maxResources, deps.maxResources);
+    for (let n = 0; n < seen.length; n += WRITE_BATCH) {
       const room = limit - (await resources.countSeen(ref));
-      const some = met.slice(n, n + WRITTEN_AT_ONCE);
-      const leftOut = await inStep(ref, {}, (session) => resources.recordSeen(ref, some, room, session));
+      const batch = seen.slice(n, n + WRITE_BATCH);
+      const leftOut = await recordStep(ref, {}, (tx) => resources.recordSeen(ref, batch, room, tx));
       if (leftOut > 0) {
-        await inStep(ref, { truncated: true }, async () => undefined);
+        await recordStep(ref, { truncated: true }, async () => undefined);
         return false;
       }
     }
     return true;
   }
 
-  function inStep<T>(ref: StartedSync, step: SyncStep, write: (tx: ClientSession) => Promise<T>): Promise<T> {
+  /** Stores the progress of the sync and the result of a step in one transaction. @throws SyncEnded */
+  function recordStep<T>(ref: StartedSync, progress: SyncStep, write: (tx: ClientSession) => Promise<T>): Promise<T> {
     return inTransaction(deps.mongoClient, async (tx) => {
-      if (!(await connectorSyncs.recordStep(ref, tx, step))) throw ended();
+      if (!(await connectorSyncs.recordStep(ref, tx, progress))) throw syncEnded();
       return write(tx);
     });
   }
 
-  /** Failures of the source become those that the workflow understands: their type is the code the client reads. */
-  async function asStep<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Runs a step with heartbeats, and maps its errors to failures whose type is the code that the client reads. */
+  async function syncStep<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     try {
       return await withHeartbeat(work);
     } catch (error) {
-      const { activityType, workflowExecution } = Context.current().info;
-      log.warn(
-        { err: error, activity: activityType, workflow: workflowExecution?.workflowId },
-        'step of a sync failed',
-      );
+      const { activityType: activity, workflowExecution } = Context.current().info;
+      log.warn({ err: error, activity, workflow: workflowExecution?.workflowId }, 'sync activity failed');
       throw asActivityFailure(error, { describe: describeSourceError });
     }
   }
 }
 
+/** The pages that a page links to, unless they are too far from the start. */
 function linksOf(
   { kind, settings }: ConnectorRecord,
-  { depth, links: before }: ConnectorResourceRecord,
-  links: readonly string[] | undefined = before,
+  { depth, links: knownLinks }: ConnectorResourceRecord,
+  links: readonly string[] | undefined = knownLinks,
 ): SeenResource[] {
-  if (kind !== 'web' || !('follow_links' in settings) || !settings.follow_links || depth >= settings.max_depth)
-    return [];
+  if (kind !== 'web' || !('follow_links' in settings)) return [];
+  if (!settings.follow_links || depth >= settings.max_depth) return [];
   return (links ?? []).map((key) => ({ key, depth: depth + 1 }));
+}
+
+/** Whether a resource that the sync has not seen has vanished: not beyond the limit, and not dropped by a feed. */
+function isComplete({ kind, settings, sync }: ConnectorRecord): boolean {
+  const keepsDropped = kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped;
+  return !sync!.truncated && !keepsDropped;
 }
 
 function describeSourceError(error: unknown): ClientError | undefined {
   return error instanceof SourceError ? error : undefined;
 }
 
-function ended(): ApplicationFailure {
-  return ApplicationFailure.nonRetryable('The connector is gone, or its sync is over.', SYNC_ENDED);
+function syncEnded(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable('The connector was deleted, or this sync has ended.', SYNC_ENDED);
 }

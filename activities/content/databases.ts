@@ -4,34 +4,32 @@ import type { DatabaseContents } from '../../storage/content/database-contents.j
 import type { Databases } from '../../storage/content/databases.js';
 import { withHeartbeat } from '../heartbeat.js';
 
-/** Items whose files are removed at a time. */
-const PAGE = 500;
+export interface DatabaseDependencies {
+  databases: Pick<Databases, 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
+  contents: Omit<DatabaseContents, 'collections' | 'stats'>;
+  files: Pick<FileStore, 'remove'>;
+  index: Pick<SearchIndex, 'create' | 'drop'>;
+  /** Stops the connectors of a database, which would add items to it. */
+  removeConnectors(databaseId: string): Promise<void>;
+}
 
 export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
 
-/** The parts of a database, made and taken away one by one; each may be done twice. */
-export function createDatabaseActivities({
-  databases,
-  contents,
-  files,
-  index,
-  removeConnectors,
-}: {
-  databases: Databases;
-  /** Ends the connectors of a database, which would fill it again. */
-  removeConnectors(databaseId: string): Promise<void>;
-  contents: DatabaseContents;
-  files: FileStore;
-  index: SearchIndex;
-}) {
+/** Items whose files are deleted at a time. */
+const PAGE = 500;
+
+/** Create and delete the parts of a database. Each can be repeated. */
+export function createDatabaseActivities(deps: DatabaseDependencies) {
+  const { databases, contents, files, index, removeConnectors } = deps;
+
   return {
     async createSearchTable(databaseId: string): Promise<void> {
       await index.create(databaseId);
-      // Deleted meanwhile: its deletion may have been here before.
+      // The database may have been deleted at the same time, and its table dropped before this created it.
       if (!(await databases.isOpen(databaseId))) await index.drop(databaseId);
     },
 
-    /** The graph needs no structure of its own in MongoDB beyond the indexes made at connection. */
+    /** A graph needs no collection of its own, so only the status changes. */
     async createGraph(databaseId: string): Promise<void> {
       await databases.markGraphReady(databaseId);
     },
@@ -40,7 +38,6 @@ export function createDatabaseActivities({
       await databases.markReady(databaseId);
     },
 
-    /** Its connectors first, which would fill it again. */
     removeDatabaseItems: (databaseId: string): Promise<void> =>
       withHeartbeat(async () => {
         await removeConnectors(databaseId);
@@ -57,7 +54,8 @@ export function createDatabaseActivities({
       await databases.remove(databaseId);
     },
   };
-  /** Files first: a removed item could no longer name its file. */
+
+  /** Files are deleted first, because their ids are stored with the items. */
   async function removeItems(databaseId: string): Promise<void> {
     for (;;) {
       const { keys, file_ids } = await contents.listItemFiles(databaseId, PAGE);

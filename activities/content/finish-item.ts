@@ -5,29 +5,29 @@ import type { Items } from '../../storage/content/items.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 
-interface FinishDependencies extends CompletionDependencies {
-  items: Items;
-  registrations: Registrations;
-  metrics: WorkMetrics;
+export interface FinishItemDependencies extends CompletionDependencies {
+  items: Pick<Items, 'finish' | 'getByRef'>;
+  registrations: Pick<Registrations, 'findForOrg'>;
+  metrics: Pick<WorkMetrics, 'itemFinished'>;
 }
 
 /**
- * Ends an item, and announces it where a webhook is registered.
- * @returns a function that gives false when the version is no longer the item's
+ * Stores the outcome of an item, together with the delivery that notifies the organisation's webhook.
+ * @returns a function that returns false when this version of the item was replaced or deleted
  */
-export function createFinish(deps: FinishDependencies) {
-  const { items, registrations } = deps;
+export function createFinishItem(deps: FinishItemDependencies) {
+  const { items, registrations, metrics } = deps;
   const complete = createCompletion(deps);
   return async (ref: ItemRef, outcome: ItemOutcome): Promise<boolean> => {
-    const ended = await complete(itemDedupeKey(ref.item, ref.version), async (session, now) => {
-      const item = await items.finish(ref, outcome, now, session);
+    const finished = await complete(itemDedupeKey(ref.item, ref.version), async (tx, now) => {
+      const item = await items.finish(ref, outcome, now, tx);
       if (!item) return undefined;
       const registration = await registrations.findForOrg(item.org);
       return registration?.event_types.includes('indexing.status_changed')
         ? itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now)
         : null;
     });
-    if (ended) deps.metrics.itemFinished(outcome.status);
-    return ended || (await items.getByRef(ref)) !== null;
+    if (finished) metrics.itemFinished(outcome.status);
+    return finished || (await items.getByRef(ref)) !== null;
   };
 }

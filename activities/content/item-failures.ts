@@ -4,7 +4,7 @@ import { EmbeddingError } from '../../domain/errors.js';
 import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { attemptNumber, type ClientError, type FailureRules, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 
-/** After this many attempts an item is given up when the embedding model stays unreachable. */
+/** Attempts after which an unreachable embedding model fails the item. */
 const MAX_EMBEDDING_ATTEMPTS = 10;
 
 /** Ends the work on a version that was replaced or deleted. */
@@ -16,7 +16,7 @@ export function isSuperseded(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === SUPERSEDED;
 }
 
-/** Whether no attempt at this version follows: the file is at fault, or the version is no longer wanted. */
+/** Whether no further attempt follows: the file is at fault, or the version was replaced or deleted. */
 export function isFinal(error: unknown): boolean {
   return error instanceof ExtractionError || isSuperseded(error);
 }
@@ -24,7 +24,7 @@ export function isFinal(error: unknown): boolean {
 /** Failures of an item's activities carry the item's error code (specification, "Ingestion error codes"). */
 export const itemFailureRules: FailureRules = { describe: describeItemError, maxDefectAttempts: MAX_DEFECT_ATTEMPTS };
 
-/** @returns undefined for a defect of this service; any other unknown error counts as storage, which clears by itself */
+/** @returns undefined for a defect of this service; any other unknown error counts as a transient storage error */
 export function describeItemError(error: unknown): ClientError | undefined {
   if (error instanceof ExtractionError) return { code: error.code, message: error.message, retryable: false };
   if (error instanceof EmbeddingError) {
@@ -38,10 +38,5 @@ function itemError(code: ItemErrorCode, retryable: boolean): ClientError {
 }
 
 function isDefect(error: unknown): boolean {
-  return (
-    error instanceof TypeError ||
-    error instanceof RangeError ||
-    error instanceof ReferenceError ||
-    error instanceof SyntaxError
-  );
+  return [TypeError, RangeError, ReferenceError, SyntaxError].some((defect) => error instanceof defect);
 }

@@ -4,12 +4,16 @@ import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from '../webhooks/callback.js';
 
-/** Callbacks of crews: they go where the execution was told to send them, signed with the organisation's webhook secret. */
-export function createCrewCallbacks({ registrations }: { registrations: Registrations }): Record<CrewEvent, Callback> {
+/** Callbacks of crews, sent to the execution's own receivers and signed with the organisation's webhook secret. */
+export function createCrewCallbacks({
+  registrations,
+}: {
+  registrations: Pick<Registrations, 'findForOrg' | 'openSecret'>;
+}): Record<CrewEvent, Callback> {
   const callback: Callback = {
     policy: CALLBACK_DELIVERY_POLICY,
     async prepare({ _id, org, event_type, message }) {
-      if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is not stored any more.' };
+      if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is no longer stored.' };
       const registration = await registrations.findForOrg(org);
       const secret = registration && registrations.openSecret(registration);
       const body = Buffer.from(message.body);

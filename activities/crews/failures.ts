@@ -7,8 +7,8 @@ import { asActivityFailure, attemptNumber, type ClientError } from '../failures.
 /** After this many attempts a model's transient error is final. */
 const MAX_PROVIDER_ATTEMPTS = 5;
 
-/** Wraps activities so that any error becomes the failure that the workflow understands. */
-export function crewFailures(log: Logger) {
+/** Wraps activities: maps their errors to failures that the workflow understands. */
+export function crewFailures(log: Pick<Logger, 'warn'>) {
   return <Args extends [{ execution: string }, ...unknown[]] | [{ execution: string }], Result>(
     activity: (...args: Args) => Promise<Result>,
   ) =>

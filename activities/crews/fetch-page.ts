@@ -1,33 +1,34 @@
-import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
-import { BlockedAddressError, type OutboundClient, OutboundError } from '../../domain/outbound.js';
+import { BlockedAddressError, type OutboundClient, type OutboundError } from '../../domain/outbound.js';
 import type { Scratch } from '../../storage/scratch.js';
-import type { JobInputDependencies } from '../ai-jobs/job-input.js';
-import { headOf } from '../local-file.js';
+import { download, isSuccess, isTransient } from '../download.js';
+import { type DescribeFile, detectLocalFile, type TextExtractor } from '../local-file.js';
 import { type CrewTool, ToolError } from './tool.js';
 
-export interface FetchPageDependencies extends Pick<JobInputDependencies, 'extractor' | 'describeFile'> {
-  outbound: OutboundClient;
+export interface FetchPageDependencies {
+  outbound: Pick<OutboundClient, 'download'>;
   scratch: Scratch;
+  extractor: TextExtractor;
+  describeFile: DescribeFile;
 }
 
 const MAX_BYTES = 5 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
-/** Fetches a page or a document through the guarded client, and gives its text. */
+/** Fetches a page or a document through the guarded HTTP client, and returns its text. */
 export function fetchPage(deps: FetchPageDependencies): CrewTool {
   return {
     arguments: z.object({ url: z.url().max(2048) }),
 
     async offer() {
       return {
-        description: 'Fetches a web page or a document from a public https address and gives its text.',
+        description: 'Fetches a web page or a document from a public https address and returns its text.',
         parameters: {
           type: 'object',
-          properties: { url: { type: 'string', description: 'The whole address' } },
+          properties: { url: { type: 'string', description: 'The complete URL' } },
           required: ['url'],
           additionalProperties: false,
         },
@@ -37,42 +38,43 @@ export function fetchPage(deps: FetchPageDependencies): CrewTool {
     async run(_org: string, { url }: { url: string }, signal: AbortSignal) {
       return deps.scratch.use(async (folder) => {
         const path = join(folder, 'page');
-        await download(deps.outbound, url, path, signal);
-        return textOf(await read(deps, path, signal));
+        await downloadPage(deps.outbound, url, path, signal);
+        return textOf(await extract(deps, path, signal));
       });
     },
   };
 }
 
-async function download(outbound: OutboundClient, url: string, path: string, signal: AbortSignal): Promise<void> {
-  const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES };
-  const { status, headers } = await outbound
-    .download({ url, ...limits, signal, to: createWriteStream(path) })
-    .catch((error: unknown) => {
-      if (signal.aborted) throw signal.reason;
-      if (error instanceof BlockedAddressError) throw new ToolError(`This address is not fetched: ${error.message}`);
-      if (!(error instanceof OutboundError)) throw error;
-      if (error.code === 'ETOOLARGE') throw new ToolError(`The page is over ${MAX_BYTES} bytes.`);
-      throw new ProviderError(`The page could not be fetched: ${error.message}.`, true);
-    });
-  if (status >= 200 && status < 300) return;
-  // Not followed on its own: the new address is judged like any other when it is asked for.
+async function downloadPage(
+  outbound: FetchPageDependencies['outbound'],
+  url: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const request = { url, path, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
+  const { status, headers } = await download(outbound, request, describeDownloadError);
+  if (isSuccess(status)) return;
+  // Redirects are not followed: the model requests the new address, which is checked like any other.
   if (status >= 300 && status < 400 && headers.location) {
     throw new ToolError(`The page has moved to ${new URL(headers.location, url).href}`);
   }
-  if (status >= 500 || status === 429) throw new ProviderError(`The page's server answered ${status}.`, true);
-  throw new ToolError(`The page's server answered ${status}.`);
+  const message = `The page's server responded with ${status}.`;
+  throw isTransient(status) ? new ProviderError(message, true) : new ToolError(message);
 }
 
-async function read(deps: FetchPageDependencies, path: string, signal: AbortSignal): Promise<Extraction> {
+function describeDownloadError(error: BlockedAddressError | OutboundError): Error {
+  if (error instanceof BlockedAddressError) return new ToolError(`This address is not fetched: ${error.message}`);
+  if (error.code === 'ETOOLARGE') return new ToolError(`The page must not exceed ${MAX_BYTES} bytes.`);
+  return new ProviderError(`The page could not be fetched: ${error.message}.`, true);
+}
+
+async function extract(deps: FetchPageDependencies, path: string, signal: AbortSignal): Promise<Extraction> {
   try {
-    const { kind } = await deps.describeFile(await headOf(path), { openStream: () => createReadStream(path) });
-    if (kind === 'audio' || kind === 'unknown')
-      throw new ToolError('No text can be read from what this address gives.');
+    const { kind } = await detectLocalFile(deps.describeFile, path);
+    if (kind === 'audio' || kind === 'unknown') throw new ToolError('No text can be read from a file of this kind.');
     return await deps.extractor.extract({ path, kind }, signal);
   } catch (error) {
-    if (error instanceof ExtractionError) throw new ToolError(error.message);
-    throw error;
+    throw error instanceof ExtractionError ? new ToolError(error.message) : error;
   }
 }
 

@@ -5,13 +5,14 @@ import type { Databases } from '../../storage/content/databases.js';
 import { type CrewTool, ToolError } from './tool.js';
 
 export interface QueryDatabaseDependencies {
-  databases: Databases;
+  databases: Pick<Databases, 'listReadyNames' | 'requireForOrg'>;
   retrieval: Retrieval;
 }
 
-const PASSAGES = 8;
+/** Passages per query. */
+const MAX_PASSAGES = 8;
 
-/** Asks a content database of the execution's own organisation. */
+/** Queries a content database of the execution's own organisation. */
 export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencies): CrewTool {
   return {
     arguments: z.object({ database: z.string().min(1).max(64), query: z.string().trim().min(1).max(2_000) }),
@@ -20,8 +21,8 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
       const names = await databases.listReadyNames(org);
       return {
         description:
-          'Finds the passages of a content database that fit a question best, by words and by meaning. ' +
-          'Gives them numbered, each under the title of its document.',
+          'Finds the passages of a content database that match a question best, by words and by meaning. ' +
+          'Returns them numbered, each under the title of its document.',
         parameters: {
           type: 'object',
           properties: {
@@ -30,7 +31,7 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
               description: "The database's name",
               ...(names.length > 0 ? { enum: names } : {}),
             },
-            query: { type: 'string', description: 'The question, or the words to look for' },
+            query: { type: 'string', description: 'The question, or the words to search for' },
           },
           required: ['database', 'query'],
           additionalProperties: false,
@@ -46,15 +47,15 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
           query,
           mode: 'hybrid',
           operator: 'or',
-          max_results: PASSAGES,
+          max_results: MAX_PASSAGES,
           graph_context: false,
         });
-        if (chunks.length === 0) return 'Nothing was found.';
+        if (chunks.length === 0) return 'No passages were found.';
         return chunks.map(({ title, source_id, text }, n) => `[${n + 1}] ${title ?? source_id}\n${text}`).join('\n\n');
       } catch (error) {
         if (error instanceof ServiceError && error.status < 500) throw new ToolError(error.message);
         if (error instanceof EmbeddingError) {
-          throw new ProviderError('The embedding model is not available at the moment.', true);
+          throw new ProviderError('The embedding model is currently not available.', true);
         }
         throw error;
       }

@@ -26,69 +26,74 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listApplied'>;
   crewSteps: CrewSteps;
   models: LanguageModels;
-  log: Logger;
+  log: Pick<Logger, 'warn'>;
 }
 
 export type CrewActivities = ReturnType<typeof createCrewActivities>;
 
-/** A MongoDB document holds the outputs of all tasks, fifty at the most. */
+/** Keeps the execution, one MongoDB document with the outputs of up to fifty tasks, within its maximum size. */
 const MAX_OUTPUT_BYTES = 200 * 1024;
-/** After so many tries what keeps a tool from working is told to the model. */
-const MAX_TOOL_TRIES = 3;
+/** Attempts after which the model gets the error of a tool as its result. */
+const MAX_TOOL_ATTEMPTS = 3;
 
-/** The steps of a crew's execution. Each may be repeated without harm: what it made before is found, not made again. */
+/** The steps of a crew's execution. Each can be repeated: a stored step is used, and not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
   const { crewExecutions, crewFeedback, crewSteps, models } = deps;
   const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
-  const guarded = crewFailures(deps.log);
+  const withFailures = crewFailures(deps.log);
 
   return {
-    /** An attempt at a task begins: pending -> running, or retrying after a rejection. */
-    startTask: guarded(async (at: AttemptRef): Promise<void> => {
-      const { agent } = assignmentOf(await load(at.execution), at.task);
-      await crewExecutions.startTask(at, models.get(agent.llm).label);
+    /** Starts an attempt at a task: pending -> running, or retrying after a rejection. */
+    startTask: withFailures(async (ref: AttemptRef): Promise<void> => {
+      const { agent } = assignmentOf(await requireExecution(ref.execution), ref.task);
+      await crewExecutions.startTask(ref, models.get(agent.llm).label);
     }),
 
-    /** One thought of the agent: an answer, or the tools it wants to use. @returns how many of these */
-    callModel: guarded(async (at: StepRef): Promise<{ tool_calls: number }> => {
-      const step = (await crewSteps.getById(at)) ?? (await withHeartbeat((signal) => think(at, signal)));
+    /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
+    callModel: withFailures(async (ref: StepRef): Promise<{ tool_calls: number }> => {
+      const step = (await crewSteps.getById(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
-    /** One tool call that the agent asked for. A tool that cannot do it says so to the agent. */
-    callTool: guarded(async (at: ToolCallRef): Promise<void> => {
-      if (!(await crewSteps.getById(at))) await withHeartbeat((signal) => act(at, signal));
+    /** Runs one tool call that the model requested. The model gets the tool's errors as its result. */
+    callTool: withFailures(async (ref: ToolCallRef): Promise<void> => {
+      if (!(await crewSteps.getById(ref))) await withHeartbeat((signal) => runTool(ref, signal));
     }),
 
-    /** running -> completed, or pending_human_input, and announces it. @param human whether a person has to agree */
-    endTask: guarded(async (at: StepRef, human: boolean): Promise<void> => {
-      const answer = await crewSteps.getById(at);
-      if (answer?.kind !== 'model') throw new Error('the step that answers is not stored');
-      if (Buffer.byteLength(answer.text) > MAX_OUTPUT_BYTES) {
-        throw new ProviderError(`The output of a task may have ${MAX_OUTPUT_BYTES} bytes at the most.`, false);
+    /**
+     * running -> completed | pending_human_input, with the delivery that notifies the client.
+     * @param ref the step with the output
+     * @param human whether a person must approve the output
+     */
+    endTask: withFailures(async (ref: StepRef, human: boolean): Promise<void> => {
+      const step = await crewSteps.getById(ref);
+      if (step?.kind !== 'model') throw new Error('the step with the output is not stored');
+      if (Buffer.byteLength(step.text) > MAX_OUTPUT_BYTES) {
+        throw new ProviderError(`The output of a task must not exceed ${MAX_OUTPUT_BYTES} bytes.`, false);
       }
-      await complete(`${attemptKey(at)}/${human ? 'pending' : 'completed'}`, async (session, now) => {
-        const execution = await crewExecutions.endTask(at, answer.text, human, session);
-        return execution && announceTask(execution, at, human ? 'task_pending_human_input' : 'task_completed', now);
+      const event = human ? 'task_pending_human_input' : 'task_completed';
+      await complete(taskDedupeKey(ref, event), async (tx, now) => {
+        const execution = await crewExecutions.endTask(ref, step.text, human, tx);
+        return execution && taskDelivery(execution, ref, event, now);
       });
     }),
 
-    /** pending_human_input -> running | retrying, as a person answered. */
-    applyResume: guarded(async (ref: ResumeRef): Promise<void> => {
-      const done = await complete(`${attemptKey(ref)}/completed`, async (session, now) => {
-        const execution = await crewExecutions.resume(ref, now, session);
+    /** pending_human_input -> running | retrying, by a person's decision. */
+    applyResume: withFailures(async (ref: ResumeRef): Promise<void> => {
+      const applied = await complete(taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+        const execution = await crewExecutions.resume(ref, now, tx);
         if (!execution || !ref.is_approve) return execution && null;
-        return announceTask(execution, ref, 'task_completed', now);
+        return taskDelivery(execution, ref, 'task_completed', now);
       });
-      if (!done && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task does not wait yet');
+      if (!applied && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task is not waiting yet');
     }),
 
-    /** -> completed | error, with the delivery that announces it. */
-    finishExecution: guarded(async ({ execution: id }: CrewRef, outcome: CrewOutcome): Promise<void> => {
+    /** -> completed | error, with the delivery that notifies the client. */
+    finishExecution: withFailures(async ({ execution: id }: CrewRef, outcome: CrewOutcome): Promise<void> => {
       const dedupeKey = `crew/${id}/end`;
-      await complete(dedupeKey, async (session, now) => {
-        const execution = await crewExecutions.finish(id, outcome, now, session);
+      await complete(dedupeKey, async (tx, now) => {
+        const execution = await crewExecutions.finish(id, outcome, now, tx);
         if (!execution) return undefined;
         const { output } = execution.tasks.at(-1)!;
         const event =
@@ -101,57 +106,55 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
   };
 
-  async function think(at: StepRef, signal: AbortSignal): Promise<AgentStep> {
-    const execution = await load(at.execution);
-    const model = models.get(assignmentOf(execution, at.task).agent.llm);
-    const reply = await model.reply(await gatherTurn({ crewFeedback, crewSteps, tools }, execution, at), signal);
+  async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
+    const execution = await requireExecution(ref.execution);
+    const model = models.get(assignmentOf(execution, ref.task).agent.llm);
+    const reply = await model.reply(await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref), signal);
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
-    await keep(at, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });
+    await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });
     return step;
   }
 
-  async function act(at: ToolCallRef, signal: AbortSignal): Promise<void> {
-    const { call: index, ...asking } = at;
-    const thought = await crewSteps.getById(asking);
-    const call = thought?.kind === 'model' ? thought.tool_calls[index] : undefined;
-    if (!call) throw new Error('the step that asked for the tool is not stored');
-    const execution = await load(at.execution);
-    const { task } = assignmentOf(execution, at.task);
-    const lastTry = attemptNumber() >= MAX_TOOL_TRIES;
-    const { ok, result } = await tools.run(execution.org, call, task.tools, signal, lastTry);
-    const told = { type: 'action', tool: call.tool, input: call.arguments, ok, result };
-    await keep(at, { kind: 'tool', call, ok, result }, told);
+  async function runTool(ref: ToolCallRef, signal: AbortSignal): Promise<void> {
+    const { call: index, ...modelRef } = ref;
+    const modelStep = await crewSteps.getById(modelRef);
+    const call = modelStep?.kind === 'model' ? modelStep.tool_calls[index] : undefined;
+    if (!call) throw new Error('the step that requested the tool is not stored');
+    const execution = await requireExecution(ref.execution);
+    const { task } = assignmentOf(execution, ref.task);
+    const lastAttempt = attemptNumber() >= MAX_TOOL_ATTEMPTS;
+    const { ok, result } = await tools.run(execution.org, call, task.tools, signal, lastAttempt);
+    const output = { type: 'action', tool: call.tool, input: call.arguments, ok, result };
+    await saveStep(ref, { kind: 'tool', call, ok, result }, output);
   }
 
-  /** A step and its announcement are written together. */
-  async function keep(at: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
-    const dedupeKey = `crew/${stepId(at)}`;
-    await complete(dedupeKey, async (session, now) => {
-      await crewSteps.add(at, step, session);
-      // Read here: a resume may have changed who is told.
-      const execution = await load(at.execution);
-      const { agent } = assignmentOf(execution, at.task);
-      return crewDelivery(execution, dedupeKey, { event: 'step', task_id: at.task, agent: agent.name, output }, now);
+  /** Stores a step together with the delivery that notifies the client of it. */
+  async function saveStep(ref: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
+    const dedupeKey = `crew/${stepId(ref)}`;
+    await complete(dedupeKey, async (tx, now) => {
+      await crewSteps.add(ref, step, tx);
+      // Read again, because a resume may have changed the receiver.
+      const execution = await requireExecution(ref.execution);
+      const { agent } = assignmentOf(execution, ref.task);
+      return crewDelivery(execution, dedupeKey, { event: 'step', task_id: ref.task, agent: agent.name, output }, now);
     });
   }
 
-  async function load(id: string): Promise<CrewExecutionRecord> {
+  async function requireExecution(id: string): Promise<CrewExecutionRecord> {
     const execution = await crewExecutions.getById(id);
     if (execution) return execution;
-    throw ApplicationFailure.nonRetryable('The execution is not stored any more.');
+    throw ApplicationFailure.nonRetryable('The execution is no longer stored.');
   }
 }
 
-function announceTask(
-  execution: CrewExecutionRecord,
-  at: AttemptRef,
-  event: 'task_completed' | 'task_pending_human_input',
-  now: Date,
-) {
-  const { agent, output } = execution.tasks.find(({ task_id }) => task_id === at.task)!;
-  const dedupeKey = `${attemptKey(at)}/${event === 'task_completed' ? 'completed' : 'pending'}`;
-  return crewDelivery(execution, dedupeKey, { event, task_id: at.task, agent, output }, now);
+type TaskEvent = 'task_completed' | 'task_pending_human_input';
+
+function taskDelivery(execution: CrewExecutionRecord, ref: AttemptRef, event: TaskEvent, now: Date) {
+  const { agent, output } = execution.tasks.find(({ task_id }) => task_id === ref.task)!;
+  return crewDelivery(execution, taskDedupeKey(ref, event), { event, task_id: ref.task, agent, output }, now);
 }
 
-const attemptKey = ({ execution, task, attempt }: AttemptRef) => `crew/${execution}/${task}/${attempt}`;
+function taskDedupeKey({ execution, task, attempt }: AttemptRef, event: TaskEvent): string {
+  return `crew/${execution}/${task}/${attempt}/${event === 'task_completed' ? 'completed' : 'pending'}`;
+}

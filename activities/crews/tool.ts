@@ -1,19 +1,19 @@
 import type { z } from 'zod';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 
-/** What an agent can do beside thinking. */
+/** A tool that agents can use. */
 export interface CrewTool {
-  /** As a model is told of it; what it may choose from can depend on the organisation. */
+  /** The tool as it is offered to a model. Its choices can depend on the organisation. */
   offer(org: string): Promise<Omit<ToolOffer, 'name'>>;
   arguments: z.ZodType;
   /**
-   * @param given fits `arguments`
-   * @throws ToolError for what the model should know, ProviderError for what may pass
+   * @param args validated by `arguments`
+   * @throws ToolError for the model; ProviderError for errors that may be transient
    */
-  run(org: string, given: never, signal: AbortSignal): Promise<string>;
+  run(org: string, args: never, signal: AbortSignal): Promise<string>;
 }
 
-/** Said to the model, which may try something else. */
+/** An error whose message is shown to the model, which may try something else. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }

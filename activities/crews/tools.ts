@@ -8,16 +8,17 @@ import { type CrewTool, ToolError } from './tool.js';
 export type CrewToolDependencies = QueryDatabaseDependencies & FetchPageDependencies;
 
 export interface ToolResult {
-  /** False: `result` tells the model what went wrong. */
+  /** False: `result` describes the error to the model. */
   ok: boolean;
   result: string;
 }
 
 export type CrewTools = ReturnType<typeof createCrewTools>;
 
-/** What of a result a model is shown. */
+/** Characters of a result that the model gets. */
 const MAX_RESULT_CHARACTERS = 20_000;
 
+/** The tools of agents, by the names that crews use. */
 export function createCrewTools(deps: CrewToolDependencies) {
   const tools: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
   return {
@@ -25,29 +26,30 @@ export function createCrewTools(deps: CrewToolDependencies) {
       Promise.all(names.map(async (name) => ({ name, ...(await tools[name].offer(org)) }))),
 
     /**
-     * Runs a call that a model asked for.
-     * @param offered names of the tools it may use
-     * @param lastTry what may pass is now told to the model instead of thrown
+     * Runs a tool call that a model requested.
+     * @param offered names of the tools that the model may use
+     * @param lastAttempt whether a transient error is returned to the model instead of thrown
+     * @throws ProviderError, unless it is the last attempt
      */
     async run(
       org: string,
       call: ToolCall,
       offered: readonly string[],
       signal: AbortSignal,
-      lastTry: boolean,
+      lastAttempt: boolean,
     ): Promise<ToolResult> {
       if (!offered.includes(call.tool)) return failed(`There is no tool "${call.tool}".`);
       const tool = tools[call.tool as CrewToolName];
-      const given = tool.arguments.safeParse(call.arguments);
-      if (!given.success) {
-        const [issue] = given.error.issues;
+      const args = tool.arguments.safeParse(call.arguments);
+      if (!args.success) {
+        const [issue] = args.error.issues;
         return failed(`${issue?.path.join('.') || 'arguments'}: ${issue?.message}`);
       }
       try {
-        const result = await tool.run(org, given.data as never, signal);
+        const result = await tool.run(org, args.data as never, signal);
         return { ok: true, result: shorten(result) };
       } catch (error) {
-        if (error instanceof ToolError || (error instanceof ProviderError && lastTry)) return failed(error.message);
+        if (error instanceof ToolError || (error instanceof ProviderError && lastAttempt)) return failed(error.message);
         throw error;
       }
     },

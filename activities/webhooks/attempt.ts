@@ -6,31 +6,31 @@ import type { AttemptEntry, DeliveryRecord, RecordedAttempt } from '../../storag
 import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
 
 export interface AttemptDependencies {
-  outbound: OutboundClient;
-  log: Logger;
+  outbound: Pick<OutboundClient, 'send'>;
+  log: Pick<Logger, 'error' | 'info'>;
   /** 0 to 1; spreads retries. */
   random: () => number;
-  /** The time by which due dates are kept and judged; Temporal's own in tests that skip time. */
+  /** The clock for due dates. Tests that skip time pass Temporal's own time. */
   now: () => Date | Promise<Date>;
 }
 
-/** What is kept of a receiver's answer. */
+/** Bytes of the receiver's response that are stored. */
 const MAX_RESPONSE_BYTES = 1024;
 
 interface Attempt {
   recorded: RecordedAttempt;
-  /** What was sent, if anything. */
+  /** Absent when no request was sent. */
   request?: CallbackRequest;
 }
 
-/** What came of a request: the receiver's answer, or why there is none. */
+/** The receiver's response, or the error when there is none. */
 type Outcome = OutboundResponse | { error: string; code: string };
 
-/** One attempt at a claimed delivery: a request to the receiver, or none where there is nobody to send to any more. */
+/** Makes one attempt at a claimed delivery. No request is sent when the callback cannot be built. */
 export function createAttempt({ outbound, log, random, now }: AttemptDependencies) {
   return async (claimed: DeliveryRecord, callback: Callback): Promise<Attempt> => {
     const at = await now();
-    const request = await callback.prepare(claimed).catch(notPrepared);
+    const request = await callback.prepare(claimed).catch(preparationFailed);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
     const started = performance.now();
     const outcome = await send(request, callback.policy.timeoutMs);
@@ -53,13 +53,12 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
   function unsent(
     claimed: DeliveryRecord,
     callback: Callback,
-    { error_code, error_message, mendable }: Undeliverable,
+    { error_code, error_message, retryable = false }: Undeliverable,
     at: Date,
   ): RecordedAttempt {
     const entry = { at, status_code: null, duration_ms: 0, error: error_message, answer: null };
     const recorded = { sent: false, url: claimed.url, entry, error_code, error_message };
-    // A defect of ours may be mended before the next attempt; a receiver that is gone stays gone.
-    if (!mendable) return { ...recorded, status: 'permanently_failed', next_attempt_at: null };
+    if (!retryable) return { ...recorded, status: 'permanently_failed', next_attempt_at: null };
     const { verdict, next_attempt_at } = judge(claimed, callback, { error: error_message }, at);
     return { ...recorded, status: verdict.state, next_attempt_at };
   }
@@ -70,12 +69,12 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     return { verdict, next_attempt_at };
   }
 
-  /** What is wrong with the record or with a key of ours must not hold the delivery in the middle of an attempt for ever. */
-  function notPrepared(error: Error): Undeliverable {
+  /** A defect in a record or a key must not block the delivery in the state `sweeping`. A later release may fix it. */
+  function preparationFailed(error: Error): Undeliverable {
     if (error instanceof MongoError) throw error;
-    log.error({ err: error }, 'a delivery could not be prepared');
-    const error_message = 'The request could not be made, for an internal reason.';
-    return { error_code: 'INTERNAL_ERROR', error_message, mendable: true };
+    log.error({ err: error }, 'delivery request could not be built');
+    const error_message = 'The request could not be built because of an internal error.';
+    return { error_code: 'INTERNAL_ERROR', error_message, retryable: true };
   }
 
   async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Outcome> {
@@ -84,7 +83,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
       return await outbound.send({ method: 'POST', url, headers, body, ...limits });
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };
-      // This process ends: not the receiver's failure, and whoever takes the claim over tries again.
+      // This process is stopping, so the receiver is not to blame. The next claimant repeats the attempt.
       if (code === 'ECANCELED') throw error;
       return { error: message, code: code ?? name };
     }
@@ -96,13 +95,13 @@ function resultOf(outcome: Outcome): AttemptResult {
   return { status: outcome.status, retryAfter: outcome.headers['retry-after'] };
 }
 
-/** Of the attempt log. */
+/** The attempt log's entry. */
 function entryOf(outcome: Outcome): Pick<AttemptEntry, 'status_code' | 'error' | 'answer'> {
   if ('error' in outcome) return { status_code: null, error: outcome.error, answer: null };
   return { status_code: outcome.status, error: null, answer: outcome.body.toString('utf8') };
 }
 
-/** `HTTP_503` or the connection error's own name, for people and filters. */
+/** @returns `HTTP_503`, or the code of the connection error */
 function errorCode(outcome: Outcome): string {
   return 'status' in outcome ? `HTTP_${outcome.status}` : outcome.code;
 }

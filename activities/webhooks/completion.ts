@@ -6,12 +6,12 @@ import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 
 export interface CompletionDependencies {
   mongoClient: MongoClient;
-  deliveries: Deliveries;
+  deliveries: Pick<Deliveries, 'add' | 'getByDedupeKey'>;
   starters: Pick<DeliveryStarters, 'startDelivery'>;
 }
 
 /**
- * Completes work: its final state and the delivery that notifies its client are written together or not at all, then the
+ * Completes work: its final state and the delivery that notifies its client are written in one transaction, then the
  * delivery's workflow is started. After a crash in between, the activity's retry or the reconciler starts it.
  */
 export function createCompletion({ mongoClient, deliveries, starters }: CompletionDependencies) {
@@ -29,7 +29,7 @@ export function createCompletion({ mongoClient, deliveries, starters }: Completi
       const delivery = await write(tx, new Date());
       return delivery && deliveries.add(delivery, tx);
     });
-    // Nothing written: another run was faster, or an earlier attempt of this activity got as far as here.
+    // Undefined: another run, or an earlier attempt of this activity, has completed the work and stored the delivery.
     const delivery = written === undefined ? await deliveries.getByDedupeKey(dedupeKey) : written;
     if (delivery) await starters.startDelivery(delivery);
     return written !== undefined;

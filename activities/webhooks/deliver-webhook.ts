@@ -9,72 +9,74 @@ import { type AttemptDependencies, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 
-/** What the workflow is told: `failed` means that another attempt is due. */
+/** `failed` means that another attempt is due. */
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
 
 export interface DeliveryDependencies extends AttemptDependencies {
-  deliveries: Deliveries;
-  /** How each kind of callback is sent. */
+  deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record'>;
   callbacks: Record<CallbackEvent, Callback>;
-  metrics: WorkMetrics;
+  metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
 }
 
 export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>['activities'];
 
-/** How long a claim outlives the time limit of its attempt, for writing the outcome. */
+/** How long a claim outlives the time limit of its attempt, so that the outcome can be recorded. */
 const CLAIM_MARGIN_MS = 8_000;
 
-/** A first attempt holds its workflow task for so long at the most; then it goes on beside it. */
-const AT_ONCE_MS = 2_000;
-/** The wait for room at a busy receiver: doubled each time, up to a minute. */
-const BUSY_MS = 2_000;
-const MAX_BUSY_MS = 60_000;
+/** How long a first attempt may hold its workflow task. After this it continues outside the task. */
+const MAX_FIRST_ATTEMPT_MS = 2_000;
+/** Wait when the receiver has too many attempts in progress: doubled each time, up to a minute. */
+const BUSY_WAIT_MS = 2_000;
+const MAX_BUSY_WAIT_MS = 60_000;
 
-interface Standing {
+/** The state of a delivery after an attempt, or after an attempt that could not start. */
+interface AttemptStatus {
   progress: DeliveryProgress;
   /** Milliseconds until another attempt may be made. */
   dueInMs: number;
   /** Why it is not delivered yet, for operators: a code such as `HTTP_503`, never an address. */
-  why?: string | null;
+  reason?: string | null;
 }
 
-/** Claim, attempt and record: one delivery's attempt from its record in MongoDB to its record in MongoDB. */
+/** Claim a delivery, attempt it, and record the outcome. */
 export function createDeliveryActivities(deps: DeliveryDependencies) {
   const { deliveries, callbacks } = deps;
   const attempt = createAttempt(deps);
-  const attemptMs = Object.fromEntries(
+  const claimMs = Object.fromEntries(
     Object.entries(callbacks).map(([event, { policy }]) => [event, policy.timeoutMs + CLAIM_MARGIN_MS]),
   ) as Record<CallbackEvent, number>;
-  const load = createReceiverLoad(AT_ONCE_MS);
-  const underWay = new Map<string, Promise<Standing>>();
+  const load = createReceiverLoad(MAX_FIRST_ATTEMPT_MS);
+  const inProgress = new Map<string, Promise<AttemptStatus>>();
 
   const activities = {
     /**
-     * The first attempt. One that fails, lasts too long or finds no room at the receiver is no error here: the workflow
-     * goes on with `attemptDelivery`, which waits for it or repeats it.
+     * The first attempt. `failed` is no error here: it also means that the attempt takes too long or that the receiver is
+     * busy. The workflow continues with `attemptDelivery`, which waits for this attempt or makes another.
      */
     async attemptDeliveryAtOnce({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
       if (!load.isQuick(receiver)) return 'failed';
-      const timeUp = new AbortController();
-      const tooLong = wait(AT_ONCE_MS, 'failed' as const, { signal: timeUp.signal }).catch(() => 'failed' as const);
-      const attempt = begin(delivery, receiver).then(({ progress }) => progress);
-      attempt.catch(() => undefined);
-      return Promise.race([attempt, tooLong]).finally(() => timeUp.abort());
+      const finished = new AbortController();
+      const timeLimit = wait(MAX_FIRST_ATTEMPT_MS, 'failed' as const, { signal: finished.signal }).catch(
+        () => 'failed' as const,
+      );
+      const progress = startAttempt(delivery, receiver).then((status) => status.progress);
+      progress.catch(() => undefined);
+      return Promise.race([progress, timeLimit]).finally(() => finished.abort());
     },
 
     /**
-     * Attempts when the delivery is due, and fails with the time of the next attempt as its retry delay until the
-     * delivery has ended.
+     * Makes an attempt when the delivery is due. Until the delivery has ended it fails, with the time until the next
+     * attempt as its retry delay.
      */
     async attemptDelivery({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
-      const { progress, dueInMs, why } = await (underWay.get(delivery) ??
-        (load.hasRoom(receiver) ? begin(delivery, receiver) : busy()));
+      const { progress, dueInMs, reason } = await (inProgress.get(delivery) ??
+        (load.hasRoom(receiver) ? startAttempt(delivery, receiver) : receiverBusy()));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
-        // Receivers fail all the time; that is not this worker's failure to log and count.
+        // A failing receiver is normal, so the worker does not log and count this as a failure of its own.
         category: ApplicationFailureCategory.BENIGN,
-        message: `Not delivered yet: ${why ?? 'it waits its turn'}. The delivery record tells more.`,
+        message: `Not delivered yet: ${reason ?? 'not due yet'}. The delivery record has the details.`,
         nextRetryDelay: Math.max(dueInMs, 1),
       });
     },
@@ -82,51 +84,51 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   return {
     activities,
-    /** Resolves when the attempts that have outlived their activity are on record. */
+    /** Resolves when the attempts that have outlived their activity are recorded. */
     async drain(): Promise<void> {
-      await Promise.allSettled(underWay.values());
+      await Promise.allSettled(inProgress.values());
     },
   };
 
-  function begin(deliveryId: string, receiver: string): Promise<Standing> {
-    const attempt = load.track(receiver, () => attemptWhenDue(deliveryId)).finally(() => underWay.delete(deliveryId));
-    underWay.set(deliveryId, attempt);
-    return attempt;
+  function startAttempt(deliveryId: string, receiver: string): Promise<AttemptStatus> {
+    const status = load.track(receiver, () => attemptWhenDue(deliveryId)).finally(() => inProgress.delete(deliveryId));
+    inProgress.set(deliveryId, status);
+    return status;
   }
 
-  function busy(): Standing {
-    const doubled = BUSY_MS * 2 ** Math.min(Context.current().info.attempt - 1, 10);
-    const dueInMs = Math.round(Math.min(doubled, MAX_BUSY_MS) * (0.75 + 0.5 * deps.random()));
-    return { progress: 'failed', dueInMs, why: 'its receiver keeps others waiting' };
+  function receiverBusy(): AttemptStatus {
+    const doubled = BUSY_WAIT_MS * 2 ** Math.min(Context.current().info.attempt - 1, 10);
+    const dueInMs = Math.round(Math.min(doubled, MAX_BUSY_WAIT_MS) * (0.75 + 0.5 * deps.random()));
+    return { progress: 'failed', dueInMs, reason: 'the receiver has too many slow attempts in progress' };
   }
 
-  async function attemptWhenDue(deliveryId: string): Promise<Standing> {
+  async function attemptWhenDue(deliveryId: string): Promise<AttemptStatus> {
     const now = await deps.now();
-    const claimed = await deliveries.claim(deliveryId, now, attemptMs);
-    if (!claimed) return whereItStands(await deliveries.getById(deliveryId), now);
+    const claimed = await deliveries.claim(deliveryId, now, claimMs);
+    if (!claimed) return statusOf(await deliveries.getById(deliveryId), now);
     const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
-    const end = await deps.now();
-    await deliveries.record(claimed, recorded, end);
+    const finishedAt = await deps.now();
+    await deliveries.record(claimed, recorded, finishedAt);
     deps.metrics.deliveryAttempted(recorded.status);
-    await request?.attempted?.(recorded.status === 'delivered', end);
+    await request?.attempted?.(recorded.status === 'delivered', finishedAt);
     deps.log.info(
       { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },
       'delivery attempt',
     );
     return {
       progress: recorded.status,
-      dueInMs: millisecondsUntil(recorded.next_attempt_at, end),
-      why: recorded.error_code,
+      dueInMs: millisecondsUntil(recorded.next_attempt_at, finishedAt),
+      reason: recorded.error_code,
     };
   }
 }
 
-/** What an attempt that could not be claimed reports: another holds it, it is not due, or it has ended. */
-function whereItStands(record: DeliveryRecord | null, now: Date): Standing {
+/** The status of a delivery that could not be claimed: another process holds it, it is not due, or it has ended. */
+function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
   const due = record.status === 'sweeping' ? record.claimed_until : record.next_attempt_at;
-  return { progress: 'failed', dueInMs: millisecondsUntil(due, now), why: record.error_code };
+  return { progress: 'failed', dueInMs: millisecondsUntil(due, now), reason: record.error_code };
 }
 
 function millisecondsUntil(due: Date | null, now: Date): number {

@@ -6,14 +6,14 @@ import type { RegistrationRecord, Registrations } from '../../storage/webhooks/r
 import type { Callback } from './callback.js';
 
 export interface IndexingCallbackDependencies {
-  registrations: Registrations;
+  registrations: Pick<Registrations, 'disable' | 'findForOrg' | 'markFailing' | 'openSecret'>;
   policy: DeliveryPolicy;
-  /** A registration is disabled after so many milliseconds of nothing but failures; null: never. */
+  /** Milliseconds without a successful attempt after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
-  log: Logger;
+  log: Pick<Logger, 'warn'>;
 }
 
-/** Webhooks of the content service: they go to the organisation's registration and are signed with its secret. */
+/** Webhooks of the content service, sent to the organisation's registration and signed with its secret. */
 export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
   const { registrations, disableAfterMs } = deps;
   return {
@@ -32,13 +32,13 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
         url: registration.url,
         headers: webhookHeaders(payload, body, registrations.openSecret(registration)),
         body,
-        attempted: (delivered, now) => remember(registration, delivered, now),
+        attempted: (delivered, now) => trackFailingSince(registration, delivered, now),
       };
     },
   };
 
-  /** Costs a write only when the receiver's fortune turns. */
-  async function remember(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
+  /** Writes only when the receiver starts to fail or recovers, and disables a registration that fails for too long. */
+  async function trackFailingSince(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
     const failingSince = registration.failing_since ?? null;
     if (delivered) {
       if (failingSince !== null) await registrations.markFailing(registration, null);

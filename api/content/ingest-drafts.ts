@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { JsonBoundsError, parseBoundedJson } from '../../domain/bounded-json.js';
 import {
   appKnowledgeSchema,
   type DocumentMetadata,
@@ -12,7 +13,7 @@ import { newItemId } from '../../domain/ids.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
-import { read } from '../validation.js';
+import { read, readEach } from '../validation.js';
 
 /** An item of an ingest request, before it is compared with the items of the database. */
 export interface Draft {
@@ -33,19 +34,20 @@ export interface Draft {
  * @param type of the items that are files
  * @throws ServiceError VALIDATION_ERROR that names the invalid field
  */
-export function draftItems(
+export async function draftItems(
   type: ItemRecord['type'],
   fields: ReadonlyMap<string, string>,
   files: readonly UploadedFile<FileReceipt>[],
-): Draft[] {
+  maxItems: number,
+): Promise<Draft[]> {
   rejectMisplacedFiles(fields, files);
   rejectBracketedFields(fields);
-  const metadata = readField(fields, 'document_metadata', documentMetadataSchema);
+  const metadata = await readField(fields, 'document_metadata', documentMetadataSchema, maxItems);
   if (metadata && metadata.length !== files.length) {
     throw invalid('document_metadata', `has ${metadata.length} entries for ${files.length} documents`);
   }
-  const knowledge = readField(fields, 'app_knowledge', appKnowledgeSchema) ?? [];
-  const memories = readField(fields, 'memories', memoriesSchema) ?? [];
+  const knowledge = (await readField(fields, 'app_knowledge', appKnowledgeSchema, maxItems)) ?? [];
+  const memories = (await readField(fields, 'memories', memoriesSchema, maxItems)) ?? [];
   return [
     ...files.map((file, n) => draftFile(type, `document_metadata.${n}`, file, metadata?.[n])),
     ...knowledge.map(({ url, source, ...item }, n) => {
@@ -131,20 +133,26 @@ function rejectBracketedFields(fields: ReadonlyMap<string, string>): void {
 }
 
 /** Reads a field that contains a JSON array as text. @returns undefined when the request does not have it */
-function readField<Schema extends z.ZodType>(
+async function readField<Element extends z.ZodType>(
   fields: ReadonlyMap<string, string>,
   name: string,
-  schema: Schema,
-): z.output<Schema> | undefined {
+  schema: z.ZodArray<Element>,
+  maxElements: number,
+): Promise<z.output<Element>[] | undefined> {
   const text = fields.get(name);
-  return text === undefined ? undefined : read(schema, parseArray(name, text), { at: name, nested: true });
+  if (text === undefined) return undefined;
+  const value = parseField(name, text, maxElements);
+  return Array.isArray(value) ? readEach(schema.element, value, name) : read(schema, value, { at: name, nested: true });
 }
 
-function parseArray(name: string, text: string): unknown {
+/** Levels and values of one request; metadata may be free, but not without end. */
+const BOUNDS = { maxDepth: 100, maxValues: 500_000 };
+
+function parseField(name: string, text: string, maxElements: number): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid(name, 'must be an array as JSON text');
+    return parseBoundedJson(text, { ...BOUNDS, maxElements });
+  } catch (error) {
+    throw invalid(name, error instanceof JsonBoundsError ? error.message : 'must be an array as JSON text');
   }
 }
 

@@ -1,6 +1,7 @@
 import { contentHash } from '../../domain/content/items.js';
 import { metadataFault } from '../../domain/content/metadata.js';
 import { ServiceError } from '../../domain/errors.js';
+import { withPauses } from '../../domain/event-loop.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { type ExistingItem, type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
@@ -43,7 +44,7 @@ export async function planIngest(items: Items, drafts: readonly Draft[], target:
   const existing = new Map(found.map((item) => [item.id, item]));
   const now = new Date();
   const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [] };
-  for (const { id, content, sha256 } of valid) {
+  for await (const { id, content, sha256 } of withPauses(valid)) {
     const before = existing.get(id);
     const content_hash = hashOf(content, sha256, collection);
     if (before && before.content_hash === content_hash && REUSABLE.includes(before.indexing_status)) {
@@ -58,8 +59,8 @@ export async function planIngest(items: Items, drafts: readonly Draft[], target:
 }
 
 /** @throws ServiceError VALIDATION_ERROR that names the item and its field */
-export function checkMetadata(database: DatabaseRecord, drafts: readonly Draft[]): void {
-  for (const { field, id, content } of drafts) {
+export async function checkMetadata(database: DatabaseRecord, drafts: readonly Draft[]): Promise<void> {
+  for await (const { field, id, content } of withPauses(drafts)) {
     const fault = content && metadataFault(database.metadata_schema, content.metadata);
     if (fault) throw new ServiceError('VALIDATION_ERROR', `${field}.metadata.${fault}; item "${id}"`);
   }

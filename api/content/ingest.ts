@@ -55,8 +55,8 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
           await respondOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
             const request = readRequest(fields);
             const database = await requireReady(deps.databases, org, request.database);
-            const drafts = draftItems(request.type, fields, files);
-            checkDrafts(drafts, database, deps.limits.maxItems);
+            const drafts = await draftItems(request.type, fields, files, deps.limits.maxItems);
+            await checkDrafts(drafts, database, deps.limits.maxItems);
             const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
               respondWith(responseFor(drafts, accepted), write),
             );
@@ -121,7 +121,7 @@ async function requireReady(databases: Databases, org: string, name: string): Pr
 }
 
 /** @throws ServiceError when the request as a whole is invalid */
-function checkDrafts(drafts: readonly Draft[], database: DatabaseRecord, maxItems: number): void {
+async function checkDrafts(drafts: readonly Draft[], database: DatabaseRecord, maxItems: number): Promise<void> {
   if (drafts.length === 0) {
     throw new ServiceError('INVALID_PARAMETERS', 'documents, app_knowledge or memories is required');
   }
@@ -129,7 +129,7 @@ function checkDrafts(drafts: readonly Draft[], database: DatabaseRecord, maxItem
     throw new ServiceError('VALIDATION_ERROR', `A request must not exceed ${maxItems} items.`);
   }
   rejectRepeatedIds(drafts);
-  checkMetadata(database, drafts);
+  await checkMetadata(database, drafts);
 }
 
 function responseFor(drafts: readonly Draft[], { unchanged }: IngestPlan) {

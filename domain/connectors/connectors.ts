@@ -25,7 +25,7 @@ export const RESOURCE_ERRORS = {
   TOO_LARGE: 'It is larger than a connector takes in.',
   INVALID_LISTING: 'The listing could not be understood.',
   DATABASE_NOT_FOUND: 'The database does not exist any more.',
-  INTERNAL_ERROR: 'The sync failed for an internal reason.',
+  INTERNAL_ERROR: 'The sync failed because of an internal error.',
 } as const;
 export type ResourceErrorCode = keyof typeof RESOURCE_ERRORS;
 

@@ -1,20 +1,20 @@
 import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from './local.js';
-import { createOpenAiCompatibleEmbedder, type OpenAiCompatibleOptions } from './openai-compatible.js';
+import { createOpenAiEmbedder, type OpenAiEmbedderOptions } from './openai.js';
 
 export type EmbedderConfig =
   | { kind: 'local'; modelPath: string; tokenizerPath: string; threads?: number | undefined }
-  | ({ kind: 'openai' } & OpenAiCompatibleOptions)
-  /** Full text only; the reason is for `/readyz` and the log. */
+  | ({ kind: 'openai' } & OpenAiEmbedderOptions)
+  /** Full-text search only. The reason is shown in `/readyz` and the log. */
   | { kind: 'none'; reason: string };
 
-/** @returns null where searching is full text only */
+/** @returns null when search is full text only */
 export function createEmbedder(config: EmbedderConfig): Embedder | null {
   switch (config.kind) {
     case 'local':
       return createLocalEmbedder(config);
     case 'openai':
-      return createOpenAiCompatibleEmbedder(config);
+      return createOpenAiEmbedder(config);
     case 'none':
       return null;
   }

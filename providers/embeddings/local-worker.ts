@@ -1,3 +1,4 @@
+/** The thread with the embedding model. It tokenises, batches and embeds texts, queries before the next batch of documents. */
 import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -12,14 +13,12 @@ import {
   type StopRequest,
   type WorkerMessage,
   type WorkerSettings,
-} from './protocol.js';
-
-/** The thread that holds the model: tokenises, batches, runs; a question goes before the next batch of documents. */
+} from './local-protocol.js';
 
 const MAX_TOKENS = 512;
-/** More characters than 512 tokens of any prose; spares tokenising what is cut off anyway. */
+/** More characters than 512 tokens of any prose, so that text beyond the limit is not tokenised. */
 const MAX_CHARACTERS = 8_192;
-/** Tokens of one run, padding included: larger batches are no faster, take more memory, and keep a question waiting. */
+/** Tokens of one run with padding. Larger batches are not faster, take more memory and delay queries. */
 const BATCH_TOKENS = 512;
 
 interface Encoded {
@@ -30,7 +29,7 @@ interface Encoded {
 const port = parentPort!;
 const settings = workerData as WorkerSettings;
 const state = new Int32Array(settings.state);
-const questions: Encoded[] = [];
+const queries: Encoded[] = [];
 const documents: Encoded[][] = [];
 let running = false;
 
@@ -42,9 +41,9 @@ loaded.then(
 
 port.on('message', (request: EmbedRequest | StopRequest) => {
   if ('stop' in request) {
-    questions.length = 0;
+    queries.length = 0;
     documents.length = 0;
-    // Nothing else keeps the thread alive, once the load or the batch under way is done.
+    // After the running load or batch, nothing else keeps the thread alive.
     port.close();
     return;
   }
@@ -52,7 +51,7 @@ port.on('message', (request: EmbedRequest | StopRequest) => {
   loaded.then(
     ({ tokenizer }) => {
       const encoded = texts.map(({ number, text }) => ({ number, ids: encode(tokenizer, text) }));
-      if (urgent) questions.push(...encoded);
+      if (urgent) queries.push(...encoded);
       else documents.push(...batchByLength(encoded, BATCH_TOKENS));
       void work();
     },
@@ -62,13 +61,13 @@ port.on('message', (request: EmbedRequest | StopRequest) => {
 
 async function load({ modelPath, tokenizerPath, threads }: WorkerSettings) {
   const tokenizer = new Tokenizer(JSON.parse(await readFile(tokenizerPath, 'utf8')), {});
-  const session = await natively(() =>
+  const session = await inNativeCode(() =>
     InferenceSession.create(modelPath, {
-      // Without them the process stays at a third of the memory, for a few percent of the speed.
+      // Without these the process needs a third of the memory and is a few percent slower.
       enableCpuMemArena: false,
       enableMemPattern: false,
       ...(threads === undefined ? {} : { intraOpNumThreads: threads }),
-      // Its threads would spin while they wait for each other: on busy cores that doubles the time and the work.
+      // Spinning threads double the time and the CPU load on busy cores.
       extra: { session: { intra_op: { allow_spinning: '0' } } },
       logSeverityLevel: 3,
     }),
@@ -87,24 +86,24 @@ async function work(): Promise<void> {
   running = true;
   try {
     for (;;) {
-      // The model runs on this thread; between two batches the port must get its turn, or questions would wait.
+      // The model runs on this thread. Between batches the port receives messages, so that queries need not wait.
       await setImmediate();
-      const batch = questions.length > 0 ? takeQuestions() : documents.shift();
+      const batch = queries.length > 0 ? takeQueries() : documents.shift();
       if (!batch) return;
-      await answer(batch);
+      await embedBatch(batch);
     }
   } finally {
     running = false;
   }
 }
 
-function takeQuestions(): Encoded[] {
-  const [first] = batchByLength(questions, BATCH_TOKENS);
-  for (const taken of first!) questions.splice(questions.indexOf(taken), 1);
+function takeQueries(): Encoded[] {
+  const [first] = batchByLength(queries, BATCH_TOKENS);
+  for (const taken of first!) queries.splice(queries.indexOf(taken), 1);
   return first!;
 }
 
-async function answer(batch: Encoded[]): Promise<void> {
+async function embedBatch(batch: Encoded[]): Promise<void> {
   const numbers = batch.map(({ number }) => number);
   try {
     const vectors = await infer(batch.map(({ ids }) => ids));
@@ -114,7 +113,7 @@ async function answer(batch: Encoded[]): Promise<void> {
   }
 }
 
-/** @returns the vectors one after the other: the model's first (CLS) token, at unit length, as bge wants it */
+/** @returns the concatenated vectors: the first (CLS) token of each text at unit length, as the bge model requires */
 async function infer(batch: readonly (readonly number[])[]): Promise<Float32Array<ArrayBuffer>> {
   const { session } = await loaded;
   const length = Math.max(...batch.map((ids) => ids.length));
@@ -132,7 +131,7 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
     attention_mask: new Tensor('int64', mask, shape),
     token_type_ids: new Tensor('int64', new BigInt64Array(ids.length), shape),
   };
-  const output = (await natively(() => session.run(feeds)))[session.outputNames[0]!]!;
+  const output = (await inNativeCode(() => session.run(feeds)))[session.outputNames[0]!]!;
   const states = output.data as Float32Array;
   const vectors = new Float32Array(batch.length * LOCAL_DIMENSIONS);
   for (let row = 0; row < batch.length; row += 1) {
@@ -145,11 +144,11 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   return vectors;
 }
 
-/** Marks the time in native code, and does not enter it any more once the process is ending. */
-async function natively<T>(run: () => Promise<T>): Promise<T> {
+/** Marks the time in native code in the shared state. @throws when the process is exiting */
+async function inNativeCode<T>(run: () => Promise<T>): Promise<T> {
   Atomics.store(state, RUNNING, 1);
   try {
-    if (Atomics.load(state, STOPPING) === 1) throw new Error('the process is ending');
+    if (Atomics.load(state, STOPPING) === 1) throw new Error('the process is exiting');
     return await run();
   } finally {
     Atomics.store(state, RUNNING, 0);

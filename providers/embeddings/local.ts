@@ -10,23 +10,23 @@ import {
   type StopRequest,
   type WorkerMessage,
   type WorkerSettings,
-} from './protocol.js';
+} from './local-protocol.js';
 
 export interface LocalEmbedder extends Embedder {
-  /** Loads the model before the first text needs it. */
+  /** Loads the model before the first text. */
   warm(): Promise<void>;
 }
 
-/** bge's instruction for questions; documents go without one (model card of bge-small-en-v1.5). */
+/** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
 const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
-/** Documents handed to the thread at a time, from however many callers: enough to find some of like length. */
+/** Documents that are in the thread at a time, enough to batch texts of similar length. */
 const WINDOW = 32;
-/** The tokenizer's vocabulary and a window of texts take about 40 MB of a heap; the model is outside of it. */
+/** The tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
 const MAX_HEAP_MB = 160;
-/** Far more than loading the model or a batch takes. */
+/** Far more than loading the model or running a batch takes. */
 const LONGEST_RUN_MS = 5_000;
 
-interface Piece {
+interface QueuedText {
   number: number;
   text: string;
   urgent: boolean;
@@ -35,8 +35,8 @@ interface Piece {
 }
 
 /**
- * bge-small-en-v1.5 in a thread of this process, started and loaded at first use. Calls share batches; questions
- * overtake documents. If the thread dies, what was under way is rejected (retryable), and the next call starts another.
+ * bge-small-en-v1.5 in a thread of this process, started and loaded at first use. Calls share batches; queries are embedded
+ * before documents. If the thread dies, running calls are rejected (retryable), and the next call starts a new thread.
  */
 export function createLocalEmbedder(options: {
   modelPath: string;
@@ -77,18 +77,18 @@ export function createLocalEmbedder(options: {
 
 type Thread = ReturnType<typeof startThread>;
 
-/** @param onEnd called once, when the thread can take no more texts */
+/** @param onEnd called once, when the thread accepts no more texts */
 function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thread) => void) {
   const state = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(new URL('./local-worker.js', import.meta.url), {
     workerData: { ...settings, state: state.buffer } satisfies WorkerSettings,
-    // The process's own flags are not the thread's: some of them forbid a file as its start.
+    // The flags of the process are not passed on, because some of them do not allow a file as entry point.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
   });
-  const waiting: Piece[] = [];
-  const underWay = new Map<number, Piece>();
-  let documentsUnderWay = 0;
+  const waiting: QueuedText[] = [];
+  const inFlight = new Map<number, QueuedText>();
+  let documentsInFlight = 0;
   let ended = false;
   let lastNumber = 0;
   let settleReady!: { resolve(): void; reject(error: Error): void };
@@ -98,20 +98,19 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
   ready.catch(() => undefined);
 
   worker.on('message', (message: WorkerMessage) => {
-    // What still comes from a thread that is ending has been rejected already.
+    // The texts of a thread that is ending have been rejected already.
     if (ended) return;
     if ('ready' in message) settleReady.resolve();
     else if ('broken' in message) end(`The embedding model cannot be loaded: ${message.broken}`);
     else {
       for (const [at, number] of message.numbers.entries()) {
-        const piece = underWay.get(number);
-        if (!piece) continue;
-        underWay.delete(number);
-        if (!piece.urgent) documentsUnderWay -= 1;
-        if ('failed' in message)
-          piece.reject(new EmbeddingError(`The embedding model failed: ${message.failed}`, true));
-        // Copied out, so that one vector that is kept does not keep its whole batch.
-        else piece.resolve(new Float32Array(message.vectors, at * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
+        const text = inFlight.get(number);
+        if (!text) continue;
+        inFlight.delete(number);
+        if (!text.urgent) documentsInFlight -= 1;
+        if ('failed' in message) text.reject(new EmbeddingError(`The embedding model failed: ${message.failed}`, true));
+        // Copied, so that one vector in use does not keep its whole batch in memory.
+        else text.resolve(new Float32Array(message.vectors, at * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
       }
       send();
     }
@@ -120,44 +119,44 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
   const exited = new Promise<void>((resolve) => {
     worker.on('exit', () => {
       end('The embedding thread ended.');
-      process.off('exit', letFinish);
+      process.off('exit', waitForBatch);
       resolve();
     });
   });
 
-  /** A process that exits while the model runs would be aborted by it, so the batch under way is waited for. */
-  function letFinish(): void {
+  /** Waits for the running batch: a process that exits while the model runs would crash. */
+  function waitForBatch(): void {
     Atomics.store(state, STOPPING, 1);
     Atomics.wait(state, RUNNING, 1, LONGEST_RUN_MS);
   }
-  process.on('exit', letFinish);
+  process.on('exit', waitForBatch);
 
   function end(reason: string): void {
     if (ended) return;
     ended = true;
     const error = new EmbeddingError(reason, true);
     settleReady.reject(error);
-    for (const piece of [...underWay.values(), ...waiting]) piece.reject(error);
-    underWay.clear();
+    for (const text of [...inFlight.values(), ...waiting]) text.reject(error);
+    inFlight.clear();
     waiting.length = 0;
     onEnd(self);
     worker.postMessage({ stop: true } satisfies StopRequest);
   }
 
   function send(): void {
-    const urgent = waiting.filter((piece) => piece.urgent);
-    const rest = waiting.filter((piece) => !piece.urgent);
-    const documents = documentsUnderWay === 0 ? rest.splice(0, WINDOW) : [];
+    const urgent = waiting.filter((text) => text.urgent);
+    const rest = waiting.filter((text) => !text.urgent);
+    const documents = documentsInFlight === 0 ? rest.splice(0, WINDOW) : [];
     waiting.splice(0, waiting.length, ...rest);
-    documentsUnderWay += documents.length;
-    for (const pieces of [urgent, documents]) {
-      if (pieces.length === 0) continue;
-      for (const piece of pieces) underWay.set(piece.number, piece);
-      const texts = pieces.map(({ number, text }) => ({ number, text }));
-      worker.postMessage({ texts, urgent: pieces === urgent } satisfies EmbedRequest);
+    documentsInFlight += documents.length;
+    for (const queued of [urgent, documents]) {
+      if (queued.length === 0) continue;
+      for (const text of queued) inFlight.set(text.number, text);
+      const texts = queued.map(({ number, text }) => ({ number, text }));
+      worker.postMessage({ texts, urgent: queued === urgent } satisfies EmbedRequest);
     }
-    // An idle embedder must not keep the process alive, a working one must.
-    if (underWay.size === 0) worker.unref();
+    // A working embedder keeps the process alive, an idle one does not.
+    if (inFlight.size === 0) worker.unref();
     else worker.ref();
   }
 
@@ -179,8 +178,7 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
       send();
       if (!signal) return all;
       const abandon = () => {
-        for (const piece of [...waiting, ...underWay.values()])
-          if (numbers.has(piece.number)) piece.reject(signal.reason);
+        for (const text of [...waiting, ...inFlight.values()]) if (numbers.has(text.number)) text.reject(signal.reason);
         waiting.splice(0, waiting.length, ...waiting.filter(({ number }) => !numbers.has(number)));
       };
       signal.addEventListener('abort', abandon, { once: true });
@@ -188,7 +186,7 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
     },
     async stop(): Promise<void> {
       end('The embedding model has been closed.');
-      // An idle thread is not waited for by the process; this one is.
+      // An idle thread does not keep the process alive, but its end is awaited here.
       worker.ref();
       await exited;
     },

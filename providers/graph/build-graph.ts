@@ -4,21 +4,21 @@ import { findMentions, type Mention } from './find-mentions.js';
 import { findRelations } from './find-relations.js';
 import { readSentences } from './read-sentences.js';
 
-/** Bounds of one item's graph. Text beyond the last is searchable but not read for the graph. */
+/** Bounds of one item's graph. Text beyond `MAX_CHARACTERS` is searchable but not part of the graph. */
 const MAX_ENTITIES = 400;
 const MAX_RELATIONS = 800;
 const MAX_MENTIONS = 20;
 const MAX_EVIDENCE = 5;
 const MAX_SENTENCE = 400;
 const MAX_CHARACTERS = 1_000_000;
-/** Longer ones are no sentences: minified code, base64, tables without line ends. */
+/** Longer sentences are minified code, base64, or tables without line ends. */
 const MAX_TOKENS = 120;
 
 interface Node {
   names: Map<string, number>;
   types: Map<EntityType, number>;
   count: number;
-  /** Met where its capital proves that it is a name. */
+  /** True when its capital letter shows at least once that it is a name. */
   certain: boolean;
   mentions: Evidence[];
 }
@@ -30,7 +30,7 @@ interface Edge {
   evidence: Evidence[];
 }
 
-/** Reads the graph of one item from its chunks. Deterministic: the same chunks give the same graph. */
+/** Extracts the graph of one item from its chunks. Deterministic: the same chunks give the same graph. */
 export function buildGraph(chunks: readonly { chunk_id: string; text: string }[]): Graph {
   const nodes = new Map<string, Node>();
   const edges = new Map<string, Edge>();
@@ -77,21 +77,23 @@ function addRelation(
 }
 
 function addEvidence(list: Evidence[], evidence: Evidence, limit: number): void {
-  const repeated = list.some((one) => one.chunk_id === evidence.chunk_id && one.sentence === evidence.sentence);
+  const repeated = list.some(
+    ({ chunk_id, sentence }) => chunk_id === evidence.chunk_id && sentence === evidence.sentence,
+  );
   if (list.length < limit && !repeated) list.push(evidence);
 }
 
-/** Keeps what is worth keeping, the most mentioned first, and the relations between what was kept. */
+/** Selects the relevant entities, the most mentioned first, and the relations between them. */
 function select(nodes: Map<string, Node>, edges: Map<string, Edge>): Graph {
   const aliases = findAliases(nodes);
   const resolve = (key: string) => aliases.get(key) ?? key;
   for (const [short, full] of aliases) merge(nodes.get(full)!, nodes.get(short)!);
-  const kept = [...nodes]
-    .filter(([key, node]) => !aliases.has(key) && isWorthKeeping(node))
+  const selected = [...nodes]
+    .filter(([key, node]) => !aliases.has(key) && isRelevant(node))
     .sort(([, a], [, b]) => b.count - a.count)
     .slice(0, MAX_ENTITIES);
-  const names = new Map(kept.map(([key, node]) => [key, bestName(node)]));
-  const entities: Entity[] = kept.map(([key, node]) => ({
+  const names = new Map(selected.map(([key, node]) => [key, bestName(node)]));
+  const entities: Entity[] = selected.map(([key, node]) => ({
     name: names.get(key)!,
     type: typeOf(node),
     mentions: node.mentions,
@@ -106,28 +108,32 @@ function select(nodes: Map<string, Node>, edges: Map<string, Edge>): Graph {
   return { entities, relations: strongest.map(({ count: _, ...relation }): Relation => relation) };
 }
 
-/** A name said once is worth keeping; a concept when it is more than one word, or comes again and again. */
-function isWorthKeeping(node: Node): boolean {
+/** A certain name is always relevant; a concept only with more than one word or several mentions. */
+function isRelevant(node: Node): boolean {
   if (typeOf(node) !== 'concept') return node.certain;
   return bestName(node).includes(' ') || node.count >= 3;
 }
 
-/** "Halvorsen" is "Ingrid Halvorsen", and "Aqualis" is "Aqualis Systems", when only one name of the text ends or begins so. */
+/**
+ * Finds short forms: "Halvorsen" is "Ingrid Halvorsen", and "Aqualis" is "Aqualis Systems", when no other name of the text
+ * ends or begins like that.
+ * @returns the key of the full name by the key of the short one
+ */
 function findAliases(nodes: Map<string, Node>): Map<string, string> {
-  const full = new Map<string, string[]>();
+  const fullNames = new Map<string, string[]>();
   for (const [key, node] of nodes) {
     const words = key.split(' ');
     const type = typeOf(node);
     if (words.length < 2 || !(type === 'person' || type === 'organization' || type === 'name')) continue;
-    const part = type === 'person' ? words.at(-1)! : words[0]!;
-    full.set(part, [...(full.get(part) ?? []), key]);
+    const short = type === 'person' ? words.at(-1)! : words[0]!;
+    fullNames.set(short, [...(fullNames.get(short) ?? []), key]);
   }
   const aliases = new Map<string, string>();
-  for (const [part, keys] of full) {
-    const node = nodes.get(part);
+  for (const [short, keys] of fullNames) {
+    const node = nodes.get(short);
     if (keys.length !== 1 || !node) continue;
-    const [own, whole] = [typeOf(node), typeOf(nodes.get(keys[0]!)!)];
-    if (own === 'name' || own === whole) aliases.set(part, keys[0]!);
+    const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(keys[0]!)!)];
+    if (shortType === 'name' || shortType === fullType) aliases.set(short, keys[0]!);
   }
   return aliases;
 }
@@ -138,16 +144,16 @@ function merge(into: Node, from: Node): void {
   for (const evidence of from.mentions) addEvidence(into.mentions, evidence, MAX_MENTIONS);
 }
 
-/** Case, legal form and punctuation make no other entity; a concept is never a name. */
+/** Names that differ only in case, legal form or punctuation are the same entity. A concept is never the same as a name. */
 function keyOf({ name, type }: Mention): string {
   const words = name.toLowerCase().replace(/[.,]/g, '').split(' ');
-  const bare = words.length > 1 && LEGAL_FORM.test(words.at(-1)!) ? words.slice(0, -1) : words;
-  return type === 'concept' ? `~ ${bare.join(' ')}` : bare.join(' ');
+  const base = words.length > 1 && LEGAL_FORM.test(words.at(-1)!) ? words.slice(0, -1) : words;
+  return type === 'concept' ? `~ ${base.join(' ')}` : base.join(' ');
 }
 
 const mostFrequent = <T>(counts: Map<T, number>, not?: T) =>
   [...counts].filter(([value]) => value !== not).sort((a, b) => b[1] - a[1])[0]?.[0];
-/** What some sentence shows about a name counts more than the sentences that show nothing. */
+/** The most frequent type, where the sentences that show no type (`name`) do not count. */
 const typeOf = (node: Node): EntityType => mostFrequent(node.types, 'name') ?? 'name';
 const bestName = (node: Node): string => mostFrequent(node.names)!;
 
@@ -155,3 +161,6 @@ function shorten(sentence: string): string {
   const line = sentence.replace(/\s+/g, ' ').trim();
   return line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE - 1)}…` : line;
 }
+
+/** Entry point of a graph thread. */
+export default buildGraph;

@@ -10,31 +10,31 @@ const ORGANIZATION =
 const PLACE =
   /\b(fjord|river|lake|mount|mountains?|island|islands|bay|sea|ocean|valley|street|road|avenue|square|park|county|province|district|harbou?r|port|city|town|village|coast|peninsula|strait|beach|forest|desert|bridge|airport|station)$/i;
 
-/** Looking a name up costs half a millisecond, and a text has few names many times. */
-const known = new Map<string, EntityType>();
-const KNOWN_LIMIT = 20_000;
+/** Classifying takes half a millisecond, and a text repeats its names. */
+const cache = new Map<string, EntityType>();
+const CACHE_LIMIT = 20_000;
 
 /**
- * Tells what a proper name names, from its own words and the word before it.
+ * Determines the type of a proper name from its words and the word before it.
  * @param name without article and honorific
  */
 export function classifyName(name: string, before: string | undefined): EntityType {
   if (before !== undefined && HONORIFIC.test(before)) return 'person';
-  const type = lookUp(name);
-  // What something is "in" is a place, where the word lists know no better.
+  const type = classify(name);
+  // A name after "in" is a place, unless the word lists show another type.
   return type === 'name' && before !== undefined && /^(in|near)$/i.test(before) ? 'place' : type;
 }
 
-function lookUp(name: string): EntityType {
-  const found = known.get(name);
-  if (found) return found;
-  if (known.size >= KNOWN_LIMIT) known.clear();
-  const type = judge(name);
-  known.set(name, type);
+function classify(name: string): EntityType {
+  const cached = cache.get(name);
+  if (cached) return cached;
+  if (cache.size >= CACHE_LIMIT) cache.clear();
+  const type = classifyByWords(name);
+  cache.set(name, type);
   return type;
 }
 
-function judge(name: string): EntityType {
+function classifyByWords(name: string): EntityType {
   const words = name.split(' ');
   if (words.length > 1 && LEGAL_FORM.test(words.at(-1)!)) return 'organization';
   if (PLACE.test(name)) return 'place';

@@ -2,23 +2,23 @@ import type { EntityType } from '../../domain/content/graph.js';
 import { classifyName, HONORIFIC, LEGAL_FORM } from './classify-name.js';
 import type { Sentence, Token } from './read-sentences.js';
 
-/** An entity where it stands in a sentence. */
+/** An entity at its position in a sentence. */
 export interface Mention {
   name: string;
   type: EntityType;
   /** First and last token. */
   from: number;
   to: number;
-  /** A capital that may only be the sentence's first; believed when the name is met elsewhere too. */
+  /** True when its capital letter may only be that of the sentence; another mention must show that it is a name. */
   doubtful: boolean;
 }
 
 const MAX_WORDS = 6;
-/** Words that make no concept by standing before a noun. */
+/** Words that do not make a concept together with a noun. */
 const EMPTY_WORD =
   /^(other|same|such|many|much|several|few|more|most|own|new|old|first|second|third|last|next|good|great|big|large|small|certain|different|various|following|above|below|whole|main|able|number|lot|kind|sort|type|way|thing|part|example|case|time|year|month|week|day|hour|minute|people|page|section|table|figure|item|total)s?$/i;
 
-/** Finds names, dates and noun phrases of a sentence, in reading order, none inside another. */
+/** Finds the names, dates and noun phrases of a sentence, in reading order and without overlaps. */
 export function findMentions({ tokens, dates }: Sentence): Mention[] {
   const mentions: Mention[] = dates.map(([from, to]) => ({
     name: textOf(tokens, from, to),
@@ -27,13 +27,13 @@ export function findMentions({ tokens, dates }: Sentence): Mention[] {
     to,
     doubtful: false,
   }));
-  const taken = new Set(dates.flatMap(([from, to]) => range(from, to)));
-  const free = (at: number) => at < tokens.length && !taken.has(at);
+  const inDate = new Set(dates.flatMap(([from, to]) => range(from, to)));
+  const free = (at: number) => at < tokens.length && !inDate.has(at);
   for (let at = 0; at < tokens.length; at++) {
     if (!free(at)) continue;
     const mention = isName(tokens[at]!) ? readName(tokens, at, free) : readConcept(tokens, at, free);
     if (!mention) continue;
-    // What stands before a colon is a label ("Price: 40"), not something the text speaks of.
+    // Text before a colon is a label ("Price: 40"), not an entity.
     if (mention.name !== '' && tokens[mention.to + 1]?.text !== ':') mentions.push(mention);
     at = mention.to;
   }
@@ -68,11 +68,11 @@ function readConcept(tokens: Token[], start: number, free: (at: number) => boole
   if (to < from) return null;
   const words = [...tokens.slice(from, to).map((token) => token.text), tokens[to]!.lemma];
   const name = words.join(' ').toLowerCase();
-  const meant = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.at(-1)!);
-  return { name: meant ? name : '', type: 'concept', from, to, doubtful: false };
+  const specific = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.at(-1)!);
+  return { name: specific ? name : '', type: 'concept', from, to, doubtful: false };
 }
 
-/** A proper noun with a capital; the tagger alone takes some odd words for names. */
+/** A proper noun with a capital letter; the tagger alone mistakes some words for names. */
 const isName = (token: Token) => token.pos === 'PROPN' && /^\p{Lu}/u.test(token.text);
 
 function isNoise(name: string): boolean {

@@ -2,7 +2,7 @@ import { CO_OCCURS } from '../../domain/content/graph.js';
 import type { Mention } from './find-mentions.js';
 import type { Token } from './read-sentences.js';
 
-/** Two mentions of a sentence, by their place in its list, and the words that relate them. */
+/** Two mentions of a sentence, by their index, and the words that relate them. */
 export interface FoundRelation {
   source: number;
   target: number;
@@ -12,8 +12,8 @@ export interface FoundRelation {
 const VERB_WORDS = /^(VERB|AUX)$/;
 
 /**
- * Relates the mentions of a sentence: subject, verb, object where a verb stands between two of them; neighbouring names
- * that no verb relates co-occur.
+ * Relates the mentions of a sentence: by subject, verb and object when there is a verb between two mentions, else
+ * neighbouring names co-occur.
  * @param mentions in reading order
  */
 export function findRelations(tokens: readonly Token[], mentions: readonly Mention[]): FoundRelation[] {
@@ -28,7 +28,7 @@ export function findRelations(tokens: readonly Token[], mentions: readonly Menti
     const index = startsAt.get(at);
     if (index !== undefined) {
       if (verb !== '') {
-        // "in Bergen, Norway", "by Ada and Bo": the second of a list is related as the first is.
+        // "in Bergen, Norway", "by Ada and Bo": all mentions of a list have the same relation.
         const listed = phrase !== '' && isList(tokens, mentions, latest, at);
         phrase = listed ? phrase : withPreposition(verb, tokens[before(tokens, at)]);
         for (const subject of subjects) found.push({ source: subject, target: index, relation: phrase });
@@ -71,7 +71,7 @@ function withPreposition(verb: string, token: Token | undefined): string {
   return token?.pos === 'ADP' ? `${verb} ${token.text.toLowerCase()}` : verb;
 }
 
-/** The token before a mention, articles and titles left out. */
+/** The index of the token before a mention, without articles and titles. */
 function before(tokens: readonly Token[], at: number): number {
   let index = at - 1;
   while (index > 0 && (tokens[index]!.pos === 'DET' || /^(dr|mr|mrs|ms|prof)\.?$/i.test(tokens[index]!.text))) index--;

@@ -1,10 +1,10 @@
 import model from 'wink-eng-lite-web-model';
 import winkNLP, { type ItemEntity, type ItemSentence, type ItemToken, type ItsFunction } from 'wink-nlp';
 
-/** The reader loads its model once a thread (40 MB). */
+/** The library and its English model, loaded once per thread (40 MB). */
 const nlp = winkNLP(model, ['sbd', 'negation', 'ner', 'pos']);
 const { its } = nlp;
-/** The library's types of `lemma` ask for a parameter it does not need. */
+/** The library's types of `lemma` require a parameter that it does not need. */
 const lemmaOf = its.lemma as unknown as ItsFunction<string>;
 
 export interface Token {
@@ -21,10 +21,10 @@ export interface Sentence {
   dates: [number, number][];
 }
 
-/** No word of a language: addresses, base64, minified code. The tagger takes quadratic time for them. */
+/** Tokens that are not words: addresses, base64, minified code. The tagger takes quadratic time for them. */
 const LONG_TOKEN = /\S{60,}/g;
 
-/** Splits text into sentences of tagged tokens. Wrapped lines are joined; rows of a table are a sentence each. */
+/** Splits text into sentences of tagged tokens. Wrapped lines are joined; each row of a table is a sentence. */
 export function readSentences(text: string): Sentence[] {
   return text
     .replace(LONG_TOKEN, ' ')
@@ -52,7 +52,7 @@ function tag(text: string): Sentence[] {
       const dates: [number, number][] = [];
       sentence.entities().each((entity: ItemEntity) => {
         const [from, to] = entity.out(its.span) as unknown as [number, number];
-        // "Today" and "last week" are nothing to meet again in another document.
+        // "Today" and "last week" mean nothing in another document.
         if (entity.out(its.type) === 'DATE' && /\d/.test(entity.out())) dates.push([from - first, to - first]);
       });
       sentences.push({ text: sentence.out(), tokens, dates });

@@ -29,9 +29,9 @@ describe('AI jobs', () => {
     receiver.received.length = 0;
     receiver.answer = () => ({ status: 204 });
   });
-  const called = (jobId: string) => receiver.waitFor('the callback', ({ json }) => json.job_id === jobId);
+  const callbackOf = (jobId: string) => receiver.waitFor('the callback', ({ json }) => json.job_id === jobId);
 
-  test('a job is queued, runs, is polled, and announced with the headers and payload of the specification', async () => {
+  test('a job is queued, runs, is polled, and has a callback with the headers and payload of the specification', async () => {
     const submitted = await api.submit(
       SENTIMENT,
       { text: 'I love this lighthouse.' },
@@ -48,7 +48,7 @@ describe('AI jobs', () => {
       model: null,
     });
     const { job_id, created_at } = submitted.body;
-    const request = await called(job_id);
+    const request = await callbackOf(job_id);
     expect(request.headers).toMatchObject({
       'content-type': 'application/json',
       'user-agent': 'Postback-Webhook/1.0',
@@ -74,13 +74,13 @@ describe('AI jobs', () => {
     expect(verifyJobCallback(request.body, request.headers, pem)).toMatchObject({ job_id });
   });
 
-  test('parameters come back exactly as they were sent, and the callback verifies in Python from a rebuilt body', async () => {
+  test('parameters are returned exactly as they were sent, and the signature verifies in Python for a rebuilt body', async () => {
     const parameters =
       '{"z":1.0,"id":12345678901234567890,"a":{"ü":"\\u2028\\ud83d\\ude00","$set":{"a.b":-0.0}},"":[],"__proto__":{}}';
     const body = `{"model":"${SENTIMENT}","input":{"text":"Fine."},"webhook_receiver":"${receiver.url}","user_webhook_parameters":${parameters}}`; // biome-ignore format: one line
     const submitted = await api.request('POST', '/v3/ai/async', body);
     expect(submitted.status).toBe(202);
-    const request = await called(submitted.body.job_id);
+    const request = await callbackOf(submitted.body.job_id);
     expect(request.body.toString()).toContain('"z": 1.0');
     expect(request.body.toString()).toContain('"id": 12345678901234567890');
     expect(request.json.user_parameters).toEqual(JSON.parse(parameters));
@@ -99,7 +99,7 @@ print('verified')`;
     expect(execFileSync(pythonWithCryptography(), args, { input: request.body }).toString().trim()).toBe('verified');
   });
 
-  test('a job on an uploaded file; the original response is there only when it was asked for', async () => {
+  test('a job uses an uploaded file, and has the original response only on request', async () => {
     const upload = await api.upload('report.pdf', readFileSync('test/fixtures/report.pdf'));
     expect(upload.status).toBe(201);
     expect(upload.body).toEqual({
@@ -119,14 +119,14 @@ print('verified')`;
     expect(shown).toMatchObject({ status: 'success', original_response: expect.anything() });
   });
 
-  test('words are read from a picture', async () => {
+  test('the text of a picture is recognised', async () => {
     const upload = await api.upload('sign.png', readFileSync('examples/notice-board.png'));
     const job = await api.finished(await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id }));
     expect(job).toMatchObject({ status: 'success', output: { number_of_pages: 1 } });
     expect(job.output.text).toContain('The tower has 142 steps');
   });
 
-  describe('files by address', () => {
+  describe('files by URL', () => {
     let server: Server;
     let url: string;
     beforeAll(async () => {
@@ -150,11 +150,11 @@ print('verified')`;
     });
 
     test.each([
-      ['/gone.txt', /its server answered 404/],
-      ['/moved', /its server answered 302/],
-    ])('that cannot be had (%s) fail the job with a reason', async (path, reason) => {
+      ['/gone.txt', /its server responded with 404/],
+      ['/moved', /its server responded with 302/],
+    ])('that cannot be fetched (%s) fail the job with a reason', async (path, reason) => {
       const submitted = await api.submit(SENTIMENT, { file: url + path }, { webhook_receiver: receiver.url });
-      const request = await called(submitted.body.job_id);
+      const request = await callbackOf(submitted.body.job_id);
       expect(request.json).toMatchObject({ status: 'fail', error: { message: expect.stringMatching(reason) } });
       expect(request.json).not.toHaveProperty('output');
     });
@@ -166,15 +166,15 @@ print('verified')`;
     expect(job).toMatchObject({ status: 'fail', error: { message: expect.stringMatching(/damaged/) } });
   });
 
-  test('4xx answers to a callback are final, 5xx are tried again', async () => {
+  test('4xx responses to a callback are final, 5xx are retried', async () => {
     receiver.answer = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
-    const refused = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
-    await called(refused.body.job_id);
+    const rejected = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
+    await callbackOf(rejected.body.job_id);
     const delivery = (jobId: string, state: string) =>
       eventually(`${jobId} ${state}`, () =>
         withDb(mongodbUri, (db) => db.collection('deliveries').findOne({ doc_id: jobId, status: state })),
       );
-    expect(await delivery(refused.body.job_id, 'permanently_failed')).toMatchObject({
+    expect(await delivery(rejected.body.job_id, 'permanently_failed')).toMatchObject({
       attempts: 1,
       error_code: 'HTTP_404',
     });
@@ -185,7 +185,7 @@ print('verified')`;
     expect(await delivery(retried.body.job_id, 'delivered')).toMatchObject({ attempts: 2 });
   });
 
-  test('what can be asked for is listed', async () => {
+  test('the available models are listed', async () => {
     const { models } = (await api.get('/v3/ai/models')).body;
     expect(models).toContainEqual({
       model: SENTIMENT,
@@ -201,7 +201,7 @@ print('verified')`;
     );
   });
 
-  describe('refusals', () => {
+  describe('errors', () => {
     const code = ({ status, body }: { status: number; body: { error?: { code: string; message: string } } }) => [
       status,
       body.error?.code,
@@ -216,7 +216,12 @@ print('verified')`;
       ['a model of two parts', 422, 'VALIDATION_ERROR', { model: 'text/sentiment_analysis', input: text }],
       ['an unknown feature', 422, 'VALIDATION_ERROR', { model: 'magic/wand/wink', input: text }],
       ['an unknown provider', 422, 'VALIDATION_ERROR', { model: 'text/sentiment_analysis/oracle', input: text }],
-      ['a model the provider lacks', 422, 'VALIDATION_ERROR', { model: `${SENTIMENT}/large`, input: text }],
+      [
+        'a model that the provider does not have',
+        422,
+        'VALIDATION_ERROR',
+        { model: `${SENTIMENT}/large`, input: text },
+      ],
       [
         'text and file',
         422,
@@ -224,17 +229,17 @@ print('verified')`;
         { model: SENTIMENT, input: { text: 'a', file: 'https://a.example/' } },
       ],
       ['neither text nor file', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: {} }],
-      ['input that is no object', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: 'text' }],
+      ['input that is not an object', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: 'text' }],
       ['an unknown setting', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { text: 'a', speed: 1 } }],
+      ['an unknown file', 404, 'FILE_NOT_FOUND', { model: SENTIMENT, input: { file: `fil_${'0'.repeat(26)}` } }],
+      ['a truncated file id', 404, 'FILE_NOT_FOUND', { model: SENTIMENT, input: { file: 'fil_01j' } }],
+      ['a private file URL', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'https://10.0.0.1/x' } }],
       [
-        'a file that is not there',
-        404,
-        'FILE_NOT_FOUND',
-        { model: SENTIMENT, input: { file: `fil_${'0'.repeat(26)}` } },
+        'a file that is neither an id nor a URL',
+        422,
+        'VALIDATION_ERROR',
+        { model: SENTIMENT, input: { file: 'report.pdf' } },
       ],
-      ['a file id that is cut off', 404, 'FILE_NOT_FOUND', { model: SENTIMENT, input: { file: 'fil_01j' } }],
-      ['a private file address', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'https://10.0.0.1/x' } }],
-      ['a file that is neither', 422, 'VALIDATION_ERROR', { model: SENTIMENT, input: { file: 'report.pdf' } }],
       [
         'a private receiver',
         422,
@@ -242,13 +247,13 @@ print('verified')`;
         { model: SENTIMENT, input: text, webhook_receiver: 'https://192.168.0.1/' },
       ],
       [
-        'a receiver by http',
+        'an http receiver',
         422,
         'VALIDATION_ERROR',
         { model: SENTIMENT, input: text, webhook_receiver: 'http://example.com/' },
       ],
       [
-        'parameters that are no object',
+        'parameters that are not an object',
         422,
         'VALIDATION_ERROR',
         { model: SENTIMENT, input: text, user_webhook_parameters: [1] },
@@ -266,7 +271,7 @@ print('verified')`;
         { model: SENTIMENT, input: text, user_webhook_parameters: nested(101) },
       ],
       [
-        'parameters that grow too long',
+        'parameters that get too long',
         422,
         'VALIDATION_ERROR',
         { model: SENTIMENT, input: text, user_webhook_parameters: { a: 'x'.repeat(300_000) } },
@@ -281,9 +286,9 @@ print('verified')`;
       expect(code(await api.request('POST', '/v3/ai/async', JSON.stringify(body)))).toEqual([status, error, ['error']]);
     });
 
-    test('no JSON, no key, an unknown job, another organisation’s job and file, an unknown route', async () => {
+    test('invalid JSON, an unknown key, unknown jobs and routes, and jobs and files of another organisation', async () => {
       expect(code(await api.request('POST', '/v3/ai/async', '{'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
-      expect(code(await createJobClient(apiUrl, 'pbk_api_wrong_wrong_wrong_wrong').get('/v3/ai/models'))).toEqual([401, 'UNAUTHORIZED', ['error']]); // biome-ignore format: one line
+      expect(code(await createJobClient(apiUrl, 'pbk_api_unknown_unknown_unknown').get('/v3/ai/models'))).toEqual([401, 'UNAUTHORIZED', ['error']]); // biome-ignore format: one line
       expect(code(await api.get('/v3/ai/async/none'))).toEqual([404, 'JOB_NOT_FOUND', ['error']]);
       expect(code(await api.request('DELETE', '/v3/ai/async/none'))).toEqual([404, 'JOB_NOT_FOUND', ['error']]);
       expect(code(await api.get('/v3/nothing'))).toEqual([404, 'NOT_FOUND', ['error']]);
@@ -298,14 +303,14 @@ print('verified')`;
       ]);
     });
 
-    test('uploads: empty files, no file, no multipart', async () => {
+    test('uploads of empty files, without a file or without multipart', async () => {
       expect(code(await api.upload('empty.txt', ''))).toEqual([422, 'VALIDATION_ERROR', ['error']]);
       expect(code(await api.upload('a.txt', 'x', 'document'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
       expect(code(await api.request('POST', '/v3/upload', '{}'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
     });
   });
 
-  test('a file that has expired stays for the job that waits for it', async () => {
+  test('an expired file is kept for a job that waits for it', async () => {
     const upload = await api.upload('a.txt', 'What a wonderful, happy day.');
     const now = new Date();
     const file = upload.body.file_id;
@@ -325,11 +330,11 @@ print('verified')`;
     });
   });
 
-  test('a job that has finished cannot be cancelled', async () => {
+  test('a finished job cannot be cancelled', async () => {
     const submitted = await api.submit(SENTIMENT, { text: 'Fine.' });
     await api.finished(submitted);
-    const answer = await api.request('DELETE', `/v3/ai/async/${submitted.body.job_id}`);
-    expect([answer.status, answer.body.error.code]).toEqual([409, 'JOB_FINISHED']);
+    const response = await api.request('DELETE', `/v3/ai/async/${submitted.body.job_id}`);
+    expect([response.status, response.body.error.code]).toEqual([409, 'JOB_FINISHED']);
   });
 
   test('a job record, its result and its files expire; the signing key is sealed', async () => {
@@ -343,7 +348,7 @@ print('verified')`;
           expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
         );
       }
-      // The sweep removes expired files, content and all.
+      // The reconciler removes expired files and their content.
       const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
       await uploads.updateOne({ _id: upload.body.file_id }, { $set: { expires_at: new Date(0) } });
       await eventually('the file removed', async () => !(await uploads.findOne({ _id: upload.body.file_id })));

@@ -19,14 +19,14 @@ describe('connectors', () => {
   const database = 'harbour';
   let api: Client;
   let key: string;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
   let site: Site;
   let temporal: TemporalClient;
 
   beforeAll(async () => {
     key = (await makeKey(mongodbUri, org)).key;
     api = createClient(apiUrl, key);
-    on = connectorsOf(api, mongodbUri);
+    connectors = connectorsOf(api, mongodbUri);
     temporal = await connectTemporal(temporalAddress, 'default');
     site = await startSite({ '/a': html('A', 'Page a.'), '/b': html('B', 'Page b.') });
     await api.createDatabase(database);
@@ -43,10 +43,10 @@ describe('connectors', () => {
   });
   const scheduleOf = (id: string) => temporal.schedule.getHandle(`sync/${org}/${id}`);
 
-  test('are made, read, listed page by page and changed, without the envelope; errors have it', async () => {
-    const made = await api.post('/connectors', { ...web(), schedule: { every: 30, unit: 'minutes', paused: true } });
-    expect(made.status).toBe(201);
-    const connector = made.body as unknown as Connector;
+  test('are created, read, listed in pages and updated without the envelope; errors have it', async () => {
+    const created = await api.post('/connectors', { ...web(), schedule: { every: 30, unit: 'minutes', paused: true } });
+    expect(created.status).toBe(201);
+    const connector = created.body as unknown as Connector;
     expect(connector).toEqual({
       id: expect.stringMatching(/^con_/),
       kind: 'web',
@@ -60,14 +60,14 @@ describe('connectors', () => {
     });
     const { id } = connector;
     expect((await api.get(`/connectors/${id}`)).body).toEqual(connector);
-    const others = [await on.create(web()), await on.create(web())];
+    const others = [await connectors.create(web()), await connectors.create(web())];
     const listed: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const page = (await api.get(`/connectors?limit=2${cursor && `&cursor=${cursor}`}`)).body as unknown as {
         connectors: Connector[];
         next_cursor: string | null;
       };
-      listed.push(...page.connectors.map((one) => one.id));
+      listed.push(...page.connectors.map((each) => each.id));
       cursor = page.next_cursor;
     }
     expect(listed).toEqual([...others.reverse(), id]);
@@ -94,10 +94,10 @@ describe('connectors', () => {
         'CONNECTOR_NOT_FOUND',
       ]);
     }
-    const stranger = createClient(apiUrl, (await makeKey(mongodbUri, 'connectors-stranger')).key);
-    expect((await stranger.get(`/connectors/${id}`)).status).toBe(404);
-    expect((await stranger.del(`/connectors/${id}`)).status).toBe(404);
-    expect((await stranger.get('/connectors')).body).toEqual({ connectors: [], count: 0, next_cursor: null });
+    const other = createClient(apiUrl, (await makeKey(mongodbUri, 'connectors-other')).key);
+    expect((await other.get(`/connectors/${id}`)).status).toBe(404);
+    expect((await other.del(`/connectors/${id}`)).status).toBe(404);
+    expect((await other.get('/connectors')).body).toEqual({ connectors: [], count: 0, next_cursor: null });
   });
 
   test.each([
@@ -105,55 +105,55 @@ describe('connectors', () => {
     ['no settings', { settings: undefined }, 400],
     ['neither pages nor a sitemap', { settings: {} }, 422],
     ['a setting of another kind', { settings: { urls: ['https://example.org'], bucket: 'x' } }, 422],
-    ['no http address', { settings: { urls: ['ftp://example.org'] } }, 422],
-    ['an interval of nothing', { schedule: { every: 0 } }, 422],
-    ['a database that is not there', { database: 'nowhere' }, 404],
-    ['credentials in an address', { settings: { urls: ['https://me:secret@example.org/'] } }, 422],
-  ])('%s is refused', async (_what, change, status) => {
-    const refused = await api.post('/connectors', { ...web(), ...change });
-    expect([refused.status, refused.body.success]).toEqual([status, false]);
+    ['a URL that is not http(s)', { settings: { urls: ['ftp://example.org'] } }, 422],
+    ['an interval of zero', { schedule: { every: 0 } }, 422],
+    ['an unknown database', { database: 'nowhere' }, 404],
+    ['credentials in a URL', { settings: { urls: ['https://me:secret@example.org/'] } }, 422],
+  ])('%s is rejected', async (_what, change, status) => {
+    const rejected = await api.post('/connectors', { ...web(), ...change });
+    expect([rejected.status, rejected.body.success]).toEqual([status, false]);
   });
 
-  test('a schedule in Temporal syncs at once, follows changes, is paused, and goes with the connector', async () => {
+  test('the schedule in Temporal syncs at once, is updated and paused, and is deleted with the connector', async () => {
     const { body } = await api.post('/connectors', { ...web(), schedule: { every: 6 } });
     const { id } = body as unknown as Connector;
-    const first = await on.ended(id, 1);
+    const first = await connectors.ended(id, 1);
     expect(first.last_sync).toMatchObject({ number: 1, status: 'completed' });
     expect(Date.parse(first.next_sync_at!)).toBeGreaterThan(Date.now());
-    const made = await scheduleOf(id).describe();
-    expect(made.spec.intervals).toMatchObject([{ every: 6 * 3_600_000 }]);
-    expect(made.policies.overlap).toBe('SKIP');
+    const scheduled = await scheduleOf(id).describe();
+    expect(scheduled.spec.intervals).toMatchObject([{ every: 6 * 3_600_000 }]);
+    expect(scheduled.policies.overlap).toBe('SKIP');
 
     await api.request('PATCH', `/connectors/${id}`, {
       json: { schedule: { every: 15, unit: 'minutes', paused: true } },
     });
     const paused = await scheduleOf(id).describe();
     expect([paused.spec.intervals?.[0]?.every, paused.state.paused]).toEqual([15 * 60_000, true]);
-    expect((await on.status(id)).next_sync_at).toBeNull();
-    expect((await on.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 2 } });
+    expect((await connectors.status(id)).next_sync_at).toBeNull();
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 2 } });
 
     expect((await api.del(`/connectors/${id}`)).body).toEqual({ id, deleted: true, items: 'kept' });
     await expect(scheduleOf(id).describe()).rejects.toThrow(ScheduleNotFoundError);
     expect((await api.get(`/connectors/${id}`)).status).toBe(404);
-    await eventually('nothing is left of the connector', () =>
+    await eventually('the connector removed', () =>
       withDb(mongodbUri, async (db) => {
-        const left = await db.collection<{ _id: string }>('connectors').countDocuments({ _id: id });
-        return left + (await db.collection('connector_resources').countDocuments({ connector: id })) === 0;
+        const records = await db.collection<{ _id: string }>('connectors').countDocuments({ _id: id });
+        return records + (await db.collection('connector_resources').countDocuments({ connector: id })) === 0;
       }),
     );
-    expect(await on.traces(on.itemOf(id, `${site.url}/a`))).toMatchObject({ items: 1 });
+    expect(await connectors.traces(connectors.itemOf(id, `${site.url}/a`))).toMatchObject({ items: 1 });
   });
 
-  test('deleting one with its items removes them, also in the middle of a sync', async () => {
-    const id = await on.create(web());
-    await on.sync(id);
-    const items = ['/a', '/b'].map((path) => on.itemOf(id, site.url + path));
+  test('deleting a connector with its items removes them even during a sync', async () => {
+    const id = await connectors.create(web());
+    await connectors.sync(id);
+    const items = ['/a', '/b'].map((path) => connectors.itemOf(id, site.url + path));
     for (const item of items) await api.ended(database, item);
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const asked = new Promise<void>((resolve) => {
+    const requested = new Promise<void>((resolve) => {
       site.hold = async (path) => {
         if (path !== '/a') return;
         resolve();
@@ -162,42 +162,42 @@ describe('connectors', () => {
     });
     site.pages.set('/a', { body: html('A', 'Page a has changed.') });
     await api.post(`/connectors/${id}/sync`);
-    await asked;
+    await requested;
     expect((await api.del(`/connectors/${id}?items=remove`)).body).toMatchObject({ items: 'removing' });
     release();
     site.hold = undefined;
-    await eventually('its items are gone', async () => {
-      const traces = await Promise.all(items.map((item) => on.traces(item)));
-      return traces.every((one) => Object.values(one).every((count) => count === 0));
+    await eventually('its items removed', async () => {
+      const traces = await Promise.all(items.map((item) => connectors.traces(item)));
+      return traces.every((counts) => Object.values(counts).every((count) => count === 0));
     });
     const query = `WorkflowType="syncConnector" AND PostbackSource="${id}" AND ExecutionStatus="Running"`;
     await eventually('no sync runs', async () => (await temporal.workflow.count(query)).count === 0);
-    for (const item of items) await on.cleared(item);
+    for (const item of items) await connectors.cleared(item);
   });
 
   test.each<[string, object]>([
-    ['the first one', { paused: false }],
-    ['one that was asked for', { paused: true }],
-  ])('a second sync is not started beside one that runs: %s', async (_, schedule) => {
+    ['the first sync', { paused: false }],
+    ['a requested sync', { paused: true }],
+  ])('a second sync does not start during %s', async (_, schedule) => {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
     site.hold = () => held;
-    const id = await on.create({ ...web(), schedule });
+    const id = await connectors.create({ ...web(), schedule });
     await api.post(`/connectors/${id}/sync`);
-    await eventually('the sync runs', async () => (await on.status(id)).last_sync?.status === 'running');
+    await eventually('the sync running', async () => (await connectors.status(id)).last_sync?.status === 'running');
     const again = await api.post(`/connectors/${id}/sync`);
     expect(again.body).toMatchObject({ syncing: true, message: 'A sync is already running.' });
-    expect((await on.status(id)).syncing).toBe(true);
+    expect((await connectors.status(id)).syncing).toBe(true);
     site.hold = undefined;
     release();
-    expect((await on.ended(id, 1)).last_sync.number).toBe(1);
+    expect((await connectors.ended(id, 1)).last_sync.number).toBe(1);
     const query = `WorkflowType="syncConnector" AND PostbackSource="${id}"`;
-    expect(await eventually('it is listed', async () => (await temporal.workflow.count(query)).count)).toBe(1);
+    expect(await eventually('the sync listed', async () => (await temporal.workflow.count(query)).count)).toBe(1);
   });
 
-  test('one whose schedule could not be made is found by the sweep; an Idempotency-Key makes one once', async () => {
+  test('the reconciler creates a missing schedule; an Idempotency-Key creates one connector', async () => {
     const headers = { 'Idempotency-Key': 'one-connector' };
     const bodies = [];
     for (let n = 0; n < 2; n++) {
@@ -207,14 +207,14 @@ describe('connectors', () => {
     }
     expect(bodies[1]).toEqual(bodies[0]);
     const { id } = bodies[0] as unknown as Connector;
-    await on.ended(id, 1);
+    await connectors.ended(id, 1);
     await scheduleOf(id).delete();
-    // As a process leaves it that dies before it has told Temporal.
+    // The record as a process leaves it that dies before it calls Temporal.
     await withDb(mongodbUri, (db) =>
       db.collection<{ _id: string }>('connectors').updateOne({ _id: id }, { $set: { pending: true } }),
     );
     await eventually(
-      'the schedule is back',
+      'the schedule created',
       async () => (await scheduleOf(id).describe()).spec.intervals?.length === 1,
     );
   });

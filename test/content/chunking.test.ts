@@ -21,12 +21,12 @@ describe('chunks', () => {
     ]);
   });
 
-  test('an empty document has none', () => {
+  test('an empty document has no chunks', () => {
     expect(chunksOf(section(' \n\n \t'), section(''))).toEqual([]);
     expect(chunksOf()).toEqual([]);
   });
 
-  test('a long text is cut at ends of sentences into chunks of about the same size', () => {
+  test('a long text is split at ends of sentences into chunks of about the same size', () => {
     const chunks = chunksOf(section(prose(100)));
     expect(chunks.length).toBeGreaterThanOrEqual(4);
     for (const { text } of chunks) {
@@ -37,7 +37,7 @@ describe('chunks', () => {
     expect(chunks.map(({ ordinal }) => ordinal)).toEqual(chunks.map((_, at) => at));
   });
 
-  test('every sentence is in a chunk, and neighbours share the last sentences of the first', () => {
+  test('every sentence is in a chunk, and neighbours overlap by the last sentences of the first', () => {
     const chunks = chunksOf(section(prose(100)));
     const all = chunks.map(({ text }) => text).join(' ');
     for (let n = 0; n < 100; n += 1) expect(all).toContain(`number${n}.`);
@@ -45,7 +45,7 @@ describe('chunks', () => {
     expect(chunks[1]!.text.slice(0, 400)).toContain(last);
   });
 
-  test('the end of a paragraph is preferred, and the empty line between paragraphs stays', () => {
+  test('chunks end at paragraphs where possible, and keep the empty lines between them', () => {
     const [first, second] = chunksOf(section(`${prose(14)}\n\n${prose(13)}`));
     expect(words(first!.text)).toBe(140);
     expect(second!.text).toContain('\n\n');
@@ -67,7 +67,7 @@ describe('chunks', () => {
     ]);
   });
 
-  test('a sentence, a word or a text without spaces over the limit is cut', () => {
+  test('a sentence, a word or a text without spaces over the limit is split', () => {
     for (const text of ['word '.repeat(2_000), 'x'.repeat(30_000), '熱伝達の研究'.repeat(500), '😀'.repeat(3_000)]) {
       const chunks = chunksOf(section(text));
       expect(chunks.length).toBeGreaterThan(2);
@@ -76,17 +76,17 @@ describe('chunks', () => {
     }
   });
 
-  test('a line break inside a sentence is kept and does not cut it', () => {
+  test('a line break inside a sentence is kept and does not split it', () => {
     const wrapped = Array.from({ length: 60 }, (_, n) => `This sentence goes on\nin the next line ${n}.`).join(' ');
     for (const { text } of chunksOf(section(wrapped))) expect(text).toMatch(/^This sentence goes on\n.*\d\.$/s);
   });
 
-  test('the same document gives the same chunks', () => {
+  test('the same document produces the same chunks', () => {
     const document = section(`${prose(300)}\r\n\r\n${prose(40)}`);
     expect(chunksOf(document)).toEqual(chunksOf(document));
   });
 
-  test('a document of 10 MB is cut whole', () => {
+  test('a document of 10 MB is split completely', () => {
     const text = prose(190_000);
     const chunks = chunksOf(section(text));
     expect(text.length).toBeGreaterThan(10_000_000);
@@ -104,7 +104,7 @@ describe('chunks', () => {
 });
 
 describe('ranking', () => {
-  test('a key high in both rankings beats one that is first in only one', () => {
+  test('a key high in both rankings beats a key that is first in only one', () => {
     const fused = fuseRankings([
       ['a', 'b', 'c'],
       ['d', 'b', 'e'],
@@ -113,11 +113,11 @@ describe('ranking', () => {
     expect(fused.map(({ key }) => key)).toEqual(['b', 'a', 'd', 'c', 'e']);
   });
 
-  test('nothing fused is nothing', () => {
+  test('fusing empty rankings returns nothing', () => {
     expect(fuseRankings([[], []])).toEqual([]);
   });
 
-  test('the gain is 1 with all relevant documents first, less the later they come, and 0 without them', () => {
+  test('the gain is 1 with all relevant documents first, decreases with their places, and is 0 without them', () => {
     expect(normalisedGain(['a', 'b', 'x'], new Set(['a', 'b']))).toBe(1);
     expect(normalisedGain(['x', 'a'], new Set(['a']))).toBeCloseTo(1 / Math.log2(3));
     expect(normalisedGain(['x'], new Set(['a']))).toBe(0);

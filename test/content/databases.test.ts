@@ -6,25 +6,25 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 
 describe('databases', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  const org = 'keeping-databases';
+  const org = 'databases';
   let api: Client;
-  let stranger: Client;
+  let other: Client;
   let receiver: Receiver;
 
   beforeAll(async () => {
     api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
-    stranger = createClient(apiUrl, (await makeKey(mongodbUri, 'keeping-others')).key);
+    other = createClient(apiUrl, (await makeKey(mongodbUri, 'databases-other')).key);
     receiver = await startReceiver();
     await api.post('/webhooks/indexing', { url: receiver.url });
   });
   afterAll(() => receiver.close());
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
-  const gone = (name: string) =>
-    eventually(`${name} gone`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);
+  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const deleted = (name: string) =>
+    eventually(`${name} deleted`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);
 
-  test('are listed newest first, page by page, and only to their organisation', async () => {
-    const lister = createClient(apiUrl, (await makeKey(mongodbUri, 'listing-databases')).key);
+  test('are listed newest first, in pages, and only to their organisation', async () => {
+    const lister = createClient(apiUrl, (await makeKey(mongodbUri, 'databases-list')).key);
     for (const name of ['one', 'two', 'three']) {
       await lister.post('/databases', {
         database: name,
@@ -37,12 +37,12 @@ describe('databases', () => {
     expect(first.databases[0].database_metadata_schema).toEqual([{ name: 'year', data_type: 'INT32' }]);
     const second = (await lister.get(`/databases?limit=2&cursor=${first.next_cursor}`)).body.data;
     expect(second).toMatchObject({ count: 1, next_cursor: null, databases: [{ database: 'one' }] });
-    expect((await stranger.get('/databases')).body.data).toMatchObject({ databases: [], count: 0 });
+    expect((await other.get('/databases')).body.data).toMatchObject({ databases: [], count: 0 });
     expect(code(await lister.get('/databases?cursor=nonsense'))).toEqual([400, 'INVALID_PARAMETERS']);
     expect(code(await lister.get('/databases?limit=101'))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  test('tell their collections, and how much is in them', async () => {
+  test('have collections and statistics', async () => {
     await api.createDatabase('counted');
     const text = 'Grüße aus dem Leuchtturm.';
     const file = 'The lamp was lit at dusk.';
@@ -69,84 +69,86 @@ describe('databases', () => {
       bytes: Buffer.byteLength(text) + file.length + '%PDF-1.7\nnothing of a PDF follows'.length,
     });
     for (const path of ['collections', 'stats']) {
-      expect(code(await stranger.get(`/databases/counted/${path}`))).toEqual([404, 'DATABASE_NOT_FOUND']);
+      expect(code(await other.get(`/databases/counted/${path}`))).toEqual([404, 'DATABASE_NOT_FOUND']);
     }
   });
 
-  test('are deleted with everything in them; deliveries stay, and the name is free again', async () => {
+  test('are deleted with their contents; deliveries are kept, and the name can be used again', async () => {
     await api.createDatabase('doomed');
     await api.ingest(
       {
         database: 'doomed',
-        document_metadata: '[{"id":"going-file"}]',
-        memories: '[{"id":"going-memory","text":"Ada met Grace in Paris."},{"id":"x","text":"Removed before."}]',
+        document_metadata: '[{"id":"deleted-file"}]',
+        memories: '[{"id":"deleted-memory","text":"Ada met Grace in Paris."},{"id":"x","text":"Removed before."}]',
       },
       [{ name: 'f.txt', content: 'Ada Lovelace wrote to Charles Babbage in London.' }],
     );
-    for (const id of ['going-file', 'going-memory', 'x']) await api.ended('doomed', id);
+    for (const id of ['deleted-file', 'deleted-memory', 'x']) await api.ended('doomed', id);
     await api.request('DELETE', '/context', { json: { database: 'doomed', ids: ['x'] } });
     const databaseId = await withDb(
       mongodbUri,
       async (db) => (await db.collection('databases').findOne({ org, name: 'doomed' }))!._id,
     );
-    const left = () =>
+    const remaining = () =>
       withDb(mongodbUri, async (db) => {
-        const of = (name: string) => db.collection(name).countDocuments({ database_id: databaseId });
-        return Promise.all(['items', 'chunks', 'entities', 'relations', 'removed_items'].map(of));
+        const count = (name: string) => db.collection(name).countDocuments({ database_id: databaseId });
+        return Promise.all(['items', 'chunks', 'entities', 'relations', 'removed_items'].map(count));
       });
     const files = () =>
       withDb(mongodbUri, (db) => db.collection('files.files').countDocuments({ 'metadata.org': org }));
     const filesBefore = await files();
-    expect((await left())[0]).toBe(2);
-    expect(code(await stranger.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect((await remaining())[0]).toBe(2);
+    expect(code(await other.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
 
-    const answer = await api.del('/databases/doomed');
-    expect([answer.status, answer.body.data]).toEqual([202, { database: 'doomed', status: 'deleting' }]);
-    await gone('doomed');
-    expect(await left()).toEqual([0, 0, 0, 0, 0]);
+    const response = await api.del('/databases/doomed');
+    expect([response.status, response.body.data]).toEqual([202, { database: 'doomed', status: 'deleting' }]);
+    await deleted('doomed');
+    expect(await remaining()).toEqual([0, 0, 0, 0, 0]);
     expect(await files()).toBe(filesBefore - 1);
     expect(code(await api.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
     const { deliveries } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data;
-    const told = deliveries.filter(({ doc_id }: { doc_id: string }) => ['going-file', 'going-memory'].includes(doc_id));
-    expect(told).toHaveLength(2);
+    const ofItems = deliveries.filter(({ doc_id }: { doc_id: string }) =>
+      ['deleted-file', 'deleted-memory'].includes(doc_id),
+    );
+    expect(ofItems).toHaveLength(2);
 
     await api.createDatabase('doomed');
     expect((await api.get('/databases/doomed/stats')).body.data).toMatchObject({ items: 0, chunks: 0 });
-    const asked = await api.post('/query', { database: 'doomed', query: 'Ada' });
-    expect(asked.body.data.chunks).toEqual([]);
+    const results = await api.post('/query', { database: 'doomed', query: 'Ada' });
+    expect(results.body.data.chunks).toEqual([]);
   });
 
-  test('say that they are being deleted, and take nothing any more', async () => {
-    await api.createDatabase('leaving');
-    // As a process leaves it that dies before it has started the workflow: only the sweep will go on.
+  test('show that they are being deleted, and reject requests', async () => {
+    await api.createDatabase('deleting');
+    // The record as a process leaves it that dies before it starts the workflow: the reconciler will start it.
     const later = new Date(Date.now() + 3_600_000);
     await withDb(mongodbUri, (db) =>
       db
         .collection('databases')
-        .updateOne({ org, name: 'leaving' }, { $set: { status: 'deleting', updated_at: later } }),
+        .updateOne({ org, name: 'deleting' }, { $set: { status: 'deleting', updated_at: later } }),
     );
-    expect((await api.get('/databases/status?database=leaving')).body.data).toMatchObject({
+    expect((await api.get('/databases/status?database=deleting')).body.data).toMatchObject({
       status: 'deleting',
       infra: { ready_for_ingestion: false },
     });
-    expect(code(await api.post('/databases', { database: 'leaving' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
-    const refused = [
-      await api.ingest({ database: 'leaving', memories: '[{"text":"x"}]' }),
-      await api.post('/query', { database: 'leaving', query: 'x' }),
-      await api.get('/context/list?database=leaving'),
-      await api.get('/databases/leaving/stats'),
+    expect(code(await api.post('/databases', { database: 'deleting' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    const rejected = [
+      await api.ingest({ database: 'deleting', memories: '[{"text":"x"}]' }),
+      await api.post('/query', { database: 'deleting', query: 'x' }),
+      await api.get('/context/list?database=deleting'),
+      await api.get('/databases/deleting/stats'),
     ];
-    for (const answer of refused) expect(code(answer)).toEqual([404, 'DATABASE_NOT_FOUND']);
+    for (const response of rejected) expect(code(response)).toEqual([404, 'DATABASE_NOT_FOUND']);
 
-    // An ingest that was under way when the database was deleted has written its item after that.
+    // An ingest that was running during the deletion writes its item afterwards.
     await withDb(mongodbUri, async (db) => {
-      const database = await db.collection('databases').findOne({ org, name: 'leaving' });
+      const database = await db.collection('databases').findOne({ org, name: 'deleting' });
       const now = new Date();
       await db.collection<{ _id: string }>('items').insertOne({
         _id: 'itm_late',
         org,
         database_id: database!._id,
-        database: 'leaving',
+        database: 'deleting',
         collection: 'default',
         id: 'late',
         type: 'memory',
@@ -164,21 +166,21 @@ describe('databases', () => {
         updated_at: now,
       } as { _id: string });
     });
-    await eventually('the late item discarded', () =>
+    await eventually('the late item removed', () =>
       withDb(mongodbUri, async (db) => (await db.collection('items').findOne({ org, id: 'late' })) === null),
     );
     await withDb(mongodbUri, (db) =>
-      db.collection('databases').updateOne({ org, name: 'leaving' }, { $set: { updated_at: new Date(0) } }),
+      db.collection('databases').updateOne({ org, name: 'deleting' }, { $set: { updated_at: new Date(0) } }),
     );
-    await gone('leaving');
+    await deleted('deleting');
   });
 
-  test('deleted while items are being indexed, nothing of them is left', async () => {
+  test('are deleted completely even while items are being indexed', async () => {
     await api.createDatabase('busy');
     const ids = Array.from({ length: 12 }, (_, n) => `busy-${n}`);
     const text = 'Ada met Grace in Paris. '.repeat(2_000);
     await api.ingest({ database: 'busy', memories: JSON.stringify(ids.map((id) => ({ id, text }))) });
-    await eventually('work under way', async () => {
+    await eventually('an item in progress', async () => {
       const { statuses } = (await api.get(`/context/status?database=busy&ids=${ids}`)).body.data;
       return statuses.some(({ indexing_status }: { indexing_status: string }) => indexing_status === 'processing');
     });
@@ -187,8 +189,8 @@ describe('databases', () => {
       async (db) => (await db.collection('databases').findOne({ org, name: 'busy' }))!._id,
     );
     expect((await api.del('/databases/busy')).status).toBe(202);
-    await gone('busy');
-    await eventually('nothing left, though workers were in the middle of it', () =>
+    await deleted('busy');
+    await eventually('nothing remains', () =>
       withDb(mongodbUri, async (db) => {
         const counts = ['items', 'chunks', 'entities', 'relations'].map((name) =>
           db.collection(name).countDocuments({ database_id: databaseId }),

@@ -11,12 +11,12 @@ import { EmbeddingError } from '../../domain/errors.js';
 import { batchByLength } from '../../providers/embeddings/batching.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
-import { createOpenAiCompatibleEmbedder } from '../../providers/embeddings/openai-compatible.js';
+import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector);
 
-test('batches hold texts of like length and no more tokens than allowed, padding included', () => {
+test('batches hold texts of similar length and at most the allowed tokens, padding included', () => {
   const texts = [3, 200, 100, 90, 5, 300, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
   const batches = batchByLength(texts, 256).map((batch) => batch.map(({ ids }) => ids.length));
   expect(batches).toEqual([[300], [200], [100, 90], [5, 4, 3]]);
@@ -41,7 +41,7 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
   });
   afterAll(() => embedder.close());
 
-  test('gives unit vectors in the order of the texts, alike for texts alike', async () => {
+  test('returns unit vectors in the order of the texts, similar for similar texts', async () => {
     const texts = [
       'A cat sat on the mat.',
       `Stock markets fell sharply today. ${'Prices dropped. '.repeat(40)}`,
@@ -58,39 +58,39 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     expect(similarity(alone!, vectors[1]!)).toBeGreaterThan(0.99);
   });
 
-  test('a question is nearest to the text that answers it', async () => {
-    const question = await embedder.embedQuery('how hot does a plate get at high speed');
+  test('a query is nearest to the text that answers it', async () => {
+    const query = await embedder.embedQuery('how hot does a plate get at high speed');
     const [heat, music] = await embedder.embedDocuments([
       'Aerodynamic heating of a flat plate.',
       'Sonatas for the piano.',
     ]);
-    expect(similarity(question, heat!)).toBeGreaterThan(similarity(question, music!));
+    expect(similarity(query, heat!)).toBeGreaterThan(similarity(query, music!));
   });
 
-  test('takes empty, endless and strange texts', async () => {
+  test('accepts empty, very long and malformed texts', async () => {
     const vectors = await embedder.embedDocuments(['', 'word '.repeat(100_000), 'x'.repeat(100_000), '😀\u0000\ud800']);
     for (const vector of vectors) expect(lengthOf(vector)).toBeCloseTo(1, 4);
     expect(await embedder.embedDocuments([])).toEqual([]);
   });
 
-  test('a question overtakes the documents that wait', async () => {
+  test('a query is embedded before waiting documents', async () => {
     const order: string[] = [];
     const documents = embedder.embedDocuments(
       Array.from({ length: 100 }, (_, n) => `Document ${n}. ${'More words. '.repeat(50)}`),
     );
-    const note = (what: string) => () => order.push(what);
-    await Promise.all([documents.then(note('documents')), embedder.embedQuery('a question').then(note('question'))]);
-    expect(order).toEqual(['question', 'documents']);
+    const note = (name: string) => () => order.push(name);
+    await Promise.all([documents.then(note('documents')), embedder.embedQuery('a query').then(note('query'))]);
+    expect(order).toEqual(['query', 'documents']);
   });
 
-  test('calls at the same time each get their own vectors', async () => {
+  test('concurrent calls each get their own vectors', async () => {
     const texts = Array.from({ length: 12 }, (_, n) => `Text about subject ${n} and ${'nothing else '.repeat(n)}`);
     const alone = await embedder.embedDocuments(texts);
     const together = await Promise.all(texts.map(async (text) => (await embedder.embedDocuments([text]))[0]!));
     for (const [at, vector] of together.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
   });
 
-  test('an abandoned call rejects at once and the next is served', async () => {
+  test('an aborted call rejects at once, and the next call works', async () => {
     const controller = new AbortController();
     const call = embedder.embedDocuments(new Array(200).fill('words '.repeat(200)), controller.signal);
     controller.abort(new Error('not needed'));
@@ -124,7 +124,7 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     expect(await once(child, 'exit')).toEqual([7, null]);
   });
 
-  test('closing rejects what is under way and what comes later', async () => {
+  test('closing rejects running and later calls', async () => {
     const closing = createLocalEmbedder(files);
     const call = closing.embedDocuments(['x']);
     const outcome = expect(call).rejects.toThrow(/closed/);
@@ -140,7 +140,7 @@ describe('the embedder for OpenAI-compatible servers', () => {
   let requests: { url: string; authorization: string | undefined; body: { model: string; input: string[] } }[];
   let respond: (body: { input: string[] }, res: ServerResponse) => void;
 
-  /** As the protocol has it, with the entries in another order, which it allows. */
+  /** A response with its entries in another order, which the protocol allows. */
   const embeddings = (input: string[], size = 3) =>
     JSON.stringify({
       data: input
@@ -170,15 +170,15 @@ describe('the embedder for OpenAI-compatible servers', () => {
   afterEach(() => embedder.close());
 
   const options = () => ({ baseUrl, apiKey: 'secret-key', model: 'm', dimensions: 3 });
-  let embedder: ReturnType<typeof createOpenAiCompatibleEmbedder>;
-  const make = (rest = {}) => {
-    embedder = createOpenAiCompatibleEmbedder({ ...options(), ...rest });
+  let embedder: ReturnType<typeof createOpenAiEmbedder>;
+  const create = (rest = {}) => {
+    embedder = createOpenAiEmbedder({ ...options(), ...rest });
     return embedder;
   };
 
-  test('asks in batches and gives unit vectors in the order of the texts', async () => {
+  test('sends batches and returns unit vectors in the order of the texts', async () => {
     const texts = Array.from({ length: 150 }, (_, n) => 'x'.repeat(n));
-    const vectors = await make().embedDocuments(texts);
+    const vectors = await create().embedDocuments(texts);
     expect(requests.map(({ body }) => body.input.length)).toEqual([64, 64, 22]);
     expect(requests[0]).toMatchObject({
       url: '/v1/embeddings',
@@ -192,7 +192,7 @@ describe('the embedder for OpenAI-compatible servers', () => {
   });
 
   test('sends no authorization without a key', async () => {
-    await make({ apiKey: undefined }).embedQuery('x');
+    await create({ apiKey: undefined }).embedQuery('x');
     expect(requests[0]!.authorization).toBeUndefined();
   });
 
@@ -203,9 +203,9 @@ describe('the embedder for OpenAI-compatible servers', () => {
     [429, true],
     [500, true],
     [503, true],
-  ])('an answer of %i is retryable: %s; the message has neither key nor text', async (status, retryable) => {
+  ])('status %i is retryable: %s, and the message holds neither key nor text', async (status, retryable) => {
     respond = ({ input }, res) => res.writeHead(status).end(`bad key secret-key for ${input[0]}`);
-    const error = (await make()
+    const error = (await create()
       .embedQuery('private words')
       .catch((reason) => reason)) as EmbeddingError;
     expect(error).toBeInstanceOf(EmbeddingError);
@@ -221,29 +221,31 @@ describe('the embedder for OpenAI-compatible servers', () => {
     ['fewer vectors than texts', () => '{"data":[]}', false],
     ['another size', (input) => embeddings(input, 5), false],
     ['a zero vector', () => '{"data":[{"index":0,"embedding":[0,0,0]}]}', false],
-    ['words for numbers', () => '{"data":[{"index":0,"embedding":["a","b","c"]}]}', false],
-    ['an entry of nothing', () => '{"data":[null]}', false],
+    ['strings for numbers', () => '{"data":[{"index":0,"embedding":["a","b","c"]}]}', false],
+    ['a null entry', () => '{"data":[null]}', false],
     ['a wrong index', () => '{"data":[{"index":7,"embedding":[1,2,3]}]}', false],
-  ])('an answer of %s is refused', async (_, answer, retryable) => {
-    respond = ({ input }, res) => res.end(answer(input));
-    await expect(make().embedQuery('x')).rejects.toMatchObject({ name: 'EmbeddingError', retryable });
+  ])('a response with %s is rejected', async (_, response, retryable) => {
+    respond = ({ input }, res) => res.end(response(input));
+    await expect(create().embedQuery('x')).rejects.toMatchObject({ name: 'EmbeddingError', retryable });
   });
 
-  test('a server that is silent, gone or sends elsewhere is a retryable failure', async () => {
+  test('a silent server, a redirect and an unreachable server are retryable failures', async () => {
     respond = () => undefined;
-    await expect(make({ timeoutMs: 100 }).embedQuery('x')).rejects.toMatchObject({
+    await expect(create({ timeoutMs: 100 }).embedQuery('x')).rejects.toMatchObject({
       retryable: true,
       message: expect.stringContaining('100 ms'),
     });
     respond = (_, res) => res.writeHead(307, { location: `${baseUrl}elsewhere` }).end();
-    await expect(make().embedQuery('x')).rejects.toMatchObject({ retryable: true });
-    await expect(make({ baseUrl: 'http://127.0.0.1:1/v1' }).embedQuery('x')).rejects.toMatchObject({ retryable: true });
+    await expect(create().embedQuery('x')).rejects.toMatchObject({ retryable: true });
+    await expect(create({ baseUrl: 'http://127.0.0.1:1/v1' }).embedQuery('x')).rejects.toMatchObject({
+      retryable: true,
+    });
   });
 
-  test('an abandoned call rejects with the reason given', async () => {
+  test('an aborted call rejects with the reason of the signal', async () => {
     respond = () => undefined;
     const controller = new AbortController();
-    const call = make().embedQuery('x', controller.signal);
+    const call = create().embedQuery('x', controller.signal);
     controller.abort(new Error('not needed'));
     await expect(call).rejects.toThrow('not needed');
   });

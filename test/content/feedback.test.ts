@@ -7,22 +7,22 @@ describe('feedback', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const NOTES = Array.from({ length: 12 }, (_, n) => ({ id: `note-${n}`, text: `lantern ${'filler '.repeat(n)}` }));
   let api: Client;
-  let stranger: Client;
+  let other: Client;
 
   beforeAll(async () => {
     api = createClient(apiUrl, (await makeKey(mongodbUri, 'feedback')).key);
-    stranger = createClient(apiUrl, (await makeKey(mongodbUri, 'feedback-stranger')).key);
+    other = createClient(apiUrl, (await makeKey(mongodbUri, 'feedback-stranger')).key);
     await api.createDatabase('notes');
     await api.ingest({ database: 'notes', memories: JSON.stringify(NOTES) });
     for (const { id } of NOTES) expect(await api.ended('notes', id)).toMatchObject({ indexing_status: 'completed' });
   });
 
-  const rate = (opinion: object) => api.post('/feedback', { database: 'notes', ...opinion });
+  const rate = (feedback: object) => api.post('/feedback', { database: 'notes', ...feedback });
   const ranked = async (): Promise<string[]> => {
     const { body } = await api.post('/query', {
       database: 'notes',
       query: 'lantern',
-      // Full text may rank rows otherwise once the index has folded them in; distances stay.
+      // BM25 scores change when the index merges new rows; cosine similarity does not.
       query_by: 'vector',
       max_results: 12,
     });
@@ -30,7 +30,7 @@ describe('feedback', () => {
   };
   const list = async (filters = '') => (await api.get(`/feedback?database=notes${filters}`)).body.data;
 
-  test('ratings move a source within bounds, however many there are', async () => {
+  test('ratings move a source within bounds, whatever their number', async () => {
     const before = await ranked();
     expect(before).toHaveLength(12);
     const first = before[0]!;
@@ -56,18 +56,18 @@ describe('feedback', () => {
     expect((await ranked())[0]).toBe(first);
   });
 
-  test('one key that says the same thing often counts once', async () => {
+  test('repeated ratings by one key count once', async () => {
     const last = (await ranked()).at(-1)!;
     const { data } = (await api.post('/query', { database: 'notes', query: 'lantern', ids: [last] })).body;
-    const opinion = { chunk_id: data.chunks[0].chunk_id, query: 'lantern', rating: 1 };
-    const answers = await Promise.all(Array.from({ length: 30 }, () => rate(opinion)));
-    for (const answer of answers) expect([answer.status, answer.body.error]).toEqual([201, null]);
-    // One rating is a sixth of the way: 1.7 % more weight, one place at the end of the list.
+    const feedback = { chunk_id: data.chunks[0].chunk_id, query: 'lantern', rating: 1 };
+    const responses = await Promise.all(Array.from({ length: 30 }, () => rate(feedback)));
+    for (const response of responses) expect([response.status, response.body.error]).toEqual([201, null]);
+    // One rating adds a sixth of the maximum, 1.7 % weight: one place at the end of the list.
     expect((await ranked()).indexOf(last)).toBe(10);
     expect((await list(`&source_id=${last}&limit=100`)).count).toBe(30);
   });
 
-  test('is listed, newest first, page by page and filtered', async () => {
+  test('is listed newest first, in pages and filtered', async () => {
     const { body } = await rate({ source_id: 'note-5', rating: 0.5, comment: "it's fine" });
     const { feedback } = await list('&source_id=note-5&min_rating=0.4&max_rating=0.6');
     expect(feedback).toEqual([
@@ -82,19 +82,19 @@ describe('feedback', () => {
         created_at: expect.any(String),
       },
     ]);
-    await rate({ query: 'answer as a whole', rating: 0.25 });
+    await rate({ query: 'results as a whole', rating: 0.25 });
     await rate({ query: 'another', rating: 0.25 });
     const page = await list('&min_rating=0.25&max_rating=0.25&limit=1');
     expect(page.feedback[0].query).toBe('another');
     const next = await list(`&min_rating=0.25&max_rating=0.25&limit=1&cursor=${page.next_cursor}`);
-    expect([next.feedback[0].query, next.next_cursor]).toEqual(['answer as a whole', null]);
-    expect((await api.get('/feedback?database=notes&cursor=made-up')).status).toBe(400);
+    expect([next.feedback[0].query, next.next_cursor]).toEqual(['results as a whole', null]);
+    expect((await api.get('/feedback?database=notes&cursor=invalid')).status).toBe(400);
   });
 
-  test('a repeat with its Idempotency-Key is not counted again', async () => {
+  test('a repeated request with an Idempotency-Key is not counted again', async () => {
     const send = () =>
       api.request('POST', '/feedback', {
-        json: { database: 'notes', query: 'kept once', rating: -0.75 },
+        json: { database: 'notes', query: 'sent twice', rating: -0.75 },
         headers: { 'Idempotency-Key': 'feedback-1' },
       });
     const [first, again] = [await send(), await send()];
@@ -110,11 +110,11 @@ describe('feedback', () => {
     [{ rating: 1 }, 422],
     [{ source_id: 'unknown', rating: 1 }, 404],
     [{ chunk_id: 'chk_unknown_1_0', rating: 1 }, 404],
-  ])('%j is answered with %i', async (opinion, status) => {
-    expect((await rate(opinion)).status).toBe(status);
+  ])('%j gets %i', async (feedback, status) => {
+    expect((await rate(feedback)).status).toBe(status);
   });
 
-  test('a chunk says which source is meant; another one beside it is refused', async () => {
+  test('a rated chunk identifies its source; a different source_id is rejected', async () => {
     const { data } = (await api.post('/query', { database: 'notes', query: 'lantern', ids: ['note-3'] })).body;
     const { chunk_id } = data.chunks[0];
     await rate({ chunk_id, rating: 0 });
@@ -122,20 +122,20 @@ describe('feedback', () => {
     expect((await rate({ chunk_id, source_id: 'note-4', rating: 0 })).status).toBe(422);
   });
 
-  test("another organisation's databases, chunks and feedback are as if they did not exist", async () => {
+  test('databases, chunks and feedback of another organisation are not found', async () => {
     const { data } = (await api.post('/query', { database: 'notes', query: 'lantern', ids: ['note-3'] })).body;
-    expect((await stranger.get('/feedback?database=notes')).status).toBe(404);
-    await stranger.createDatabase('notes');
-    const opinion = { database: 'notes', chunk_id: data.chunks[0].chunk_id, rating: 1 };
-    expect((await stranger.post('/feedback', opinion)).status).toBe(404);
-    expect((await stranger.get('/feedback?database=notes')).body.data.feedback).toEqual([]);
+    expect((await other.get('/feedback?database=notes')).status).toBe(404);
+    await other.createDatabase('notes');
+    const feedback = { database: 'notes', chunk_id: data.chunks[0].chunk_id, rating: 1 };
+    expect((await other.post('/feedback', feedback)).status).toBe(404);
+    expect((await other.get('/feedback?database=notes')).body.data.feedback).toEqual([]);
   });
 });
 
-describe('what moves a hit', () => {
+describe('the order of hits', () => {
   const HITS = Array.from({ length: 100 }, (_, n) => n + 1);
 
-  test('ratings weigh a tenth at the most, and one of them a sixth of that', () => {
+  test('ratings change the weight by at most a tenth, and one rating by a sixth of that', () => {
     for (const count of [1, 10, 1_000_000]) {
       expect(ratingWeight({ sum: -count, count })).toBeGreaterThanOrEqual(0.9);
       expect(ratingWeight({ sum: count, count })).toBeLessThanOrEqual(1.1);
@@ -144,14 +144,17 @@ describe('what moves a hit', () => {
     expect(ratingWeight({ sum: 0, count: 0 })).toBe(1);
   });
 
-  test.each([1, 10, 40])('from place %i a badly rated hit lets (60 + r) / 9 others pass, and stays', (place) => {
-    const weight = (hit: number) => (hit === place ? ratingWeight({ sum: -1e9, count: 1e9 }) : 1);
-    const after = rerank(HITS, (hit) => ({ weight: weight(hit), changed: 0 }));
-    expect(after.indexOf(place) + 1 - place).toBe(Math.floor((60 + place) / 9));
-    expect([...after].sort((a, b) => a - b)).toEqual(HITS);
-  });
+  test.each([1, 10, 40])(
+    'a badly rated hit in place %i falls behind (60 + r) / 9 others and stays in the list',
+    (place) => {
+      const weight = (hit: number) => (hit === place ? ratingWeight({ sum: -1e9, count: 1e9 }) : 1);
+      const after = rerank(HITS, (hit) => ({ weight: weight(hit), changed: 0 }));
+      expect(after.indexOf(place) + 1 - place).toBe(Math.floor((60 + place) / 9));
+      expect([...after].sort((a, b) => a - b)).toEqual(HITS);
+    },
+  );
 
-  test('recency bias 1 orders by age alone, 0 by fit alone, and what lies between mixes them', () => {
+  test('recency bias 1 orders by age, 0 by relevance, and values in between combine both', () => {
     const newestLast = (bias: number) => rerank(HITS, (hit) => ({ weight: 1, changed: hit }), bias);
     expect(newestLast(0)).toEqual(HITS);
     expect(newestLast(1)).toEqual([...HITS].reverse());

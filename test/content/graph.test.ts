@@ -14,7 +14,7 @@ const edges = (graph: Graph) =>
   graph.relations.map(({ source, relation, target }) => `${source} | ${relation} | ${target}`);
 
 describe('entities', () => {
-  test('people, organizations, places, dates and concepts are told apart', async () => {
+  test('people, organizations, places, dates and concepts are distinguished', async () => {
     const graph = await read(
       'Maria Jensen joined the University of Edinburgh on 12 June 2024. The maintenance crew of Aqualis Systems works in London.',
     );
@@ -28,7 +28,7 @@ describe('entities', () => {
     });
   });
 
-  test('title, possessive, legal form and plural make no second entity', async () => {
+  test('names that differ in title, possessive, legal form or plural are one entity', async () => {
     const graph = await read(
       "Dr. Ingrid Halvorsen designed magnet generators for Nordvind Energi AS. Halvorsen's team works for Nordvind Energi. Every magnet generator spins.",
     );
@@ -38,7 +38,7 @@ describe('entities', () => {
     expect(names.filter((name) => name.includes('magnet'))).toEqual(['magnet generator']);
   });
 
-  test('a mention carries its chunk and its sentence', async () => {
+  test('a mention has its chunk and its sentence', async () => {
     const graph = await read('Nothing is named here.', 'Barack Obama visited Paris. It rained.');
     const obama = graph.entities.find((entity) => entity.name === 'Barack Obama')!;
     expect(obama.mentions).toEqual([{ chunk_id: 'chk_1', sentence: 'Barack Obama visited Paris.' }]);
@@ -54,7 +54,7 @@ describe('entities', () => {
 });
 
 describe('relations', () => {
-  test('the verb phrase between subject and object relates them, with its sentence', async () => {
+  test('the verb phrase between subject and object is their relation, with the sentence as evidence', async () => {
     const graph = await read('Alice Brown founded Acme Corp in 1999. John Smith works for Microsoft.');
     expect(edges(graph)).toEqual(
       expect.arrayContaining([
@@ -67,7 +67,7 @@ describe('relations', () => {
     expect(founded.evidence).toEqual([{ chunk_id: 'chk_0', sentence: 'Alice Brown founded Acme Corp in 1999.' }]);
   });
 
-  test('both subjects of a list act, and names that no verb relates co-occur', async () => {
+  test('all subjects of a list have the relation, and names without a verb between them co-occur', async () => {
     const graph = await read('Microsoft and Google signed an agreement with Acme Corp.');
     expect(edges(graph)).toEqual(
       expect.arrayContaining([
@@ -112,7 +112,7 @@ describe('bounds', () => {
     ).toBe(400);
   });
 
-  test('text that is no language ends, and what stands beside it is read', async () => {
+  test('text that is not a language is skipped, and the text next to it is read', async () => {
     const graph = await read(`${'a.b.'.repeat(100_000)} and then Barack Obama visited Paris.`);
     expect(edges(graph)).toContain('Barack Obama | visited | Paris');
   });

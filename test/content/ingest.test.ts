@@ -24,7 +24,7 @@ describe('ingesting', () => {
 
   afterAll(() => receiver.close());
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const code = (response: Answer) => [response.status, response.body.error?.code];
   const memories = (items: unknown) => api.ingest({ database: 'inbox', memories: JSON.stringify(items) });
   const counts = () =>
     withDb(mongodbUri, async (db) => ({
@@ -32,22 +32,22 @@ describe('ingesting', () => {
       files: await db.collection('files.files').countDocuments({ 'metadata.org': org }),
     }));
 
-  /** Pieces in the file store that begin with this letter, of which the tests send no other file. */
-  const piecesOf = (letter: string) =>
+  /** Chunks in the file store that start with this character; only one test sends such a file. */
+  const storedChunksOf = (letter: string) =>
     withDb(mongodbUri, async (db) => {
       const pieces = await db.collection<{ data: Binary }>('files.chunks').find({ n: 0 }).toArray();
       return pieces.filter(({ data }) => data.buffer[0] === letter.charCodeAt(0)).length;
     });
 
-  /** Whatever is refused as a whole leaves nothing behind: no item, no file. */
-  async function refused(send: () => Promise<Answer>): Promise<Answer> {
+  /** A request that is rejected as a whole leaves neither items nor files. */
+  async function rejected(send: () => Promise<Answer>): Promise<Answer> {
     const before = await counts();
-    const answer = await send();
-    await eventually('nothing left behind', async () => JSON.stringify(await counts()) === JSON.stringify(before));
-    return answer;
+    const response = await send();
+    await eventually('no items or files remain', async () => JSON.stringify(await counts()) === JSON.stringify(before));
+    return response;
   }
 
-  test('files of every kind at once: each is completed and announced', async () => {
+  test('files of every kind in one request: each is completed and has a webhook', async () => {
     const files = [
       'lighthouse-history.pdf',
       'keeper-handbook.docx',
@@ -55,13 +55,13 @@ describe('ingesting', () => {
       'notice-board.png',
       'visitor-notes.md',
     ];
-    const answer = await api.ingest(
+    const response = await api.ingest(
       { database: 'inbox', document_metadata: JSON.stringify(files.map((id) => ({ id }))) },
       files.map((name) => ({ name, content: readFileSync(`examples/${name}`) })),
     );
-    expect(answer.status).toBe(202);
-    expect(answer.body.data).toMatchObject({ success_count: 5, failed_count: 0 });
-    expect(answer.body.data.results).toEqual(files.map((id) => ({ id, filename: id, status: 'queued' })));
+    expect(response.status).toBe(202);
+    expect(response.body.data).toMatchObject({ success_count: 5, failed_count: 0 });
+    expect(response.body.data.results).toEqual(files.map((id) => ({ id, filename: id, status: 'queued' })));
     for (const id of files) {
       expect(await api.ended('inbox', id)).toMatchObject({ indexing_status: 'completed', error_code: null });
       expect((await receiver.waitFor(`webhook of ${id}`, ({ json }) => json.id === id)).json).toMatchObject({
@@ -70,8 +70,8 @@ describe('ingesting', () => {
     }
   });
 
-  test('app items and conversations are indexed too', async () => {
-    const answer = await api.ingest({
+  test('app knowledge and conversations are indexed', async () => {
+    const response = await api.ingest({
       database: 'inbox',
       collection: 'chat',
       app_knowledge: JSON.stringify([
@@ -86,16 +86,16 @@ describe('ingesting', () => {
         { id: 'talk', user_assistant_pairs: [{ user: 'Where is the key?', assistant: 'Under the mat.' }] },
       ]),
     });
-    expect(answer.body.data.success_count).toBe(2);
+    expect(response.body.data.success_count).toBe(2);
     await api.ended('inbox', 'ticket-7');
     await api.ended('inbox', 'talk');
-    const asked = await api.post('/query', {
+    const results = await api.post('/query', {
       database: 'inbox',
       query: 'Where is the key?',
       type: 'memory',
       collection: 'chat',
     });
-    expect(asked.body.data.chunks[0]).toMatchObject({
+    expect(results.body.data.chunks[0]).toMatchObject({
       source_id: 'talk',
       type: 'memory',
       collection: 'chat',
@@ -103,13 +103,13 @@ describe('ingesting', () => {
     });
   });
 
-  test('all that an item says is indexed, by whichever field it says it', async () => {
-    const answer = await api.ingest({
+  test('the text of all fields of an item is indexed once', async () => {
+    const response = await api.ingest({
       database: 'inbox',
-      app_knowledge: JSON.stringify([{ id: 'said-twice', text: 'About zebras.', content: 'About zebras.' }]),
+      app_knowledge: JSON.stringify([{ id: 'repeated', text: 'About zebras.', content: 'About zebras.' }]),
       memories: JSON.stringify([
         {
-          id: 'said-both',
+          id: 'both-fields',
           text: 'A remark on zebras.',
           user_assistant_pairs: [
             { user: ' ', assistant: '' },
@@ -118,54 +118,54 @@ describe('ingesting', () => {
         },
       ]),
     });
-    expect(answer.body.data.success_count).toBe(2);
-    await api.ended('inbox', 'said-twice');
-    await api.ended('inbox', 'said-both');
+    expect(response.body.data.success_count).toBe(2);
+    await api.ended('inbox', 'repeated');
+    await api.ended('inbox', 'both-fields');
     const textOf = async (id: string) => (await api.get(`/context/${id}?database=inbox`)).body.data.chunks[0].text;
-    expect(await textOf('said-twice')).toBe('About zebras.');
-    expect(await textOf('said-both')).toBe('A remark on zebras.\n\nUser: And quaggas?\nAssistant: They are extinct.');
+    expect(await textOf('repeated')).toBe('About zebras.');
+    expect(await textOf('both-fields')).toBe('A remark on zebras.\n\nUser: And quaggas?\nAssistant: They are extinct.');
   });
 
-  test('a renamed EXE is E1002 in the answer and the other files go on', async () => {
+  test('a renamed EXE is E1002 in the response, and the other files are indexed', async () => {
     const exe = Buffer.concat([
       Buffer.from('MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff\0\0', 'latin1'),
       Buffer.alloc(4096, 7),
     ]);
-    const answer = await api.ingest(
-      { database: 'inbox', document_metadata: JSON.stringify([{ id: 'evil' }, { id: 'good' }]) },
+    const response = await api.ingest(
+      { database: 'inbox', document_metadata: JSON.stringify([{ id: 'renamed' }, { id: 'good' }]) },
       [
         { name: 'report.pdf', content: exe },
         { name: 'good.txt', content: 'A plain text that is fine.' },
       ],
     );
-    expect(answer.status).toBe(202);
-    expect(answer.body.data).toMatchObject({
+    expect(response.status).toBe(202);
+    expect(response.body.data).toMatchObject({
       success_count: 1,
       failed_count: 1,
       results: [
-        { id: 'evil', filename: 'report.pdf', status: 'errored', error_code: 'E1002' },
+        { id: 'renamed', filename: 'report.pdf', status: 'errored', error_code: 'E1002' },
         { id: 'good', status: 'queued' },
       ],
     });
     expect(await api.ended('inbox', 'good')).toMatchObject({ indexing_status: 'completed' });
-    expect(code(await api.get('/context/status?database=inbox&id=evil'))).toEqual([404, 'FILE_NOT_FOUND']);
-    const both = await api.get('/context/status?database=inbox&ids=evil,good');
+    expect(code(await api.get('/context/status?database=inbox&id=renamed'))).toEqual([404, 'FILE_NOT_FOUND']);
+    const both = await api.get('/context/status?database=inbox&ids=renamed,good');
     expect(both.body.data.statuses).toMatchObject([
-      { id: 'evil', error_code: 'FILE_NOT_FOUND' },
+      { id: 'renamed', error_code: 'FILE_NOT_FOUND' },
       { id: 'good', indexing_status: 'completed' },
     ]);
   });
 
-  test('an empty file is refused in the answer', async () => {
-    const answer = await api.ingest({ database: 'inbox' }, [{ name: 'empty.txt', content: '' }]);
-    expect(answer.body.data).toMatchObject({
+  test('an empty file is rejected in the response', async () => {
+    const response = await api.ingest({ database: 'inbox' }, [{ name: 'empty.txt', content: '' }]);
+    expect(response.body.data).toMatchObject({
       success_count: 0,
       failed_count: 1,
       results: [{ status: 'errored', error_code: 'E2001' }],
     });
   });
 
-  test('damaged and encrypted files end errored with their code and are announced', async () => {
+  test('damaged and encrypted files end as errored with their code and have a webhook', async () => {
     const pdf = readFileSync('examples/lighthouse-history.pdf');
     await api.ingest(
       { database: 'inbox', document_metadata: JSON.stringify([{ id: 'cut.pdf' }, { id: 'locked.pdf' }]) },
@@ -182,37 +182,37 @@ describe('ingesting', () => {
     });
   });
 
-  test('what is not well-formed multipart is 400', async () => {
+  test('malformed multipart is 400', async () => {
     const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
-    expect(code(await refused(() => api.request('POST', '/context/ingest', { body: cut, headers: boundary })))).toEqual(
-      [400, 'INVALID_PARAMETERS'],
-    );
+    expect(
+      code(await rejected(() => api.request('POST', '/context/ingest', { body: cut, headers: boundary }))),
+    ).toEqual([400, 'INVALID_PARAMETERS']);
     expect(
       code(
         await api.request('POST', '/context/ingest', { body: 'x', headers: { 'Content-Type': 'multipart/form-data' } }),
       ),
     ).toEqual([400, 'INVALID_PARAMETERS']);
     expect(code(await api.post('/context/ingest', { database: 'inbox' }))).toEqual([400, 'INVALID_PARAMETERS']);
-    // The type itself may be written in any case.
-    const whole = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\nnowhere\r\n--xyz--\r\n';
+    // The media type is case-insensitive.
+    const valid = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\nnowhere\r\n--xyz--\r\n';
     const headers = { 'Content-Type': 'Multipart/Form-Data; boundary=xyz' };
-    expect(code(await api.request('POST', '/context/ingest', { body: whole, headers }))).toEqual([
+    expect(code(await api.request('POST', '/context/ingest', { body: valid, headers }))).toEqual([
       404,
       'DATABASE_NOT_FOUND',
     ]);
   });
 
-  test('a file cut off after another fault in the request is 400 too, and harms no other request', async () => {
+  test('a truncated file after another error in the request does not affect other requests', async () => {
     const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
     const field = '--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
     const send = () => api.request('POST', '/context/ingest', { body: field + field + cut, headers: boundary });
-    expect((await refused(send)).status).toBe(422);
+    expect((await rejected(send)).status).toBe(422);
     expect((await fetch(`${apiUrl}/healthz`)).status).toBe(200);
   });
 
-  test('a client that hangs up in the middle of a file leaves nothing behind', async () => {
+  test('a client that disconnects in the middle of a file leaves no data', async () => {
     const before = await counts();
     const { hostname, port } = new URL(apiUrl);
     const request = httpRequest({
@@ -226,26 +226,26 @@ describe('ingesting', () => {
         'Content-Type': 'multipart/form-data; boundary=xyz',
       },
     });
-    const gone = new Promise<void>((resolve) => request.on('error', () => resolve()));
+    const closed = new Promise<void>((resolve) => request.on('error', () => resolve()));
     request.write('--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\n');
     request.write('~'.repeat(3 * 1024 * 1024));
-    await eventually('pieces of it stored', async () => (await piecesOf('~')) > 0);
-    request.destroy(new Error('gone'));
-    await gone;
-    await eventually('nothing left behind', async () => JSON.stringify(await counts()) === JSON.stringify(before));
-    await eventually('its pieces removed', async () => (await piecesOf('~')) === 0);
+    await eventually('some chunks stored', async () => (await storedChunksOf('~')) > 0);
+    request.destroy(new Error('disconnected'));
+    await closed;
+    await eventually('no items or files remain', async () => JSON.stringify(await counts()) === JSON.stringify(before));
+    await eventually('its chunks removed', async () => (await storedChunksOf('~')) === 0);
     expect((await fetch(`${apiUrl}/healthz`)).status).toBe(200);
   });
 
-  test('more files than allowed are 422, and nothing is kept', async () => {
+  test('more files than allowed are 422, and nothing is stored', async () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `${n}.txt`, content: `File ${n}` }));
-    const answer = await refused(() => api.ingest({ database: 'inbox' }, many));
-    expect(code(answer)).toEqual([422, 'VALIDATION_ERROR']);
-    expect(answer.body.error?.message).toMatch(/must not exceed 100 files/);
+    const response = await rejected(() => api.ingest({ database: 'inbox' }, many));
+    expect(code(response)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(response.body.error?.message).toMatch(/must not exceed 100 files/);
   });
 
-  test('fields that are not what they should be are 422 and name the field', async () => {
-    const wrong: [Record<string, string>, RegExp][] = [
+  test('invalid fields are 422 with the name of the field', async () => {
+    const invalid: [Record<string, string>, RegExp][] = [
       [{ memories: 'not json' }, /memories/],
       [{ memories: '{"text":"an object"}' }, /memories/],
       [{ memories: '[{"title":"no text"}]' }, /memories\.0/],
@@ -254,7 +254,7 @@ describe('ingesting', () => {
       [{ memories: JSON.stringify([{ id: '漢'.repeat(100), text: 'x' }]) }, /memories\.0\.id/],
       [{ memories: JSON.stringify([{ text: 'x', metadata: { y: 'z'.repeat(70_000) } }]) }, /memories\.0\.metadata/],
       [{ app_knowledge: '[{"title":"nothing"}]' }, /app_knowledge\.0/],
-      // What comes of an object that nobody has written down as JSON.
+      // An object that the client did not serialise as JSON.
       [{ memories: '[object Object]' }, /memories/],
       [{ memories: '["[object Object]"]' }, /memories\.0/],
       [{ app_knowledge: '{"text":"an object"}' }, /app_knowledge/],
@@ -277,32 +277,32 @@ describe('ingesting', () => {
       [{ memories: '[{"text":"x"}]', type: 'neither' }, /type/],
       [{ memories: '[{"text":"x"}]', upsert: 'maybe' }, /upsert/],
     ];
-    for (const [fields, names] of wrong) {
-      const answer = await refused(() => api.ingest({ database: 'inbox', ...fields }));
-      expect([fields, ...code(answer)]).toEqual([fields, 422, 'VALIDATION_ERROR']);
-      expect(answer.body.error?.message).toMatch(names);
+    for (const [fields, message] of invalid) {
+      const response = await rejected(() => api.ingest({ database: 'inbox', ...fields }));
+      expect([fields, ...code(response)]).toEqual([fields, 422, 'VALIDATION_ERROR']);
+      expect(response.body.error?.message).toMatch(message);
     }
     const file = [{ name: 'a.txt', content: 'text' }];
     for (const document_metadata of ['[{},{}]', '[]']) {
-      const mismatch = await refused(() => api.ingest({ database: 'inbox', document_metadata }, file));
+      const mismatch = await rejected(() => api.ingest({ database: 'inbox', document_metadata }, file));
       expect(code(mismatch)).toEqual([422, 'VALIDATION_ERROR']);
       expect(mismatch.body.error?.message).toMatch(/document_metadata: has \d entries for 1 documents/);
     }
     const form = new FormData();
     form.set('database', 'inbox');
     form.set('memories', new Blob(['[{"text":"x"}]'], { type: 'application/json' }));
-    const asFile = await refused(() => api.request('POST', '/context/ingest', { body: form }));
+    const asFile = await rejected(() => api.request('POST', '/context/ingest', { body: form }));
     expect(code(asFile)).toEqual([422, 'VALIDATION_ERROR']);
     expect(asFile.body.error?.message).toMatch(/^memories: /);
-    expect(code(await refused(() => api.ingest({ database: 'inbox' })))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await refused(() => api.ingest({ memories: '[{"text":"x"}]' })))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await refused(() => api.ingest({ database: 'nowhere' }, file)))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(code(await rejected(() => api.ingest({ database: 'inbox' })))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(code(await rejected(() => api.ingest({ memories: '[{"text":"x"}]' })))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(code(await rejected(() => api.ingest({ database: 'nowhere' }, file)))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
-  test('the same id twice in a request is 422; an id that exists is 409, and replaced with upsert', async () => {
+  test('a repeated id in a request is 422; an existing id is 409, and replaced with upsert', async () => {
     expect(
       code(
-        await refused(() =>
+        await rejected(() =>
           memories([
             { id: 'twin', text: 'one' },
             { id: 'twin', text: 'two' },
@@ -313,7 +313,7 @@ describe('ingesting', () => {
     expect((await memories([{ id: 'only', text: 'The colour of the door is green.' }])).status).toBe(202);
     expect(
       code(
-        await refused(() =>
+        await rejected(() =>
           memories([
             { id: 'only', text: 'again' },
             { id: 'other', text: 'new' },
@@ -329,18 +329,18 @@ describe('ingesting', () => {
     });
     expect(replaced.status).toBe(202);
     await api.ended('inbox', 'only');
-    const asked = await eventually('the new text', async () => {
+    const found = await eventually('the new text', async () => {
       const { chunks } = (await api.post('/query', { database: 'inbox', query: 'colour of the door', ids: ['only'] }))
         .body.data;
       return chunks.length === 1 && chunks[0].text.includes('violet') ? chunks : undefined;
     });
-    expect(asked[0].text).not.toContain('green');
+    expect(found[0].text).not.toContain('green');
   });
 
-  test('replaced twice in a row, the last version is the one that is found, and nothing of the others is left', async () => {
+  test('an item that is replaced twice in a row has only its last version', async () => {
     const versions = [
       'The first version speaks of apples.',
-      `The second version speaks of pears. ${'It is long, so that it takes its time. '.repeat(2_000)}`,
+      `The second version speaks of pears. ${'A long text takes longer to index. '.repeat(2_000)}`,
       'The third version speaks of plums.',
     ];
     for (const text of versions) {
@@ -355,10 +355,10 @@ describe('ingesting', () => {
     await eventually('only the last version', async () => {
       const { chunks } = (await api.post('/query', { database: 'inbox', query: 'version speaks', ids: ['racer'] })).body
         .data;
-      const left = await withDb(mongodbUri, (db) =>
+      const versionsLeft = await withDb(mongodbUri, (db) =>
         db.collection('chunks').distinct('version', { source_id: 'racer' }),
       );
-      return chunks.length === 1 && chunks[0].text.includes('plums') && left.length === 1;
+      return chunks.length === 1 && chunks[0].text.includes('plums') && versionsLeft.length === 1;
     });
   });
 
@@ -377,8 +377,8 @@ describe('ingesting', () => {
       } as { _id: string });
     });
     expect((await api.get('/databases/status?database=notready')).body.data.infra.ready_for_ingestion).toBe(false);
-    const answer = await refused(() => api.ingest({ database: 'notready', memories: '[{"text":"x"}]' }));
-    expect(code(answer)).toEqual([422, 'TENANT_INFRA_NOT_READY']);
+    const response = await rejected(() => api.ingest({ database: 'notready', memories: '[{"text":"x"}]' }));
+    expect(code(response)).toEqual([422, 'TENANT_INFRA_NOT_READY']);
     expect(code(await api.post('/query', { database: 'notready', query: 'x' }))).toEqual([
       422,
       'TENANT_INFRA_NOT_READY',

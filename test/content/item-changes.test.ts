@@ -13,7 +13,7 @@ import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
-describe('items whose metadata', () => {
+describe('metadata updates', () => {
   const { apiUrl, mongodbUri, dataDir } = sharedProduct();
   const org = 'changing-items';
   let api: Client;
@@ -23,7 +23,7 @@ describe('items whose metadata', () => {
     await api.createDatabase('shelf');
   });
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const code = (response: Answer) => [response.status, response.body.error?.code];
   const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
     const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
@@ -36,15 +36,15 @@ describe('items whose metadata', () => {
       json: { database_metadata_schema: [{ name, data_type: 'INT16' }] },
     });
 
-  test('are changed: merged, typed by the schema, and come with the next answer', async () => {
+  test('are merged, validated by the schema, and used by the next query', async () => {
     await declare('pages');
     await remember([{ id: 'changed', text: 'A book about lenses.', metadata: { pages: 10, colour: 'red' } }]);
-    const answer = await patch('changed', {
+    const response = await patch('changed', {
       metadata: { pages: 11, colour: null, 'a.b': 1 },
       additional_metadata: { note: 'x' },
     });
-    expect(answer.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
-    expect(answer.body.data.metadata).not.toHaveProperty('colour');
+    expect(response.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
+    expect(response.body.data.metadata).not.toHaveProperty('colour');
     const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
     expect(asked).toHaveLength(1);
     expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
@@ -60,7 +60,7 @@ describe('items whose metadata', () => {
     expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
   });
 
-  test('were changed by a process that died before the index rows followed, the sweep has them written', async () => {
+  test('reach the index by the reconciler when their process dies before it writes the rows', async () => {
     await declare('edition');
     await remember([{ id: 'edited', text: 'A book about tides.', metadata: { edition: 1 } }]);
     const record = () => withDb(mongodbUri, (db) => db.collection('items').findOne({ org, id: 'edited' }));
@@ -80,10 +80,10 @@ describe('items whose metadata', () => {
     expect((await record())!.rows_due).toEqual([expect.stringMatching(/^chg_/)]);
     await eventually('the filter finds the new value', async () => (await edition(3)).length === 1);
     expect(await edition(2)).toEqual([]);
-    await eventually('nothing is due any more', async () => (await record())!.rows_due.length === 0);
+    await eventually('no row is due', async () => (await record())!.rows_due.length === 0);
   });
 
-  describe('are changed by several processes at the same time', () => {
+  describe('by several processes at the same time', () => {
     interface Stores extends IndexRowsStores {
       itemCatalogue: ItemCatalogue;
       index: SearchIndex;
@@ -110,13 +110,13 @@ describe('items whose metadata', () => {
       await collections?.mongoClient.close();
     });
 
-    const change = (one: Stores, metadata: object) =>
-      one.itemCatalogue.update(
+    const change = (stores: Stores, metadata: object) =>
+      stores.itemCatalogue.update(
         { database_id: item.database_id, id: item.id },
         { metadata: { ...metadata } },
         () => undefined,
       );
-    const follow = (one: Stores, due?: string) => refreshIndexRows(one, { item: item._id, version: 1 }, due);
+    const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, { item: item._id, version: 1 }, due);
     const found = async (round: number) =>
       (
         await processes[0]!.index.search(item.database_id, {
@@ -130,11 +130,11 @@ describe('items whose metadata', () => {
       ).length;
     const due = async () => (await collections.items.findOne({ _id: item._id }))!.rows_due;
 
-    test('the rows say what the item says, each once', async () => {
+    test('leave exactly one row with the latest metadata', async () => {
       for (let round = 1; round <= 10; round += 1) {
         await Promise.all(
-          processes.map(async (one, n) => {
-            await follow(one, (await change(one, { round, [`by_${n}`]: round })).change);
+          processes.map(async (stores, n) => {
+            await writeRows(stores, (await change(stores, { round, [`by_${n}`]: round })).change);
           }),
         );
         expect([round, await found(round), await found(round - 1)]).toEqual([round, 1, 0]);
@@ -142,26 +142,26 @@ describe('items whose metadata', () => {
       expect(await due()).toEqual([]);
     });
 
-    test('and the one that comes late with what is old by then dies: they are written once more', async () => {
-      const [late, quick] = processes as [Stores, Stores];
-      const dies = new Error('killed');
+    test('are written again when a process dies after it has written outdated rows', async () => {
+      const [slow, fast] = processes as [Stores, Stores];
+      const killed = new Error('killed');
       const index: SearchIndex = {
-        ...late.index,
-        async write(...old) {
-          await follow(quick, (await change(quick, { round: 21 })).change);
-          await late.index.write(...old);
-          throw dies;
+        ...slow.index,
+        async write(...outdated) {
+          await writeRows(fast, (await change(fast, { round: 21 })).change);
+          await slow.index.write(...outdated);
+          throw killed;
         },
       };
-      const first = await change(late, { round: 20 });
-      await expect(follow({ ...late, index }, first.change)).rejects.toBe(dies);
+      const first = await change(slow, { round: 20 });
+      await expect(writeRows({ ...slow, index }, first.change)).rejects.toBe(killed);
       expect([await found(20), await found(21), await due()]).toEqual([1, 0, [first.change]]);
-      await follow(quick);
+      await writeRows(fast);
       expect([await found(20), await found(21), await due()]).toEqual([0, 1, []]);
     });
   });
 
-  test('are changed: what is small enough one by one does not add up to more than an item may carry', async () => {
+  test('do not add up to more than the limit of an item', async () => {
     await remember([{ id: 'heavy', text: 'A book that gets heavier.' }]);
     for (const name of ['metadata', 'additional_metadata']) {
       expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
@@ -171,8 +171,8 @@ describe('items whose metadata', () => {
     }
   });
 
-  test('are changed: what the change does not touch is no reason to refuse it', async () => {
-    // What an ingest adds to them counts, too; and a field may be declared when there are values of it already.
+  test('are not rejected because of fields that they do not change', async () => {
+    // Ingest adds `source` to the metadata, which can exceed the limit; and a declared field can have older values.
     const full = { id: 'full', text: 'A book.', source: 'a shelf', additional_metadata: { x: 'x'.repeat(65_520) } };
     const early = { id: 'early', text: 'A book.', metadata: { declared_later: 'a text' } };
     await api.ingest({ database: 'shelf', app_knowledge: JSON.stringify([full, early]) });
@@ -184,11 +184,11 @@ describe('items whose metadata', () => {
     expect(code(await patch('early', { metadata: { read: true } }))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  test('are changed by many requests at the same time: no change is lost and no row is doubled', async () => {
+  test('by many requests at the same time are all applied, without duplicate rows', async () => {
     await remember([{ id: 'shared', text: 'A lonely buoy rings its bell.' }]);
     const names = Array.from({ length: 8 }, (_, n) => `field_${n}`);
-    const answers = await Promise.all(names.map((name) => patch('shared', { metadata: { [name]: name } })));
-    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
+    const responses = await Promise.all(names.map((name) => patch('shared', { metadata: { [name]: name } })));
+    expect(responses.map(({ status }) => status)).toEqual(names.map(() => 200));
     const { metadata } = (await api.get('/context/shared?database=shelf')).body.data;
     expect(Object.keys(metadata).sort()).toEqual(names);
     const { chunks } = (await api.post('/query', { database: 'shelf', query: 'buoy bell', ids: ['shared'] })).body.data;

@@ -9,24 +9,24 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 
 describe('items', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  const org = 'keeping-items';
+  const org = 'items';
   let key: string;
   let api: Client;
-  let stranger: Client;
+  let other: Client;
   let receiver: Receiver;
 
   beforeAll(async () => {
     key = (await makeKey(mongodbUri, org)).key;
     api = createClient(apiUrl, key);
-    stranger = createClient(apiUrl, (await makeKey(mongodbUri, 'other-items')).key);
+    other = createClient(apiUrl, (await makeKey(mongodbUri, 'other-items')).key);
     receiver = await startReceiver();
     await api.post('/webhooks/indexing', { url: receiver.url });
     await api.createDatabase('shelf');
   });
   afterAll(() => receiver.close());
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
-  const remember = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
+  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const ingest = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
     const sent = await api.ingest({ database: 'shelf', collection, upsert: 'true', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
     for (const { id } of items) await api.ended('shelf', id);
@@ -37,19 +37,19 @@ describe('items', () => {
     api.request('PATCH', `/context/${encodeURIComponent(id)}`, { json: { database: 'shelf', ...change } });
   const raw = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(apiUrl + path, { method, headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', ...headers } });
-  const idsOf = (answer: Answer) => answer.body.data.items.map(({ id }: { id: string }) => id);
-  /** What of these ids is left in MongoDB. */
-  const left = (ids: string[]) =>
+  const idsOf = (response: Answer) => response.body.data.items.map(({ id }: { id: string }) => id);
+  /** Numbers of records of these items in MongoDB. */
+  const recordsOf = (ids: string[]) =>
     withDb(mongodbUri, async (db) => {
       const database = await db.collection('databases').findOne({ org, name: 'shelf' });
-      const of = { database_id: database!._id, source_id: { $in: ids } };
-      return Promise.all(['chunks', 'entities', 'relations'].map((name) => db.collection(name).countDocuments(of)));
+      const filter = { database_id: database!._id, source_id: { $in: ids } };
+      return Promise.all(['chunks', 'entities', 'relations'].map((name) => db.collection(name).countDocuments(filter)));
     });
-  /** The versions of an item for which a workflow would have been started. */
+  /** The version of an item, which is part of its workflow id. */
   const versionOf = (id: string) =>
     withDb(mongodbUri, async (db) => (await db.collection('items').findOne({ org, id }))?.version);
 
-  test('are listed page by page, by collection, type and status', async () => {
+  test('are listed in pages, and filtered by collection, type and status', async () => {
     await api.createDatabase('listed');
     await api.ingest({
       database: 'listed',
@@ -85,15 +85,15 @@ describe('items', () => {
     expect(seen).toEqual(idsOf(await list('')));
     expect(seen).toHaveLength(4);
     expect(code(await list('&cursor=eHg'))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await list('&status=unheard'))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await stranger.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(code(await list('&status=unknown'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(code(await other.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
-  test('a page of a list is read from an index, in its order, whatever it is filtered by', async () => {
+  test('a page of a list is read in index order with every filter', async () => {
     const client = await new MongoClient(mongodbUri, { monitorCommands: true }).connect();
     try {
-      const asked: Document[] = [];
-      client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && asked.push(command));
+      const commands: Document[] = [];
+      client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && commands.push(command));
       const catalogue = createItemCatalogue({ mongoClient: client, items: client.db().collection('items') });
       for (const filter of [
         {},
@@ -103,8 +103,8 @@ describe('items', () => {
       ]) {
         await catalogue.list('tnt_explained', filter, { before: 'itm_x', limit: 20 });
       }
-      expect(asked).toHaveLength(4);
-      for (const { find, filter, sort, hint, limit } of asked) {
+      expect(commands).toHaveLength(4);
+      for (const { find, filter, sort, hint, limit } of commands) {
         const { queryPlanner } = await client.db().command({ explain: { find, filter, sort, hint, limit } });
         const stages = [...JSON.stringify(queryPlanner.winningPlan).matchAll(/"stage":"(\w+)"/g)].map(
           ([, stage]) => stage,
@@ -117,9 +117,9 @@ describe('items', () => {
     }
   });
 
-  test('one comes with its record and the text that was read from it, a page at a time', async () => {
+  test('an item is returned with its extracted text, one page at a time', async () => {
     const text = 'The keeper lit the lamp in the evening. '.repeat(200);
-    await remember([{ id: 'a/b ü', text, metadata: { year: 1879 } }], 'log');
+    await ingest([{ id: 'a/b ü', text, metadata: { year: 1879 } }], 'log');
     const path = `/context/${encodeURIComponent('a/b ü')}?database=shelf`;
     const first = (await api.get(`${path}&limit=2`)).body.data;
     expect(first).toMatchObject({
@@ -138,18 +138,18 @@ describe('items', () => {
     expect([rest.next_cursor, all.next_cursor]).toEqual([null, null]);
     expect(code(await api.get('/context/unknown?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect(code(await api.get(`${path}&collection=elsewhere`))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await stranger.get(path))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(code(await other.get(path))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
-  test('what was ingested can be downloaded, whole or a range of it', async () => {
+  test('the original can be downloaded, completely or a range of it', async () => {
     const pdf = readFileSync('examples/lighthouse-history.pdf');
     await api.ingest({ database: 'shelf', document_metadata: '[{"id":"pdf"}]' }, [
       { name: 'Leuchtturm 灯台.pdf', content: pdf },
     ]);
     const path = '/context/pdf/content?database=shelf';
-    const whole = await raw(path);
-    expect(Buffer.from(await whole.arrayBuffer()).equals(pdf)).toBe(true);
-    expect(Object.fromEntries(whole.headers)).toMatchObject({
+    const complete = await raw(path);
+    expect(Buffer.from(await complete.arrayBuffer()).equals(pdf)).toBe(true);
+    expect(Object.fromEntries(complete.headers)).toMatchObject({
       'content-type': 'application/pdf',
       'content-length': String(pdf.length),
       'accept-ranges': 'bytes',
@@ -158,7 +158,7 @@ describe('items', () => {
         /^attachment; .*filename\*=UTF-8''Leuchtturm%20%E7%81%AF%E5%8F%B0\.pdf/,
       ),
     });
-    const etag = whole.headers.get('etag')!;
+    const etag = complete.headers.get('etag')!;
     const ranges: [string, Record<string, string>, number, Buffer][] = [
       ['bytes=0-9', {}, 206, pdf.subarray(0, 10)],
       ['bytes=100-', {}, 206, pdf.subarray(100)],
@@ -181,7 +181,7 @@ describe('items', () => {
     const head = await raw(path, {}, 'HEAD');
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(pdf.length)]);
 
-    await remember([{ id: 'words', text: 'Grüße!' }]);
+    await ingest([{ id: 'words', text: 'Grüße!' }]);
     const text = await raw('/context/words/content?database=shelf');
     expect([await text.text(), text.headers.get('content-type')]).toEqual(['Grüße!', 'text/plain; charset=utf-8']);
     const part = await raw('/context/words/content?database=shelf', { Range: 'bytes=2-3' });
@@ -189,7 +189,7 @@ describe('items', () => {
     expect((await raw('/context/none/content?database=shelf')).status).toBe(404);
   });
 
-  test('their relations are listed, of all or of some', async () => {
+  test('relations are listed for all items or some of them', async () => {
     await api.createDatabase('graph');
     await api.ingest({
       database: 'graph',
@@ -239,8 +239,8 @@ describe('items', () => {
     expect(code(await api.get('/context/relations?database=graph&id=none'))).toEqual([404, 'SOURCE_NOT_FOUND']);
   });
 
-  test('deleted, nothing of them is left, for readers at once', async () => {
-    await remember([
+  test('deleted items are unavailable at once, and removed completely', async () => {
+    await ingest([
       { id: 'd1', text: 'Ada Lovelace met Charles Babbage in London.' },
       { id: 'd2', text: 'A zeppelin over the harbour.' },
       { id: 'stays', text: 'A zeppelin that stays.' },
@@ -251,45 +251,48 @@ describe('items', () => {
     await api.ended('shelf', 'd3');
     const fileOf = () =>
       withDb(mongodbUri, async (db) => {
-        const [one] = await db
+        const [latest] = await db
           .collection('files.files')
           .find({ 'metadata.org': org })
           .sort({ uploadDate: -1 })
           .limit(1)
           .toArray();
-        return one;
+        return latest;
       });
     const file = await fileOf();
-    const answer = await remove(['d1', 'd2', 'd3', 'nobody']);
-    expect([answer.status, answer.body.data]).toEqual([
+    const response = await remove(['d1', 'd2', 'd3', 'unknown']);
+    expect([response.status, response.body.data]).toEqual([
       200,
-      { deleted: ['d1', 'd2', 'd3'], not_found: ['nobody'], deleted_count: 3 },
+      { deleted: ['d1', 'd2', 'd3'], not_found: ['unknown'], deleted_count: 3 },
     ]);
     expect(code(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect(code(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
     const { chunks } = (await api.post('/query', { database: 'shelf', query: 'zeppelin', query_by: 'text' })).body.data;
     expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['stays']);
-    await eventually('cleared away', async () => (await left(['d1', 'd2', 'd3'])).every((count) => count === 0));
-    await eventually('the file too', () =>
+    await eventually('records removed', async () =>
+      (await recordsOf(['d1', 'd2', 'd3'])).every((count) => count === 0),
+    );
+    await eventually('file removed', () =>
       withDb(mongodbUri, async (db) => (await db.collection('files.files').findOne({ _id: file!._id })) === null),
     );
     expect(code(await remove(['d1']))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await stranger.request('DELETE', '/context', { json: { database: 'shelf', ids: ['stays'] } }))).toEqual(
-      [404, 'DATABASE_NOT_FOUND'],
-    );
+    expect(code(await other.request('DELETE', '/context', { json: { database: 'shelf', ids: ['stays'] } }))).toEqual([
+      404,
+      'DATABASE_NOT_FOUND',
+    ]);
     expect(code(await remove(['stays'], { collection: 'elsewhere' }))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect(code(await remove([]))).toEqual([400, 'INVALID_PARAMETERS']);
     expect((await api.del('/context?database=shelf&ids=stays')).body.data).toMatchObject({ deleted: ['stays'] });
   });
 
-  test('an id that was deleted is used again, and its versions go on, so that no workflow id comes twice', async () => {
-    await remember([{ id: 'again', text: 'The first life.' }]);
+  test('a deleted id can be used again, with the next version, so that workflow ids are unique', async () => {
+    await ingest([{ id: 'again', text: 'The first life.' }]);
     expect(await versionOf('again')).toBe(1);
     await remove(['again']);
-    await remember([{ id: 'again', text: 'The second life.' }]);
+    await ingest([{ id: 'again', text: 'The second life.' }]);
     expect(await versionOf('again')).toBe(2);
     await remove(['again']);
-    await remember([{ id: 'again', text: 'The third life.' }]);
+    await ingest([{ id: 'again', text: 'The third life.' }]);
     expect(await versionOf('again')).toBe(3);
     const { chunks } = (await api.post('/query', { database: 'shelf', query: 'life', ids: ['again'] })).body.data;
     expect(chunks.map(({ text }: { text: string }) => text)).toEqual(['The third life.']);
@@ -299,24 +302,24 @@ describe('items', () => {
     );
   });
 
-  test('an item that comes under the id of a deleted one does not inherit its ratings', async () => {
+  test('an item with the id of a deleted item does not inherit its ratings', async () => {
     const tallies = () =>
       withDb(mongodbUri, (db) =>
         db.collection('feedback_tallies').countDocuments({ _id: { $regex: '/rated$' } as never, count: { $gt: 0 } }),
       );
-    await remember([{ id: 'rated', text: 'A book about ropes.' }]);
+    await ingest([{ id: 'rated', text: 'A book about ropes.' }]);
     const rate = () => api.post('/feedback', { database: 'shelf', source_id: 'rated', rating: -1 });
     expect((await rate()).status).toBe(201);
     expect(await tallies()).toBe(1);
     await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['rated'] } });
     expect(await tallies()).toBe(0);
-    await remember([{ id: 'rated', text: 'Another book about ropes.' }]);
+    await ingest([{ id: 'rated', text: 'Another book about ropes.' }]);
     expect((await rate()).status).toBe(201);
     expect(await tallies()).toBe(1);
   });
 
-  test('still being processed, they are neither changed nor deleted: 409 with Retry-After', async () => {
-    await remember([{ id: 'bystander', text: 'Not under way.' }]);
+  test('items in progress are neither changed nor deleted: 409 with Retry-After', async () => {
+    await ingest([{ id: 'bystander', text: 'Not under way.' }]);
     await withDb(mongodbUri, async (db) => {
       const now = new Date(Date.now() + 3_600_000);
       const database = await db.collection('databases').findOne({ org, name: 'shelf' });
@@ -342,9 +345,9 @@ describe('items', () => {
         updated_at: now,
       } as { _id: string });
     });
-    for (const answer of [await remove(['bystander', 'underway']), await patch('underway', { metadata: { a: 1 } })]) {
-      expect(code(answer)).toEqual([409, 'SOURCE_PROCESSING']);
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    for (const response of [await remove(['bystander', 'underway']), await patch('underway', { metadata: { a: 1 } })]) {
+      expect(code(response)).toEqual([409, 'SOURCE_PROCESSING']);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
     }
     expect((await api.get('/context/bystander?database=shelf')).status).toBe(200);
     expect((await api.get('/context/underway?database=shelf')).body.data).toMatchObject({
@@ -353,8 +356,8 @@ describe('items', () => {
     });
   });
 
-  test('a removal whose process died before it started the workflow is found by the sweep', async () => {
-    await remember([{ id: 'forgotten', text: 'A forgotten note.' }]);
+  test('the reconciler starts a removal whose process died before it started the workflow', async () => {
+    await ingest([{ id: 'forgotten', text: 'A forgotten note.' }]);
     await withDb(mongodbUri, async (db) => {
       const item = await db.collection('items').findOne({ org, id: 'forgotten' });
       await db.collection<{ _id: string }>('removed_items').insertOne({
@@ -369,6 +372,6 @@ describe('items', () => {
       } as { _id: string });
       await db.collection('items').deleteOne({ org, id: 'forgotten' });
     });
-    await eventually('cleared away', async () => (await left(['forgotten'])).every((count) => count === 0));
+    await eventually('records removed', async () => (await recordsOf(['forgotten'])).every((count) => count === 0));
   });
 });

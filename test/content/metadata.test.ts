@@ -29,17 +29,17 @@ describe('typed metadata', () => {
     ['name', ['', 'abc', '漢字仮', '😀😀😀'], ['abcd', 3, ['a']]],
     ['any', [{ a: [1] }, [], 'x', 7, false], []],
     ['tags', [[], ['a', 1, true]], ['a', {}, [{}], [['a']], [null]]],
-  ])('of the field %s', (name, good, bad) => {
+  ])('values of a %s field', (name, good, bad) => {
     for (const value of good) expect([value, metadataFault(FIELDS, { [name]: value })]).toEqual([value, null]);
     for (const value of bad) expect(metadataFault(FIELDS, { [name]: value })).toMatch(new RegExp(`^${name}: must be `));
   });
 
-  test('null is no value, and what is not declared may be anything', () => {
+  test('null is not validated, and undeclared fields can have any value', () => {
     expect(metadataFault(FIELDS, { year: null, colour: ['red'], toString: 1 })).toBeNull();
     expect(metadataFault([{ name: 'toString', data_type: 'BOOL' }], {})).toBeNull();
   });
 
-  test('what MongoDB cannot hold, or is beyond a bound, is unfit, wherever it stands', () => {
+  test('values that MongoDB cannot store and values over a limit are rejected at any depth', () => {
     const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`);
     const odd = { $set: { $gt: 1, 'a.b': [null] }, '': 'x', constructor: 1, a: { $ref: 'b.c' }, b: { $id: 'x' } };
     for (const fit of [{}, nested(64), odd]) expect(unfitMetadata(fit)).toBeNull();
@@ -52,7 +52,7 @@ describe('typed metadata', () => {
     expect(unfitMetadata({ a: 'x'.repeat(65_536) })).toMatch(/64 KiB/);
   });
 
-  test('a schema grows; a field keeps its type and all values that were valid', () => {
+  test('a schema can grow; a field keeps its type and valid values stay valid', () => {
     const name = (max_length?: number): MetadataField => ({ name: 'name', data_type: 'VARCHAR', max_length });
     expect(addFields([name(3)], [name(9), { name: 'new', data_type: 'BOOL' }])).toEqual({
       fields: [name(9), { name: 'new', data_type: 'BOOL', max_length: undefined }],
@@ -70,22 +70,22 @@ describe('typed metadata', () => {
 
 describe('metadata of a database', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  const org = 'typing-metadata';
+  const org = 'metadata';
   let api: Client;
 
   beforeAll(async () => {
     api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
     await api.createDatabase('typed');
-    const answer = await patch('typed', FIELDS);
-    expect([answer.status, answer.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);
+    const response = await patch('typed', FIELDS);
+    expect([response.status, response.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);
   });
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const code = (response: Answer) => [response.status, response.body.error?.code];
   const patch = (database: string, fields: unknown) =>
     api.request('PATCH', `/databases/${database}/metadata-schema`, { json: { database_metadata_schema: fields } });
   const items = () => withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org }));
 
-  test('the schema takes more fields; repeating it changes nothing', async () => {
+  test('fields are added to the schema; adding them again changes nothing', async () => {
     expect((await patch('typed', [{ name: 'later', data_type: 'BOOL' }])).status).toBe(200);
     expect((await patch('typed', [{ name: 'later', data_type: 'BOOL' }])).status).toBe(200);
     const { databases } = (await api.get('/databases')).body.data;
@@ -95,7 +95,7 @@ describe('metadata of a database', () => {
     ]);
   });
 
-  test('added to at the same time, no field is lost', async () => {
+  test('fields that are added at the same time are all kept', async () => {
     const names = Array.from({ length: 8 }, (_, n) => `parallel_${n}`);
     await api.createDatabase('grown');
     await Promise.all(names.map((name) => patch('grown', [{ name, data_type: 'BOOL' }])));
@@ -104,7 +104,7 @@ describe('metadata of a database', () => {
     expect(database_metadata_schema.map(({ name }) => name).sort()).toEqual(names);
   });
 
-  test('its 400 and 409 carry INTERNAL_ERROR, its other refusals their own code, all in the envelope', async () => {
+  test('400 and 409 of the schema have INTERNAL_ERROR, other errors their own code, all with the envelope', async () => {
     expect(code(await patch('typed', [{ name: 'year', data_type: 'VARCHAR' }]))).toEqual([409, 'INTERNAL_ERROR']);
     expect(code(await patch('typed', undefined))).toEqual([400, 'INTERNAL_ERROR']);
     const path = '/databases/typed/metadata-schema';
@@ -113,12 +113,12 @@ describe('metadata of a database', () => {
       400,
       'INTERNAL_ERROR',
     ]);
-    // Only of this route: an item may have its name.
+    // Only on this route: an item can have the id `metadata-schema`.
     expect(code(await api.request('PATCH', '/context/metadata-schema', { json: {} }))).toEqual([
       400,
       'INVALID_PARAMETERS',
     ]);
-    const wrong = [
+    const invalid = [
       [{ name: 'x', data_type: 'TEXT' }],
       [{ name: '1x', data_type: 'BOOL' }],
       [{ name: 'a.b', data_type: 'BOOL' }],
@@ -129,16 +129,16 @@ describe('metadata of a database', () => {
       ],
       [],
     ];
-    for (const fields of wrong)
+    for (const fields of invalid)
       expect([fields, ...code(await patch('typed', fields))]).toEqual([fields, 422, 'VALIDATION_ERROR']);
     const many = Array.from({ length: 95 }, (_, n) => ({ name: `many_${n}`, data_type: 'BOOL' }));
     expect(code(await patch('typed', many))).toEqual([422, 'VALIDATION_ERROR']);
     expect(code(await patch('nowhere', FIELDS))).toEqual([404, 'DATABASE_NOT_FOUND']);
-    const refused = await patch('typed', [{ name: 'year', data_type: 'BOOL' }]);
-    expect(refused.body).toMatchObject({ success: false, data: null, meta: { request_id: expect.any(String) } });
+    const rejected = await patch('typed', [{ name: 'year', data_type: 'BOOL' }]);
+    expect(rejected.body).toMatchObject({ success: false, data: null, meta: { request_id: expect.any(String) } });
   });
 
-  test('a value of another type is 422, names item and field, and nothing of the request is queued', async () => {
+  test('a value of another type is 422 with the item and the field, and nothing is queued', async () => {
     const before = await items();
     const good = { id: 'good', text: 'Fine.', metadata: { year: 1879 } };
     const memories = await api.ingest({
@@ -161,7 +161,7 @@ describe('metadata of a database', () => {
     expect(await items()).toBe(before);
   });
 
-  test('metadata that cannot be stored are 422 and name the item, ingested or changed', async () => {
+  test('metadata that cannot be stored is 422 with the name of the item, in ingests and updates', async () => {
     const before = await items();
     const unfit = [
       '{"a\\u0000b":1}',
@@ -186,20 +186,20 @@ describe('metadata of a database', () => {
     expect(await items()).toBe(before + 1);
   });
 
-  test('additional metadata are free, and typed ones come back with the hit', async () => {
+  test('additional metadata has no types, and typed metadata is returned with the hit', async () => {
     await api.ingest({
       database: 'typed',
       memories: JSON.stringify([
         {
           id: 'free',
-          text: 'The free one.',
+          text: 'A free note.',
           metadata: { year: 1879, tags: ['a'] },
           additional_metadata: { year: 'any' },
         },
       ]),
     });
     await api.ended('typed', 'free');
-    const { chunks } = (await api.post('/query', { database: 'typed', query: 'free one', ids: ['free'] })).body.data;
+    const { chunks } = (await api.post('/query', { database: 'typed', query: 'free note', ids: ['free'] })).body.data;
     expect(chunks[0].metadata).toMatchObject({ year: 1879, tags: ['a'] });
   });
 });

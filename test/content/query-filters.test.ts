@@ -35,7 +35,9 @@ describe('filters by metadata', () => {
     await eventually('database ready', async () => {
       return (await api.get('/databases/status?database=kettles')).body.data.infra.ready_for_ingestion;
     });
-    const app_knowledge = JSON.stringify(KETTLES.map((one) => ({ ...one, text: `The kettle ${one.id} boils water.` })));
+    const app_knowledge = JSON.stringify(
+      KETTLES.map((kettle) => ({ ...kettle, text: `The kettle ${kettle.id} boils water.` })),
+    );
     expect((await api.ingest({ database: 'kettles', app_knowledge })).status).toBe(202);
     for (const { id } of KETTLES)
       expect(await api.ended('kettles', id)).toMatchObject({ indexing_status: 'completed' });
@@ -50,44 +52,44 @@ describe('filters by metadata', () => {
   };
 
   test.each<[string, object, string[]]>([
-    ['nothing restricted', {}, ['acme', 'bolt', 'coda', 'none']],
+    ['no conditions', {}, ['acme', 'bolt', 'coda', 'none']],
     ['text', { brand: 'Acme' }, ['acme']],
-    ['text with every character that means something in SQL', { brand: ODD }, ['coda']],
-    ['a field whose name has them too', { '_Odd--name-2': { $eq: ODD } }, ['coda']],
+    ['text with all special characters of SQL', { brand: ODD }, ['coda']],
+    ['a field name with such characters', { '_Odd--name-2': { $eq: ODD } }, ['coda']],
     ['an integer', { year: 2005 }, ['bolt']],
-    ['a negative one', { year: { $lt: 0 } }, ['coda']],
+    ['a negative integer', { year: { $lt: 0 } }, ['coda']],
     ['a number written as an integer', { price: 20.0 }, ['bolt']],
     ['a boolean', { sold: false }, ['bolt']],
     ['a list of values', { brand: ['Acme', 'Bolt', 'Unknown'] }, ['acme', 'bolt']],
     ['a list of numbers', { year: { $in: [1999, -3] } }, ['acme', 'coda']],
     ['a value in an ARRAY', { colours: 'blue' }, ['acme']],
-    ['one of some values in an ARRAY', { colours: ['blue', 'red'] }, ['acme', 'bolt']],
+    ['a list of values for an ARRAY', { colours: ['blue', 'red'] }, ['acme', 'bolt']],
     ['all named fields', { brand: 'Acme', year: 2005 }, []],
     ['a range', { year: { $gte: 1999, $lt: 2005 } }, ['acme']],
-    ['its other ends', { price: { $gt: 9.5, $lte: 20 } }, ['bolt']],
+    ['a range with the other bounds', { price: { $gt: 9.5, $lte: 20 } }, ['bolt']],
     ['a range of text', { brand: { $gte: 'B', $lt: 'C' } }, ['bolt']],
     ['a range of a field that no item has', { never_used: { $gt: 0 } }, []],
-    ['everything but that', { $not: { never_used: { $gt: 0 } } }, ['acme', 'bolt', 'coda', 'none']],
+    ['the negation of that', { $not: { never_used: { $gt: 0 } } }, ['acme', 'bolt', 'coda', 'none']],
     ['existence', { brand: { $exists: true } }, ['acme', 'bolt', 'coda']],
     ['absence', { brand: { $exists: false } }, ['none']],
     ['existence of a JSON field', { extra: { $exists: true } }, ['bolt']],
-    ['inequality, and the field need not be there', { brand: { $ne: 'Acme' } }, ['bolt', 'coda', 'none']],
-    ['none of a list', { brand: { $nin: ['Acme', 'Bolt'] } }, ['coda', 'none']],
+    ['inequality, including items without the field', { brand: { $ne: 'Acme' } }, ['bolt', 'coda', 'none']],
+    ['not in a list', { brand: { $nin: ['Acme', 'Bolt'] } }, ['coda', 'none']],
     ['or', { $or: [{ brand: 'Acme' }, { year: { $gt: 2000 } }] }, ['acme', 'bolt']],
     ['and', { $and: [{ sold: { $exists: true } }, { $not: { sold: true } }] }, ['bolt']],
-    ['not a range, and the field need not be there', { $not: { year: { $gt: 0 } } }, ['coda', 'none']],
+    ['not in a range, including items without the field', { $not: { year: { $gt: 0 } } }, ['coda', 'none']],
     ['a free field', { additional_metadata: { source: 'wiki' } }, ['coda']],
     ['a free number and a list of texts', { additional_metadata: { source: ['wiki', 'web'], n: 7 } }, ['coda']],
     ['a value in a free list', { additional_metadata: { tags: 'b' } }, ['none']],
     ['absence of a free field', { additional_metadata: { source: { $exists: false } } }, ['acme', 'bolt']],
-    ['both kinds', { year: -3, additional_metadata: { source: 'wiki' } }, ['coda']],
-  ])('%s', async (_, filters, wanted) => {
+    ['both kinds of fields', { year: -3, additional_metadata: { source: 'wiki' } }, ['coda']],
+  ])('%s', async (_, filters, expected) => {
     for (const query_by of ['hybrid', 'text', 'vector']) {
-      expect([query_by, await found(filters, { query_by })]).toEqual([query_by, wanted]);
+      expect([query_by, await found(filters, { query_by })]).toEqual([query_by, expected]);
     }
   });
 
-  test('join the other restrictions', async () => {
+  test('combine with other restrictions', async () => {
     expect(await found({ sold: { $exists: true } }, { ids: ['bolt', 'none'] })).toEqual(['bolt']);
     expect(await found({ brand: 'Acme' }, { collection: 'other' })).toEqual([]);
   });
@@ -95,11 +97,11 @@ describe('filters by metadata', () => {
   test.each<[string, unknown, string]>([
     ['an unknown field', { colour: 'red' }, 'metadata_filters.colour'],
     [
-      'one inside of others',
+      'an unknown field in nested filters',
       { $or: [{ brand: 'Acme' }, { $not: { colour: 1 } }] },
       'metadata_filters.$or.1.$not.colour',
     ],
-    ['a field that only objects have', { constructor: 'x' }, 'metadata_filters.constructor'],
+    ['a property of all JavaScript objects', { constructor: 'x' }, 'metadata_filters.constructor'],
     ['text for a number', { year: '1999' }, 'metadata_filters.year'],
     ['a fraction for an integer', { year: 1.5 }, 'metadata_filters.year'],
     ['a number for text, in a list', { brand: ['Acme', 7] }, 'metadata_filters.brand.1'],
@@ -115,17 +117,17 @@ describe('filters by metadata', () => {
     ['an unknown operator', { brand: { $like: 'A%' } }, 'metadata_filters.brand.$like'],
     ['an empty list', { brand: [] }, 'metadata_filters.brand'],
     ['an empty condition', { brand: {} }, 'metadata_filters.brand'],
-    ['a list where filters belong', { $not: [] }, 'metadata_filters.$not'],
-    ['an object where a list belongs', { $or: { brand: 'Acme' } }, 'metadata_filters.$or'],
+    ['a list instead of filters', { $not: [] }, 'metadata_filters.$not'],
+    ['an object instead of a list', { $or: { brand: 'Acme' } }, 'metadata_filters.$or'],
     ['too many values', { year: Array.from({ length: 1_001 }, (_, n) => n) }, 'metadata_filters'],
-    ['filters that are none', 'brand = Acme', 'metadata_filters'],
-  ])('are refused with the name of what is wrong: %s', async (_, filters, field) => {
+    ['text instead of filters', 'brand = Acme', 'metadata_filters'],
+  ])('are rejected with the name of the field: %s', async (_, filters, field) => {
     const { status, body } = await query(filters);
     expect([status, body.error!.code]).toEqual([422, 'VALIDATION_ERROR']);
     expect(body.error!.message.startsWith(`${field}: `)).toBe(true);
   });
 
-  test('nesting has an end', async () => {
+  test('have a maximum depth', async () => {
     const nested = async (levels: number) => {
       const filters = `${'{"$not":'.repeat(levels)}{"brand":"Acme"}${'}'.repeat(levels)}`;
       const body = `{"database":"kettles","query":"kettle","metadata_filters":${filters}}`;

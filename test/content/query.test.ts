@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from '../support/client.js';
 import { makeKey, sharedProduct } from '../support/product.js';
 
-describe('asking questions', () => {
+describe('queries', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   let api: Client;
 
@@ -16,7 +16,7 @@ describe('asking questions', () => {
   ];
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'asking')).key);
+    api = createClient(apiUrl, (await makeKey(mongodbUri, 'queries')).key);
     await api.createDatabase('notes');
     await api.ingest({ database: 'notes', collection: 'one', memories: JSON.stringify(NOTES) });
     await api.ingest({
@@ -35,33 +35,33 @@ describe('asking questions', () => {
       expect(await api.ended('notes', id)).toMatchObject({ indexing_status: 'completed' });
   });
 
-  const ask = async (question: Record<string, unknown>) =>
-    (await api.post('/query', { database: 'notes', ...question })).body.data;
+  const query = async (body: Record<string, unknown>) =>
+    (await api.post('/query', { database: 'notes', ...body })).body.data;
   const ids = (data: { chunks: { source_id: string }[] }) => data.chunks.map((chunk) => chunk.source_id);
 
   test('hybrid, text and vector search find the right note', async () => {
     for (const query_by of ['hybrid', 'text', 'vector']) {
-      expect([query_by, ids(await ask({ query: 'Who collects nectar?', query_by }))[0]]).toEqual([query_by, 'bees']);
+      expect([query_by, ids(await query({ query: 'Who collects nectar?', query_by }))[0]]).toEqual([query_by, 'bees']);
     }
   });
 
-  test('a question in other words is answered by its meaning', async () => {
-    expect(ids(await ask({ query: 'insects that make sweet food in a hive', query_by: 'vector' }))[0]).toBe('bees');
+  test('vector search finds a text by its meaning', async () => {
+    expect(ids(await query({ query: 'insects that make sweet food in a hive', query_by: 'vector' }))[0]).toBe('bees');
   });
 
   test('results can be limited by number, collection, type and id', async () => {
-    expect(ids(await ask({ query: 'water', max_results: 1 }))).toHaveLength(1);
-    expect(ids(await ask({ query: 'boiling water', collection: 'two' }))).toEqual(['manual']);
-    expect(ids(await ask({ query: 'boiling water', collections: ['one'] }))).not.toContain('manual');
-    expect(ids(await ask({ query: 'boiling water', type: 'knowledge' }))).toEqual(['manual']);
-    expect(ids(await ask({ query: 'boiling water', ids: ['tea'] }))).toEqual(['tea']);
+    expect(ids(await query({ query: 'water', max_results: 1 }))).toHaveLength(1);
+    expect(ids(await query({ query: 'boiling water', collection: 'two' }))).toEqual(['manual']);
+    expect(ids(await query({ query: 'boiling water', collections: ['one'] }))).not.toContain('manual');
+    expect(ids(await query({ query: 'boiling water', type: 'knowledge' }))).toEqual(['manual']);
+    expect(ids(await query({ query: 'boiling water', ids: ['tea'] }))).toEqual(['tea']);
   });
 
-  test('weights move the ranking of collections, and name the ones that are asked', async () => {
-    const first = async (collections: object) => ids(await ask({ query: 'boiling water', collections }))[0];
+  test('weights change the order of collections, and restrict the query to them', async () => {
+    const first = async (collections: object) => ids(await query({ query: 'boiling water', collections }))[0];
     expect(await first({ one: 5, two: 1 })).toBe('tea');
     expect(await first({ one: 1, two: 5 })).toBe('manual');
-    expect(ids(await ask({ query: 'boiling water', collections: { two: 0.5 } }))).toEqual(['manual']);
+    expect(ids(await query({ query: 'boiling water', collections: { two: 0.5 } }))).toEqual(['manual']);
     for (const collections of [
       {},
       [],
@@ -88,7 +88,7 @@ describe('asking questions', () => {
     expect([both.status, both.body.error!.code]).toEqual([400, 'INVALID_PARAMETERS']);
   });
 
-  test('recency bias brings the items that were changed last to the front', async () => {
+  test('recency bias moves recently changed items to the front', async () => {
     const newer = { id: 'kettle-news', title: 'Kettle news', text: 'The kettle boils water. '.repeat(3) };
     const older = { id: 'kettle-old', title: 'Kettle', text: 'Kettle water: the kettle boils water.' };
     const ingest = async (item: object, rest: object = {}) =>
@@ -98,26 +98,26 @@ describe('asking questions', () => {
       await ingest(item);
       await api.ended('ages', item.id);
     }
-    const asked = (recency_bias: number) => ask({ query: 'kettle water', database: 'ages', recency_bias }).then(ids);
-    expect(await asked(1)).toEqual(['kettle-news', 'kettle-old']);
+    const ranked = (recency_bias: number) => query({ query: 'kettle water', database: 'ages', recency_bias }).then(ids);
+    expect(await ranked(1)).toEqual(['kettle-news', 'kettle-old']);
     await ingest(older, { upsert: 'true' });
     await api.ended('ages', older.id);
-    expect(await asked(1)).toEqual(['kettle-old', 'kettle-news']);
+    expect(await ranked(1)).toEqual(['kettle-old', 'kettle-news']);
     for (const recency_bias of [-0.1, 1.1, 'new']) {
       expect((await api.post('/query', { database: 'notes', query: 'x', recency_bias })).status).toBe(422);
     }
   });
 
-  test('text search knows or, and, phrase', async () => {
-    const text = (query: string, operator: string) => ask({ query, operator, query_by: 'text' }).then(ids);
+  test('text search supports or, and, phrase', async () => {
+    const text = (words: string, operator: string) => query({ query: words, operator, query_by: 'text' }).then(ids);
     expect((await text('queen kettle', 'or')).sort()).toEqual(['bees', 'manual']);
     expect(await text('queen kettle', 'and')).toEqual([]);
     expect(await text('honey bee colony', 'phrase')).toEqual(['bees']);
     expect(await text('colony honey bee', 'phrase')).toEqual([]);
   });
 
-  test('an answer carries what the contract lists, and the graph around the hits', async () => {
-    const data = await ask({ query: 'first electric railway', ids: ['rail'] });
+  test('a response has the fields of the specification, and the graph around the hits', async () => {
+    const data = await query({ query: 'first electric railway', ids: ['rail'] });
     expect(data.chunks[0]).toEqual({
       chunk_id: expect.stringMatching(/^chk_/),
       source_id: 'rail',
@@ -131,22 +131,22 @@ describe('asking questions', () => {
     expect(data.graph.entities.map((entity: { name: string }) => entity.name)).toContain('Berlin');
     expect(data.graph.relations.length).toBeGreaterThan(0);
     for (const relation of data.graph.relations) expect(relation.evidence[0].sentence).not.toBe('');
-    expect((await ask({ query: 'first electric railway', graph_context: false })).graph).toEqual({
+    expect((await query({ query: 'first electric railway', graph_context: false })).graph).toEqual({
       entities: [],
       relations: [],
     });
   });
 
-  test('metadata comes back with the hit', async () => {
-    expect((await ask({ query: 'kettle' })).chunks[0]).toMatchObject({
+  test('metadata is returned with the hit', async () => {
+    expect((await query({ query: 'kettle' })).chunks[0]).toMatchObject({
       title: 'Kettle manual',
       metadata: { brand: 'Acme' },
     });
   });
 
-  test('odd questions are no errors', async () => {
-    for (const query of ['"', "it's (really) AND OR NOT *", 'a:b^2~', '…', 'the of and', '日本語']) {
-      expect([query, (await api.post('/query', { database: 'notes', query })).status]).toEqual([query, 200]);
+  test('queries with special characters or without words are no errors', async () => {
+    for (const text of ['"', "it's (really) AND OR NOT *", 'a:b^2~', '…', 'the of and', '日本語']) {
+      expect([text, (await api.post('/query', { database: 'notes', query: text })).status]).toEqual([text, 200]);
     }
     expect((await api.post('/query', { database: 'notes', query: '   ' })).status).toBe(422);
     expect((await api.post('/query', { database: 'notes' })).status).toBe(400);

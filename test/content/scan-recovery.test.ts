@@ -11,8 +11,8 @@ import { type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, type Product, startProduct } from '../support/product.js';
 
-// Kills a worker, so it has servers and processes of its own.
-describe('scans in ingestion', () => {
+// Kills a worker, so it runs its own servers and processes.
+describe('ingesting scans', () => {
   const org = 'scans';
   let product: Product;
   let api: Client;
@@ -34,8 +34,8 @@ describe('scans in ingestion', () => {
 
   async function ingest(id: string, name: string, content: Uint8Array | string, fields: Record<string, string> = {}) {
     const document_metadata = JSON.stringify([{ id }]);
-    const answer = await api.ingest({ database: 'archive', document_metadata, ...fields }, [{ name, content }]);
-    expect(answer.body.data).toMatchObject({ success_count: 1 });
+    const response = await api.ingest({ database: 'archive', document_metadata, ...fields }, [{ name, content }]);
+    expect(response.body.data).toMatchObject({ success_count: 1 });
     return (await collections.items.findOne({ org, id }))!;
   }
   const checkpointsOf = (item: string, version = 1) =>
@@ -45,7 +45,7 @@ describe('scans in ingestion', () => {
   const pages = (words: string[]) =>
     Promise.all(words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk'])));
 
-  test('kill -9 of the worker in the middle of a scanned PDF: the item goes on after the pages that were read', async () => {
+  test('kill -9 of the worker in the middle of a scanned PDF: the item continues after the pages that were read', async () => {
     const words = ['one', 'two', 'three', 'four', 'five', 'six'];
     const { _id } = await ingest('log', 'log.pdf', scannedPdf(await pages(words)));
     await eventually('some pages read', async () => (await checkpointsOf(_id)).length >= 2);
@@ -66,7 +66,7 @@ describe('scans in ingestion', () => {
     expect(await checkpointsOf(_id)).toEqual([]);
   });
 
-  test('an item that is replaced in the middle of its scan is not read to its end', async () => {
+  test('the scan of an item that is replaced is stopped', async () => {
     const { _id, database_id: databaseId } = await ingest(
       'ledger',
       'ledger.pdf',
@@ -82,14 +82,14 @@ describe('scans in ingestion', () => {
     expect((await chunksOf(_id, 2)).map(({ text }) => text)).toEqual(['The ledger was typed in.']);
   });
 
-  test('a scan that is refused leaves no pages behind', async () => {
+  test('a scan that is rejected leaves no checkpoints', async () => {
     const blank = await scan(Array(6).fill(''));
     const { _id } = await ingest('blank', 'blank.pdf', scannedPdf([blank, blank]));
     expect(await api.ended('archive', 'blank')).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
     expect(await checkpointsOf(_id)).toEqual([]);
   });
 
-  test('an answer says on which page, slide or sheet it stands, and under which headings', async () => {
+  test('a hit has its page, slide or sheet, and its headings', async () => {
     const written = ['The harbour office opens at seven each morning.', 'It closes when the last ferry has left.'];
     const mixed = mixedPdf([written, (await pages(['two']))[0]!], {
       bookmarks: [

@@ -67,7 +67,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     expect(await found(question('plates heated the'))).toEqual(['heat:0', 'shock:0']);
   });
 
-  test('"and" asks for all words, "phrase" for all in a row', async () => {
+  test('"and" requires all words, "phrase" all words in order', async () => {
     await store(PAPERS);
     expect(await found(question('heat plate', { operator: 'and' }))).toEqual(['heat:0']);
     expect(await found(question('heat transfer', { operator: 'phrase' }))).toEqual(['heat:0']);
@@ -76,7 +76,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     expect(await found(question('heat zebra', { operator: 'and' }))).toEqual([]);
   });
 
-  test('vector ranks by cosine similarity and leaves out rows without a vector', async () => {
+  test('vector ranks by cosine similarity and ignores rows without a vector', async () => {
     await store([...PAPERS, row('none:0', 'no vector')]);
     const request = question('', { mode: 'vector', vector: vector(0, 1, 0, 0) });
     const hits = await index.search(table, request);
@@ -85,7 +85,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     expect(hits[1]!.score).toBeCloseTo(0.8);
   });
 
-  test('hybrid joins both rankings; without a vector it is text', async () => {
+  test('hybrid combines both rankings; without a vector it is text search', async () => {
     await store(PAPERS);
     const mixed = question('flat plate', { mode: 'hybrid', vector: vector(0, 0.8, 0.6, 0) });
     expect((await found(mixed))[0]).toBe('shock:0');
@@ -112,7 +112,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     }
   });
 
-  test('filters by metadata are part of the search in every mode, and a narrow one does not run dry', async () => {
+  test('metadata filters apply during the search in every mode, so that selective filters return enough rows', async () => {
     const metadata = (n: number) =>
       indexedMetadata([{ name: 'n', data_type: 'INT32' }], n % 100 === 0 ? { n, rare: true } : { n }, {});
     await store(
@@ -130,7 +130,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     }
   });
 
-  test('text in scripts without spaces is found by a word inside of it', async () => {
+  test('text in scripts without spaces is found by any of its words', async () => {
     await store([row('ja:0', '平板への熱伝達の研究'), row('zh:0', '机翼升力')]);
     expect(await found(question('熱伝達', { operator: 'phrase' }))).toEqual(['ja:0']);
     expect(await found(question('升力'))).toEqual(['zh:0']);
@@ -152,7 +152,7 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     '*',
     '𝔘\ud800',
     'ab '.repeat(5_000),
-  ])('the question %j is answered with nothing, in every mode and with every operator', async (query) => {
+  ])('the query %j finds nothing in every mode and with every operator', async (query) => {
     await store(PAPERS);
     for (const mode of ['text', 'hybrid'] as const) {
       for (const operator of ['or', 'and', 'phrase'] as const)
@@ -167,20 +167,20 @@ test('a new table is empty for every mode', async () => {
   }
 });
 
-test('rows that are not indexed yet are found together with those that are', async () => {
+test('rows that are not indexed yet are found together with indexed rows', async () => {
   await index.write(table, [row('old:0', 'plate and many other words that make it long')]);
   await index.compact(table);
   await index.write(table, [row('new:0', 'plate')]);
   expect((await found(question('plate'))).sort()).toEqual(['new:0', 'old:0']);
 });
 
-test('many unindexed rows come best first', async () => {
+test('many unindexed rows are returned best first', async () => {
   const rows = Array.from({ length: 300 }, (_, n) => row(`n${n}:0`, `plate ${'filler '.repeat(300 - n)}`));
   await index.write(table, rows);
   expect(await found(question('plate', { limit: 3 }))).toEqual(['n299:0', 'n298:0', 'n297:0']);
 });
 
-test('replacing takes out the rows that are named, and no others', async () => {
+test('replacing removes the named rows only', async () => {
   await index.write(table, [row('a:0', 'plate one'), row('a:1', 'plate two'), row('b:0', 'plate')]);
   await index.write(table, [row('a:9', 'plate three')], ['a:0', 'a:1', "it's not there"]);
   expect((await found(question('plate'))).sort()).toEqual(['a:9', 'b:0']);
@@ -188,13 +188,13 @@ test('replacing takes out the rows that are named, and no others', async () => {
   expect(await found(question('plate'))).toEqual(['b:0']);
 });
 
-test('versions that replace each other at the same moment leave only the last', async () => {
+test('versions that replace each other at the same time leave only the last', async () => {
   const version = (n: number) => index.write(table, [row(`a:v${n}`, 'plate')], n === 0 ? [] : [`a:v${n - 1}`]);
   await Promise.all(Array.from({ length: 20 }, (_, n) => version(n)));
   expect(await found(question('plate'))).toEqual(['a:v19']);
 });
 
-test('writers and readers of several processes share a table, and nothing is lost', async () => {
+test('writers and readers of several processes share a table without losing rows', async () => {
   const other = createLanceIndex({ at: folder });
   const writes = [index, other].flatMap((writer, at) =>
     Array.from({ length: 60 }, (_, n) =>
@@ -229,7 +229,7 @@ test.each([64, 50])(
   },
 );
 
-test('a table of before there was metadata goes on, says so when filtered by it, and can be rebuilt', async () => {
+test('a table without metadata still works, reports an error for metadata filters, and can be rebuilt', async () => {
   const connection = await connect(folder);
   const old = await connection.openTable(table);
   await index.write(table, [row('old:0', 'plate')]);
@@ -248,7 +248,7 @@ test('a table of before there was metadata goes on, says so when filtered by it,
   expect(await found(question('plate', { metadata: { not: filter } }))).toEqual(['old:0']);
 });
 
-test('vectors of another size are refused until the table is cleared', async () => {
+test('vectors of another size are rejected until the table is cleared', async () => {
   await index.write(table, PAPERS);
   await expect(index.write(table, [row('x:0', 'x', { vector: vector(1, 0) })])).rejects.toThrow(
     /4 dimensions.*2.*rebuild/,
@@ -263,7 +263,7 @@ test('vectors of another size are refused until the table is cleared', async () 
   await reader.close();
 });
 
-test('tables are made once, known, dropped once and made again', async () => {
+test('tables are created once, found, dropped once and created again', async () => {
   await index.write(table, PAPERS);
   await Promise.all([index.create(table), index.create(table)]);
   expect(await found(question('wing'))).toEqual(['wing:0']);

@@ -5,8 +5,8 @@ import { eventually } from '../support/eventually.js';
 import { type OwnProduct, startOwnProduct } from '../support/own-product.js';
 import { withDb } from '../support/product.js';
 
-// Takes storage away, so it has servers and processes of its own.
-describe('while storage is away', () => {
+// Makes storage unavailable, so it runs its own servers and processes.
+describe('while storage is unavailable', () => {
   const org = 'outage';
   let own: OwnProduct;
   let product: OwnProduct['product'];
@@ -19,45 +19,45 @@ describe('while storage is away', () => {
   });
   afterAll(() => own?.remove());
 
-  /** @returns what gives it back */
-  function takeIndexAway(): () => void {
+  /** @returns a function that restores the index */
+  function removeIndex(): () => void {
     const folder = join(product.dataDir, 'index');
-    // A file in its place, because whoever writes would make a missing folder again.
-    renameSync(folder, `${folder}.away`);
-    writeFileSync(folder, 'away');
+    // A file in its place: a missing folder would be created again by the next write.
+    renameSync(folder, `${folder}.removed`);
+    writeFileSync(folder, 'not a folder');
     return () => {
       rmSync(folder);
-      renameSync(`${folder}.away`, folder);
+      renameSync(`${folder}.removed`, folder);
     };
   }
 
-  async function recovers(id: string, giveBack: () => Promise<void> | void): Promise<void> {
-    const waiting = await eventually('E6001 shown', async () => {
+  async function recovers(id: string, restore: () => Promise<void> | void): Promise<void> {
+    const waiting = await eventually('E6001', async () => {
       const status = await api.status('fragile', id);
       return status.error_code === 'E6001' && status;
     });
     expect(['processing', 'graph_creation']).toContain(waiting.indexing_status);
     expect(receiver.received.filter(({ json }) => json.id === id)).toEqual([]);
-    await giveBack();
+    await restore();
     expect(await api.ended('fragile', id)).toMatchObject({
       indexing_status: 'completed',
       error_code: null,
       error_message: null,
     });
-    const { json } = await receiver.waitFor('the webhook', (one) => one.json.id === id);
+    const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
     expect(json).toMatchObject({ status: 'completed' });
     expect(json).not.toHaveProperty('error_code');
   }
 
-  test('the search index: E6001 is shown, and clears by itself when it is back', async () => {
-    const giveBack = takeIndexAway();
+  test('the search index: items show E6001, and complete when it is back', async () => {
+    const restore = removeIndex();
     await api.ingest({ database: 'fragile', memories: '[{"id":"unindexed","text":"Where is the index?"}]' });
-    await recovers('unindexed', giveBack);
+    await recovers('unindexed', restore);
     const { chunks } = (await api.post('/query', { database: 'fragile', query: 'Where is the index?' })).body.data;
     expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['unindexed']);
   });
 
-  test('the search index: a change of metadata is accepted, and reaches the filters by itself when it is back', async () => {
+  test('the search index: metadata updates are accepted, and reach the filters when it is back', async () => {
     await api.request('PATCH', '/databases/fragile/metadata-schema', {
       json: { database_metadata_schema: [{ name: 'shelf', data_type: 'INT8' }] },
     });
@@ -68,26 +68,28 @@ describe('while storage is away', () => {
       return body.data?.chunks.map(({ source_id }: { source_id: string }) => source_id);
     };
     expect(await onShelf(1)).toEqual(['moved']);
-    const giveBack = takeIndexAway();
+    const restore = removeIndex();
     const changed = await api.request('PATCH', '/context/moved', {
       json: { database: 'fragile', metadata: { shelf: 2 } },
     });
     expect([changed.status, changed.body.data.metadata]).toEqual([200, { shelf: 2 }]);
-    giveBack();
+    restore();
     await eventually('the filter finds the new value', async () => (await onShelf(2))?.length === 1);
     expect(await onShelf(1)).toEqual([]);
   });
 
-  test('the file store: the same', async () => {
-    // The worker is held off until the file is gone.
+  test('the file store: items show E6001, and complete when it is back', async () => {
+    // The worker is paused until the file is removed.
     process.kill(product.worker.pid(), 'SIGSTOP');
     await api.ingest({ database: 'fragile', document_metadata: '[{"id":"unread"}]' }, [
       { name: 'note.txt', content: 'Where is the file?' },
     ]);
-    await withDb(product.mongodbUri, (db) => db.collection('files.files').rename('files.away'));
+    await withDb(product.mongodbUri, (db) => db.collection('files.files').rename('files.removed'));
     process.kill(product.worker.pid(), 'SIGCONT');
     await recovers('unread', async () => {
-      await withDb(product.mongodbUri, (db) => db.collection('files.away').rename('files.files', { dropTarget: true }));
+      await withDb(product.mongodbUri, (db) =>
+        db.collection('files.removed').rename('files.files', { dropTarget: true }),
+      );
     });
   });
 });

@@ -11,9 +11,9 @@ describe('deprecated names', () => {
     api = createClient(apiUrl, (await makeKey(mongodbUri, 'old-client')).key);
   });
 
-  const code = (answer: Answer) => [answer.status, answer.body.error?.code];
+  const code = (response: Answer) => [response.status, response.body.error?.code];
 
-  test('the routes under /tenants do what those under /databases do, in the old words', async () => {
+  test('the routes under /tenants work like those under /databases, with the deprecated names', async () => {
     const created = await api.post('/tenants', { tenant_id: 'old' });
     expect([created.status, created.body.data]).toEqual([202, { tenant_id: 'old', status: 'provisioning' }]);
     await eventually('ready', async () => {
@@ -35,13 +35,13 @@ describe('deprecated names', () => {
     });
     expect([changed.status, changed.body]).toMatchObject([200, { tenant_id: 'old' }]);
     expect((await api.del('/tenants/old')).body.data).toEqual({ tenant_id: 'old', status: 'deleting' });
-    await eventually('gone', async () => (await api.get('/tenants/status?tenant_id=old')).status === 404);
+    await eventually('deleted', async () => (await api.get('/tenants/status?tenant_id=old')).status === 404);
   });
 
-  test('the route decides the code, whatever the field is called', async () => {
-    await api.post('/databases', { database: 'taken' });
-    expect(code(await api.post('/tenants', { tenant_id: 'taken' }))).toEqual([409, 'INVALID_INPUT']);
-    expect(code(await api.post('/databases', { tenant_id: 'taken' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+  test('error codes depend on the route, not on the field names', async () => {
+    await api.post('/databases', { database: 'existing' });
+    expect(code(await api.post('/tenants', { tenant_id: 'existing' }))).toEqual([409, 'INVALID_INPUT']);
+    expect(code(await api.post('/databases', { tenant_id: 'existing' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
     for (const path of ['status?tenant_id=none', 'none/stats', 'none/collections']) {
       expect(code(await api.get(`/tenants/${path}`))).toEqual([404, 'NOT_FOUND']);
     }
@@ -52,8 +52,8 @@ describe('deprecated names', () => {
     expect(code(await api.request('PATCH', '/tenants/none/metadata-schema', patched))).toEqual([404, 'NOT_FOUND']);
   });
 
-  test('every answer of /tenants says that it is deprecated, refusals too, and no other does', async () => {
-    const answers = [
+  test('every response of /tenants, and no other, has the deprecation headers', async () => {
+    const responses = [
       await api.get('/tenants'),
       await api.get('/tenants/none/stats'),
       await api.post('/tenants', {}),
@@ -61,14 +61,14 @@ describe('deprecated names', () => {
       await api.request('GET', '/tenants', { headers: { Authorization: 'Bearer nonsense' } }),
       await api.request('GET', '/tenants', { headers: { 'API-Version': '1' } }),
     ];
-    for (const { headers } of answers) {
+    for (const { headers } of responses) {
       expect(headers.get('deprecation')).toMatch(/^@\d+$/);
       expect(headers.get('link')).toContain('</databases');
     }
     expect((await api.get('/databases')).headers.get('deprecation')).toBeNull();
   });
 
-  test('old field names are read where today’s are absent, in bodies, queries and forms', async () => {
+  test('deprecated field names are accepted in bodies, queries and forms; current names win', async () => {
     await api.createDatabase('mixed');
     const sent = await api.ingest({
       tenant_id: 'elsewhere',
@@ -81,7 +81,7 @@ describe('deprecated names', () => {
     const status = await api.get('/context/status?tenant_id=mixed&sub_tenant_id=cellar&id=wine');
     expect(status.body.data.statuses[0]).toMatchObject({ id: 'wine', indexing_status: 'completed' });
     expect(code(await api.get('/context/status?tenant_id=mixed&sub_tenant_id=roof&id=wine'))[0]).toBe(404);
-    const asked = await api.post('/query', { tenant_id: 'mixed', sub_tenant_id: 'cellar', query: 'wine' });
-    expect(asked.body.data.chunks[0]).toMatchObject({ source_id: 'wine', collection: 'cellar' });
+    const results = await api.post('/query', { tenant_id: 'mixed', sub_tenant_id: 'cellar', query: 'wine' });
+    expect(results.body.data.chunks[0]).toMatchObject({ source_id: 'wine', collection: 'cellar' });
   });
 });

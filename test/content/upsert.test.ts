@@ -21,21 +21,21 @@ describe('ingesting again', () => {
   const upsert = (memories: object[], more: Record<string, string> = {}) =>
     api.ingest({ database: 'inbox', upsert: 'true', memories: JSON.stringify(memories), ...more });
   const webhooks = (id: string) => receiver.received.filter(({ json }) => json.id === id);
-  const announced = (id: string, times: number) =>
+  const notified = (id: string, times: number) =>
     eventually(`${times} webhooks of ${id}`, () => webhooks(id).length >= times && webhooks(id));
   const itemOf = (id: string) => withDb(mongodbUri, async (db) => (await db.collection('items').findOne({ org, id }))!);
-  /** The versions of an item that deliveries announce, as their dedupe keys name them. */
+  /** Dedupe keys of the deliveries of an item, which have its version. */
   const dedupeKeys = (id: string) =>
     withDb(mongodbUri, async (db) => {
       const found = await db.collection('deliveries').find({ org, doc_id: id }).toArray();
       return found.map(({ dedupe_key }) => String(dedupe_key));
     });
 
-  test('the same content is not indexed again, and its client is told how it is', async () => {
+  test('the same content is not indexed again, but has a webhook', async () => {
     const memory = { id: 'same', text: 'The lamp burns.', metadata: { a: 1, b: 2 } };
     await upsert([memory]);
     await api.ended('inbox', 'same');
-    const [first] = await announced('same', 1);
+    const [first] = await notified('same', 1);
     const before = await itemOf('same');
     const again = await upsert([{ ...memory, metadata: { b: 2, a: 1 } }]);
     expect(again.body.data).toMatchObject({
@@ -43,13 +43,13 @@ describe('ingesting again', () => {
       success_count: 1,
       failed_count: 0,
     });
-    const [, second] = await announced('same', 2);
+    const [, second] = await notified('same', 2);
     expect(second!.json).toMatchObject({ event: 'indexing.status_changed', status: 'completed', database: 'inbox' });
     expect(second!.json.delivery_id).not.toBe(first!.json.delivery_id);
     expect(await itemOf('same')).toMatchObject({ version: before.version, batch: before.batch });
   });
 
-  test('other text, title, metadata or collection is another content', async () => {
+  test('a different text, title, metadata or collection is indexed again', async () => {
     const memory = { id: 'other', text: 'One.' };
     const changes: [object, Record<string, string>][] = [
       [memory, {}],
@@ -59,26 +59,26 @@ describe('ingesting again', () => {
       [{ ...memory, additional_metadata: { a: 1 } }, {}],
       [memory, { collection: 'elsewhere' }],
     ];
-    for (const [at, [item, more]] of changes.entries()) {
+    for (const [index, [item, more]] of changes.entries()) {
       expect((await upsert([item], more)).body.data.results).toEqual([{ id: 'other', status: 'queued' }]);
       await api.ended('inbox', 'other');
-      expect((await itemOf('other')).version).toBe(at + 1);
+      expect((await itemOf('other')).version).toBe(index + 1);
     }
   });
 
-  test('a file is told by its bytes; the copy that came again is not kept', async () => {
+  test('a file is compared by its bytes, and an identical copy is not kept', async () => {
     const fields = { database: 'inbox', upsert: 'true', document_metadata: '[{"id":"file"}]' };
     const send = (content: string, name = 'note.txt') => api.ingest(fields, [{ name, content }]);
     const files = () =>
       withDb(mongodbUri, (db) => db.collection('files.files').countDocuments({ 'metadata.org': org }));
     await send('A note in a file.');
     await api.ended('inbox', 'file');
-    const kept = await files();
+    const before = await files();
     expect((await send('A note in a file.')).body.data.results[0]).toMatchObject({
       status: 'completed',
       unchanged: true,
     });
-    await eventually('the copy removed', async () => (await files()) === kept);
+    await eventually('the copy removed', async () => (await files()) === before);
     const { data } = (await api.get('/context/file?database=inbox')).body;
     expect(data.chunks).toHaveLength(1);
     expect((await send('A note in a file!')).body.data.results[0]).toEqual({
@@ -90,7 +90,7 @@ describe('ingesting again', () => {
     expect((await itemOf('file')).version).toBe(2);
   });
 
-  test('what was changed by PATCH counts as another content: ingested again it is as it was sent', async () => {
+  test('an item that was changed by PATCH is indexed again as it is sent', async () => {
     const memory = { id: 'patched', text: 'A patched note.', metadata: { colour: 'red' } };
     await upsert([memory]);
     await api.ended('inbox', 'patched');
@@ -100,7 +100,7 @@ describe('ingesting again', () => {
     expect((await itemOf('patched')).metadata).toEqual({ colour: 'red' });
   });
 
-  test('an errored item is tried again with the same content', async () => {
+  test('an errored item is indexed again with the same content', async () => {
     const send = () =>
       api.ingest({ database: 'inbox', upsert: 'true', document_metadata: '[{"id":"broken"}]' }, [
         { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' },
@@ -108,12 +108,12 @@ describe('ingesting again', () => {
     await send();
     await api.ended('inbox', 'broken');
     expect((await send()).body.data.results[0]).toMatchObject({ status: 'queued' });
-    await announced('broken', 2);
+    await notified('broken', 2);
     expect((await itemOf('broken')).version).toBe(2);
   });
 
-  test('the same content twice while it is being indexed is one piece of work and one webhook', async () => {
-    const memory = { id: 'twice', text: 'It is long, so that it takes its time. '.repeat(600) };
+  test('the same content sent twice while it is being indexed is indexed once, with one webhook', async () => {
+    const memory = { id: 'twice', text: 'A long text takes longer to index. '.repeat(600) };
     await upsert([memory]);
     const again = await upsert([memory, { id: 'marker', text: 'Sent with it.' }]);
     expect(again.body.data.results).toEqual([
@@ -122,50 +122,52 @@ describe('ingesting again', () => {
     ]);
     await api.ended('inbox', 'twice');
     await api.ended('inbox', 'marker');
-    await announced('twice', 1);
+    await notified('twice', 1);
     const { _id } = await itemOf('twice');
     expect(await dedupeKeys('twice')).toEqual([`item/${_id}/1`]);
   });
 
-  test('a newer version supersedes one under way: the newer is announced once, the older never twice', async () => {
+  test('a newer version supersedes one in progress: only the newer has a webhook', async () => {
     await upsert([{ id: 'newer', text: 'The old words. '.repeat(3_000) }]);
-    await eventually('under way', async () => (await api.status('inbox', 'newer')).indexing_status === 'processing');
+    await eventually('in progress', async () => (await api.status('inbox', 'newer')).indexing_status === 'processing');
     await upsert([{ id: 'newer', text: 'The new words.' }]);
     await api.ended('inbox', 'newer');
     const item = await itemOf('newer');
     expect(item.version).toBe(2);
-    await eventually('nothing of the older version left', async () => {
-      const left = await withDb(mongodbUri, (db) => db.collection('chunks').distinct('version', { item: item._id }));
-      return JSON.stringify(left) === '[2]';
+    await eventually('the older version removed', async () => {
+      const versions = await withDb(mongodbUri, (db) =>
+        db.collection('chunks').distinct('version', { item: item._id }),
+      );
+      return JSON.stringify(versions) === '[2]';
     });
     expect(await dedupeKeys('newer')).toEqual([`item/${item._id}/2`]);
-    await announced('newer', 1);
+    await notified('newer', 1);
   });
 
-  test('replaced by many at the same time, all are accepted, the last is found, and each end is told once', async () => {
+  test('many replacements at the same time are all accepted; the last is found, and each completion has one webhook', async () => {
     const texts = Array.from({ length: 12 }, (_, n) => `Contested version ${n} of the harbour plan.`);
-    const answers = await Promise.all(texts.map((text) => upsert([{ id: 'contested', text }])));
-    expect(answers.map(({ status }) => status)).toEqual(texts.map(() => 202));
+    const responses = await Promise.all(texts.map((text) => upsert([{ id: 'contested', text }])));
+    expect(responses.map(({ status }) => status)).toEqual(texts.map(() => 202));
     const item = await itemOf('contested');
     expect(item.version).toBe(texts.length);
-    await eventually('the last one announced', async () =>
+    await eventually('a delivery of the last version', async () =>
       (await dedupeKeys('contested')).includes(`item/${item._id}/12`),
     );
-    const told = await dedupeKeys('contested');
-    expect(new Set(told).size).toBe(told.length);
-    const received = await eventually('each delivered', async () => {
+    const keys = await dedupeKeys('contested');
+    expect(new Set(keys).size).toBe(keys.length);
+    const received = await eventually('each delivery received', async () => {
       const ids = new Set(webhooks('contested').map(({ json }) => json.delivery_id));
       return ids.size === (await dedupeKeys('contested')).length && ids;
     });
-    expect(received.size).toBe(told.length);
+    expect(received.size).toBe(keys.length);
     const { chunks } = (await api.post('/query', { database: 'inbox', query: 'harbour plan', ids: ['contested'] })).body
       .data;
     expect(chunks.map(({ text }: { text: string }) => text)).toEqual([item.source.text]);
   });
 
-  test('without upsert an id that is taken stays 409, whatever the content', async () => {
+  test('without upsert an existing id is 409 even with the same content', async () => {
     await upsert([{ id: 'taken', text: 'Mine.' }]);
-    const answer = await api.ingest({ database: 'inbox', memories: '[{"id":"taken","text":"Mine."}]' });
-    expect([answer.status, answer.body.error?.code]).toEqual([409, 'SOURCE_ALREADY_EXISTS']);
+    const response = await api.ingest({ database: 'inbox', memories: '[{"id":"taken","text":"Mine."}]' });
+    expect([response.status, response.body.error?.code]).toEqual([409, 'SOURCE_ALREADY_EXISTS']);
   });
 });

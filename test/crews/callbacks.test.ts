@@ -31,18 +31,20 @@ describe('callbacks of crews', () => {
     stepWebhookUrl: `${receiver.url}/${name}/step`,
     crewWebhookUrl: `${receiver.url}/${name}/crew`,
   });
-  const of = (id: string) => receiver.received.filter(({ json }) => json.execution_id === id);
-  const told = (one: Received) => [
-    one.path.replace('/hook', ''),
-    one.json.event,
-    ...(one.json.task_id ? [one.json.task_id] : []),
+  const callbacksOf = (id: string) => receiver.received.filter(({ json }) => json.execution_id === id);
+  const summary = ({ path, json }: Received) => [
+    path.replace('/hook', ''),
+    json.event,
+    ...(json.task_id ? [json.task_id] : []),
   ];
   const arrived = (id: string, count: number) =>
-    eventually(`${count} callbacks`, () => (of(id).length >= count ? of(id).map(told).sort() : undefined));
+    eventually(`${count} callbacks`, () =>
+      callbacksOf(id).length >= count ? callbacksOf(id).map(summary).sort() : undefined,
+    );
   const deliveries = (id: string) =>
     withDb(mongodbUri, (db) => db.collection('deliveries').find({ doc_id: id }).toArray());
 
-  test('each goes to its own URL; after a resume to those of the resume', async () => {
+  test('callbacks go to the URL for their event, and after a resume to the URLs of the resume', async () => {
     const meta = { ticket: 17, $nested: { 'a.b': [1] } };
     const id = await crew.start(INPUTS, { ...urls('kickoff'), meta });
     const paused = await crew.reaches(id, 'pending_human_input');
@@ -61,7 +63,7 @@ describe('callbacks of crews', () => {
       ['/resume/task', 'task_completed', 'final_reply'],
     ]);
     const sent = (event: string, task?: string) =>
-      of(id).find(({ json }) => json.event === event && json.task_id === task)!;
+      callbacksOf(id).find(({ json }) => json.event === event && json.task_id === task)!;
     expect(sent('task_pending_human_input', 'draft_reply').json).toEqual({
       event: 'task_pending_human_input',
       execution_id: id,
@@ -79,27 +81,27 @@ describe('callbacks of crews', () => {
       timestamp: expect.stringMatching(TIME),
     });
     expect(sent('step', 'classify_request').json.output).toEqual({ type: 'thought', text: 'delivery' });
-    // A receiver has what it was sent before its answer is on record.
-    await eventually('all on record', async () => {
+    // The receiver gets a callback before its response is recorded.
+    await eventually('all recorded', async () => {
       const found = await deliveries(id);
       return found.length === 8 && found.every(({ status }) => status === 'delivered');
     });
   });
 
-  test('meta comes back exactly as it was sent', async () => {
+  test('meta is sent back exactly as it was sent', async () => {
     const meta = '{"order":12345678901234567890,"price":1.0,"a":{"ü":"\\ud83d\\ude00","__proto__":[]}}';
     const { taskWebhookUrl } = urls('exact');
     const body = `{"inputs":${JSON.stringify(INPUTS)},"meta":${meta},"taskWebhookUrl":"${taskWebhookUrl}"}`;
     const { kickoff_id } = (await crew.kickoff(body)).body;
     await arrived(kickoff_id, 2);
-    for (const { body, json } of of(kickoff_id)) {
+    for (const { body, json } of callbacksOf(kickoff_id)) {
       expect(json.meta).toEqual(JSON.parse(meta));
       expect(body.toString()).toContain('"order": 12345678901234567890');
       expect(body.toString()).toContain('"price": 1.0');
     }
   });
 
-  test('a resume without URLs ends the callbacks, with some it ends the others', async () => {
+  test('a resume ends the callbacks for which it has no URL', async () => {
     const silent = await crew.start(INPUTS, urls('silent'));
     await crew.reaches(silent, 'pending_human_input');
     await crew.resume(silent, { task_id: 'draft_reply', is_approve: true });
@@ -115,19 +117,21 @@ describe('callbacks of crews', () => {
     await crew.resume(some, { task_id: 'draft_reply', is_approve: true, crewWebhookUrl });
     await crew.reaches(some, 'completed');
     expect((await arrived(some, 5)).at(-1)).toEqual(['/some/task', 'task_pending_human_input', 'draft_reply']);
-    expect(of(some).filter(({ path }) => path.includes('/later/'))).toHaveLength(1);
+    expect(callbacksOf(some).filter(({ path }) => path.includes('/later/'))).toHaveLength(1);
   });
 
-  test('5xx is tried again with the very same bytes, 4xx is final', async () => {
+  test('5xx is retried with the same bytes, 4xx is final', async () => {
     receiver.answer = ({ json }) => {
-      const tries = of(String(json.execution_id)).filter((one) => one.json.event === json.event).length;
+      const tries = callbacksOf(String(json.execution_id)).filter(
+        (callback) => callback.json.event === json.event,
+      ).length;
       if (json.event === 'task_pending_human_input') return { status: tries === 1 ? 503 : 200 };
       return { status: 404 };
     };
-    const { taskWebhookUrl } = urls('tried');
+    const { taskWebhookUrl } = urls('retried');
     const id = await crew.start(INPUTS, { taskWebhookUrl });
     await crew.reaches(id, 'pending_human_input');
-    const ended = await eventually('both have ended', async () => {
+    const ended = await eventually('both ended', async () => {
       const found = await deliveries(id);
       return (
         found.length === 2 && found.every(({ status }) => !['pending', 'sweeping', 'failed'].includes(status)) && found
@@ -139,24 +143,24 @@ describe('callbacks of crews', () => {
       task_completed: ['permanently_failed', 1],
       task_pending_human_input: ['delivered', 2],
     });
-    const [first, second] = of(id).filter(({ json }) => json.event === 'task_pending_human_input');
+    const [first, second] = callbacksOf(id).filter(({ json }) => json.event === 'task_pending_human_input');
     expect(second!.body.equals(first!.body)).toBe(true);
     expect(second!.headers['x-service-delivery-id']).toBe(first!.headers['x-service-delivery-id']);
   });
 
-  test('they are signed once the organisation has a webhook secret, and only then', async () => {
+  test('callbacks are signed when the organisation has a webhook secret', async () => {
     const org = 'crew-signed';
     const signed = await crewOf(org);
     const { taskWebhookUrl } = urls('signed');
     const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(unsigned, 2);
-    for (const { headers } of of(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
+    for (const { headers } of callbacksOf(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
     const api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
     const secret = 'a secret of sixteen or more';
     await api.post('/webhooks/indexing', { url: `${receiver.url}/indexing`, signing_secret: secret });
     const id = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(id, 2);
-    for (const { body, headers, json } of of(id)) {
+    for (const { body, headers, json } of callbacksOf(id)) {
       expect(headers).toMatchObject({
         'content-type': 'application/json',
         'x-service-delivery-id': expect.stringMatching(/^dlv_/),
@@ -168,7 +172,7 @@ describe('callbacks of crews', () => {
     }
   });
 
-  test('they are not among the deliveries of the content service', async () => {
+  test('callbacks are not listed with the deliveries of the content service', async () => {
     const id = await crew.start(INPUTS, { taskWebhookUrl: urls('apart').taskWebhookUrl });
     await arrived(id, 2);
     const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crew-callbacks')).key);

@@ -25,7 +25,7 @@ describe('crews', () => {
     user = createCrewClient(apiUrl, 'support-reply', await keyOf('crew_user'));
   });
 
-  test('the deployed ones are listed, each tells its inputs', async () => {
+  test('the deployed crews and their inputs are listed', async () => {
     const { crews } = (await crew.get('/crews')).body;
     expect(crews.map(({ name }: { name: string }) => name)).toEqual(['document-brief', 'support-reply']);
     expect(crews[1]).toMatchObject({
@@ -44,7 +44,7 @@ describe('crews', () => {
     expect((await user.get('/crews/support-reply/inputs')).body).toEqual({ inputs: ['customer_message', 'notes'] });
   });
 
-  test('an execution runs to the human check, and on when it is approved', async () => {
+  test('an execution pauses for human input, and continues when it is approved', async () => {
     const { status, body } = await crew.kickoff({ inputs: SUPPORT });
     expect([status, body]).toEqual([200, { kickoff_id: expect.stringMatching(UUID) }]);
     const id = body.kickoff_id;
@@ -89,7 +89,7 @@ describe('crews', () => {
     expect((await crew.status(id)).execution_time).toBe(done.execution_time);
   });
 
-  test('a rejected task is tried again with the feedback, as often as it takes', async () => {
+  test('a rejected task is retried with the feedback until it is approved', async () => {
     const id = await crew.start(SUPPORT);
     const first = await crew.reaches(id, 'pending_human_input');
     expect(first.tasks[1].output).not.toContain(PHONE_LINE);
@@ -107,7 +107,7 @@ describe('crews', () => {
     expect((await crew.reaches(id, 'completed')).result).toContain(PHONE_LINE);
   });
 
-  test('an execution whose inputs were stored before they were all texts goes on with them as JSON', async () => {
+  test('an execution with stored inputs that are not texts uses them as JSON', async () => {
     const id = await crew.start(SUPPORT);
     await crew.reaches(id, 'pending_human_input');
     const inputs = JSON.stringify({ ...SUPPORT, notes: { refund: DOUBLE_CHARGE } });
@@ -119,23 +119,23 @@ describe('crews', () => {
     expect(again.tasks[1].output).toContain(`{"refund":"${DOUBLE_CHARGE}"}`);
   });
 
-  test('an id is the same in capitals', async () => {
+  test('an id is case-insensitive', async () => {
     const id = (await crew.start(SUPPORT)).toUpperCase();
     const { execution_id } = await crew.reaches(id, 'pending_human_input');
     expect(execution_id).toBe(id.toLowerCase());
-    const answer = { task_id: 'draft_reply', is_approve: true };
-    expect(await crew.resume(id, answer)).toMatchObject({ status: 200, body: { status: 'resumed' } });
+    const approval = { task_id: 'draft_reply', is_approve: true };
+    expect(await crew.resume(id, approval)).toMatchObject({ status: 200, body: { status: 'resumed' } });
   });
 
-  test('of resumes at once one wins, whatever they say', async () => {
+  test('one of several resumes at the same time is accepted', async () => {
     const id = await crew.start(SUPPORT);
     await crew.reaches(id, 'pending_human_input');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [true, false, true, false].map((is_approve) => crew.resume(id, { task_id: 'draft_reply', is_approve })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
-    const winner = answers.find(({ status }) => status === 200)!;
-    if (winner.body.status === 'retrying') {
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
+    const accepted = responses.find(({ status }) => status === 200)!;
+    if (accepted.body.status === 'retrying') {
       await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
     } else {
       expect((await crew.reaches(id, 'completed')).tasks[1].attempts).toBe(1);
@@ -149,7 +149,7 @@ describe('crews', () => {
     expect(await crew.kickoff({ inputs: { ...SUPPORT, notes: 'Others.' } }, key)).toMatchObject({ status: 409 });
   });
 
-  test('a brief is taken from the passages of a content database', async () => {
+  test('a brief is made from the passages of a content database', async () => {
     const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crews')).key);
     await api.createDatabase('library');
     const names = ['lighthouse-history.pdf', 'visitor-notes.md'];
@@ -161,18 +161,18 @@ describe('crews', () => {
     const { result } = await brief.reaches(await brief.start({ database: 'library', topic }), 'completed');
     expect(result).toContain('- The first lamp burned colza oil.');
     expect(result.split('\n').length).toBeLessThanOrEqual(5);
-    const elsewhere = createCrewClient(
+    const other = createCrewClient(
       apiUrl,
       'document-brief',
-      (await makeKey(mongodbUri, 'crews-elsewhere', 'crew_org')).key,
+      (await makeKey(mongodbUri, 'crews-other', 'crew_org')).key,
     );
-    const none = await elsewhere.reaches(await elsewhere.start({ database: 'library', topic }), 'completed');
-    expect(none.result).not.toContain('colza');
+    const withoutAccess = await other.reaches(await other.start({ database: 'library', topic }), 'completed');
+    expect(withoutAccess.result).not.toContain('colza');
   });
 
-  describe('refusals', () => {
-    const refused = (status: number, error: string) => ({ status, body: { error, message: expect.any(String) } });
-    const answer = { task_id: 'draft_reply', human_feedback: 'Fine.', is_approve: true };
+  describe('errors', () => {
+    const rejected = (status: number, error: string) => ({ status, body: { error, message: expect.any(String) } });
+    const approval = { task_id: 'draft_reply', human_feedback: 'Fine.', is_approve: true };
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const unknown = '00000000-0000-4000-8000-000000000000';
     let paused: string;
@@ -182,82 +182,82 @@ describe('crews', () => {
     });
 
     test.each<[string, unknown]>([
-      ['an input missing', { inputs: { notes: 'x' } }],
-      ['inputs that are no object', { inputs: 'x' }],
-      ['an input that is null', { inputs: { ...SUPPORT, notes: null } }],
-      ['meta that is no object', { inputs: SUPPORT, meta: 'x' }],
+      ['a missing input', { inputs: { notes: 'x' } }],
+      ['inputs that are not an object', { inputs: 'x' }],
+      ['a null input', { inputs: { ...SUPPORT, notes: null } }],
+      ['meta that is not an object', { inputs: SUPPORT, meta: 'x' }],
       ['a private callback URL', { inputs: SUPPORT, taskWebhookUrl: 'https://10.0.0.1/' }],
-      ['a callback URL by http', { inputs: SUPPORT, crewWebhookUrl: 'http://example.com/' }],
-      ['a callback URL that is none', { inputs: SUPPORT, stepWebhookUrl: 'somewhere' }],
-      ['an input of unreasonable depth', `{"inputs":{"customer_message":${nested(100_000)},"notes":"x"}}`],
-      ['meta of unreasonable depth', `{"inputs":${JSON.stringify(SUPPORT)},"meta":{"a":${nested(100_000)}}}`],
+      ['an http callback URL', { inputs: SUPPORT, crewWebhookUrl: 'http://example.com/' }],
+      ['an invalid callback URL', { inputs: SUPPORT, stepWebhookUrl: 'somewhere' }],
+      ['an input that is nested too deep', `{"inputs":{"customer_message":${nested(100_000)},"notes":"x"}}`],
+      ['meta that is nested too deep', `{"inputs":${JSON.stringify(SUPPORT)},"meta":{"a":${nested(100_000)}}}`],
       ['meta too deep for the payload', { inputs: SUPPORT, meta: { a: JSON.parse(nested(100)) } }],
       ['meta that cannot be sent back', { inputs: SUPPORT, meta: { a: '\ud800' } }],
-      ['meta that grows too long', { inputs: SUPPORT, meta: { a: 'x'.repeat(300_000) } }],
-      ['a body that is no JSON', '{'],
+      ['meta that gets too long', { inputs: SUPPORT, meta: { a: 'x'.repeat(300_000) } }],
+      ['a body that is not JSON', '{'],
     ])('kickoff with %s: 400', async (_what, body) => {
-      expect(await crew.kickoff(body)).toEqual(refused(400, 'Bad Request'));
+      expect(await crew.kickoff(body)).toEqual(rejected(400, 'Bad Request'));
     });
 
     test.each<[string, object]>([
-      ['an id that is no UUID', { execution_id: 'x' }],
+      ['an id that is not a UUID', { execution_id: 'x' }],
       ['no task', { task_id: undefined }],
       ['empty feedback', { human_feedback: '  ' }],
       ['no feedback', { human_feedback: undefined }],
       ['is_approve as text', { is_approve: 'true' }],
       ['a private callback URL', { taskWebhookUrl: 'https://192.168.1.1/' }],
       ['a task that does not wait', { task_id: 'final_reply' }],
-      ['a task that is over', { task_id: 'classify_request' }],
+      ['a completed task', { task_id: 'classify_request' }],
     ])('resume with %s: 400', async (_what, change) => {
-      const body = { execution_id: paused, ...answer, ...change };
-      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(refused(400, 'Bad Request'));
+      const body = { execution_id: paused, ...approval, ...change };
+      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(rejected(400, 'Bad Request'));
     });
 
     test.each<[string, object]>([
       ['execution', { execution_id: unknown }],
       ['task', { task_id: 'nothing' }],
     ])('resume of an unknown %s: 404', async (_what, change) => {
-      const body = { execution_id: paused, ...answer, ...change };
-      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(refused(404, 'Not Found'));
+      const body = { execution_id: paused, ...approval, ...change };
+      expect(await crew.request('POST', '/crews/support-reply/resume', body)).toEqual(rejected(404, 'Not Found'));
     });
 
-    test('an execution that has ended is not resumed: 400', async () => {
+    test('an execution that has ended cannot be resumed: 400', async () => {
       const id = await crew.start(SUPPORT);
       await crew.reaches(id, 'pending_human_input');
-      await crew.resume(id, answer);
+      await crew.resume(id, approval);
       await crew.reaches(id, 'completed');
-      expect(await crew.resume(id, answer)).toEqual(refused(400, 'Bad Request'));
+      expect(await crew.resume(id, approval)).toEqual(rejected(400, 'Bad Request'));
     });
 
-    test('keys: none and a wrong one 401, one of another service 403, a user’s for kickoff and the list 403', async () => {
-      const wrong = createCrewClient(apiUrl, 'support-reply', 'pbk_crew_wrong_wrong_wrong_wrong');
-      expect(await wrong.get('/crews')).toEqual(refused(401, 'Unauthorized'));
-      expect(await wrong.resume(paused, answer)).toEqual(refused(401, 'Unauthorized'));
+    test('an unknown key is 401; a key of another service, or of a user for kickoff and the list, is 403', async () => {
+      const unknownKey = createCrewClient(apiUrl, 'support-reply', 'pbk_crew_unknown_unknown_unknown');
+      expect(await unknownKey.get('/crews')).toEqual(rejected(401, 'Unauthorized'));
+      expect(await unknownKey.resume(paused, approval)).toEqual(rejected(401, 'Unauthorized'));
       const api = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, 'crews')).key);
-      expect(await api.resume(paused, answer)).toEqual(refused(403, 'Forbidden'));
-      expect(await user.kickoff({ inputs: SUPPORT })).toEqual(refused(403, 'Forbidden'));
-      expect(await user.get('/crews')).toEqual(refused(403, 'Forbidden'));
+      expect(await api.resume(paused, approval)).toEqual(rejected(403, 'Forbidden'));
+      expect(await user.kickoff({ inputs: SUPPORT })).toEqual(rejected(403, 'Forbidden'));
+      expect(await user.get('/crews')).toEqual(rejected(403, 'Forbidden'));
     });
 
-    test('another organisation’s execution is as if it did not exist, and so is that of another crew', async () => {
+    test('an execution of another organisation or crew is not found', async () => {
       const other = createCrewClient(
         apiUrl,
         'support-reply',
         (await makeKey(mongodbUri, 'other-crews', 'crew_org')).key,
       );
-      expect(await other.get(`/crews/support-reply/${paused}/status`)).toEqual(refused(404, 'Not Found'));
-      expect(await other.resume(paused, answer)).toEqual(refused(404, 'Not Found'));
-      expect(await crew.get(`/crews/document-brief/${paused}/status`)).toEqual(refused(404, 'Not Found'));
+      expect(await other.get(`/crews/support-reply/${paused}/status`)).toEqual(rejected(404, 'Not Found'));
+      expect(await other.resume(paused, approval)).toEqual(rejected(404, 'Not Found'));
+      expect(await crew.get(`/crews/document-brief/${paused}/status`)).toEqual(rejected(404, 'Not Found'));
     });
 
     test('unknown crews, executions and routes: 404', async () => {
-      expect(await crew.get('/crews/nobody/inputs')).toEqual(refused(404, 'Not Found'));
-      expect(await crew.request('POST', '/crews/nobody/kickoff', { inputs: {} })).toEqual(refused(404, 'Not Found'));
-      expect(await crew.get(`/crews/support-reply/${unknown}/status`)).toEqual(refused(404, 'Not Found'));
-      expect(await crew.get('/crews/support-reply/nothing')).toEqual(refused(404, 'Not Found'));
+      expect(await crew.get('/crews/unknown/inputs')).toEqual(rejected(404, 'Not Found'));
+      expect(await crew.request('POST', '/crews/unknown/kickoff', { inputs: {} })).toEqual(rejected(404, 'Not Found'));
+      expect(await crew.get(`/crews/support-reply/${unknown}/status`)).toEqual(rejected(404, 'Not Found'));
+      expect(await crew.get('/crews/support-reply/nothing')).toEqual(rejected(404, 'Not Found'));
     });
 
-    test('none of them has changed anything', async () => {
+    test('rejected requests change nothing', async () => {
       expect(await crew.status(paused)).toMatchObject({ status: 'pending_human_input', current_task: 'draft_reply' });
     });
   });

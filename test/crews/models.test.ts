@@ -167,7 +167,7 @@ describe('crews with a language model and tools', () => {
 
   test.each<[string, object, RegExp]>([
     ['an address Postback never speaks to', toolCall('x', 'fetch_page', { url: 'https://10.1.2.3/' }), /not fetched/],
-    ['a page that is not there', toolCall('x', 'fetch_page', { url: '<pages>/none' }), /answered 404/],
+    ['a page that is not there', toolCall('x', 'fetch_page', { url: '<pages>/none' }), /responded with 404/],
     ['a page that has moved', toolCall('x', 'fetch_page', { url: '<pages>/moved' }), /moved to .*\/lamp/],
     [
       'another organisation’s or no database',

@@ -25,7 +25,7 @@ import { startTimeSkipping } from '../support/time-skipping.js';
 
 const TASK = 'write_letter';
 
-// Temporal's time-skipping server, so that months pass in seconds. MongoDB and the activities are the real ones.
+// Temporal's time-skipping server lets months pass in seconds. MongoDB and the activities are real.
 describe('an execution that waits', () => {
   let env: TestWorkflowEnvironment;
   let collections: Collections;
@@ -47,8 +47,8 @@ describe('an execution that waits', () => {
   });
 
   /**
-   * @param maxCachedWorkflows none: every step replays the whole history, as after a restart. This server leaves work with
-   *   workers that have gone, so whoever is followed by another has none
+   * @param maxCachedWorkflows 0: every step replays the whole history, as after a restart. Required when another worker
+   *   follows, because this server keeps sending work to workers that have stopped
    */
   async function startWorker(maxCachedWorkflows = 0): Promise<Worker> {
     const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
@@ -105,7 +105,7 @@ describe('an execution that waits', () => {
       return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
     });
 
-  async function answer(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
+  async function resume(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
     const feedback = newFeedbackId();
     await createCrewFeedback(collections).add({
       _id: feedback,
@@ -124,7 +124,7 @@ describe('an execution that waits', () => {
     return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
   }
 
-  test('is resumed after ninety days, by workers that were not there before', async () => {
+  test('is resumed after ninety days by other workers', async () => {
     const first = await startWorker();
     const { id, handle } = await first.runUntil(async () => {
       const started = await start();
@@ -137,10 +137,10 @@ describe('an execution that waits', () => {
     expect((await handle.describe()).status.name).toBe('RUNNING');
     const second = await startWorker();
     await second.runUntil(async () => {
-      expect(await answer(id, 1, false)).toBe('retrying');
+      expect(await resume(id, 1, false)).toBe('retrying');
       await waits(id, 2);
       await env.sleep('90 days');
-      expect(await answer(id, 2, true)).toBe('completed');
+      expect(await resume(id, 2, true)).toBe('completed');
       expect(await handle.result()).toEqual({ status: 'completed' });
     });
     expect(await executions.getById(id)).toMatchObject({
@@ -149,8 +149,8 @@ describe('an execution that waits', () => {
     });
   });
 
-  test('goes on as a new run when it has been tried often, and keeps counting', async () => {
-    // Replaying twenty attempts at each step would take most of the time of this file.
+  test('continues as a new run after many attempts, and keeps counting them', async () => {
+    // Replaying twenty attempts at each step would be slow.
     const worker = await startWorker(10);
     await worker.runUntil(async () => {
       const { id, handle } = await start();
@@ -158,20 +158,20 @@ describe('an execution that waits', () => {
       const { runId } = await handle.describe();
       for (let attempt = 1; attempt <= 22; attempt++) {
         await waits(id, attempt);
-        expect(await answer(id, attempt, false)).toBe('retrying');
+        expect(await resume(id, attempt, false)).toBe('retrying');
       }
       await waits(id, 23);
       const now = await handle.describe();
       expect(now.runId).not.toBe(runId);
       expect(now.historyLength).toBeLessThan(200);
-      // An answer for an attempt that is over is refused, in whichever run.
-      await expect(answer(id, 20, true)).rejects.toMatchObject({ cause: { type: 'NotPending' } });
-      expect(await answer(id, 23, true)).toBe('completed');
+      // Feedback on an earlier attempt is rejected in every run.
+      await expect(resume(id, 20, true)).rejects.toMatchObject({ cause: { type: 'NotPending' } });
+      expect(await resume(id, 23, true)).toBe('completed');
       expect(await handle.result()).toEqual({ status: 'completed' });
     });
   });
 
-  test('that an operator cancels ends as an error', async () => {
+  test('ends as an error when an operator cancels it', async () => {
     const worker = await startWorker();
     await worker.runUntil(async () => {
       const { id, handle } = await start();
@@ -179,21 +179,21 @@ describe('an execution that waits', () => {
       await handle.cancel();
       expect(await handle.result()).toEqual({ status: 'error', error_message: 'The execution was cancelled.' });
       expect(await executions.getById(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
-      await expect(answer(id, 1, true)).rejects.toThrow();
+      await expect(resume(id, 1, true)).rejects.toThrow();
     });
   });
 
-  test('whose workflow was terminated is taken up again where it stood', async () => {
+  test('continues from its record when its workflow was terminated', async () => {
     const worker = await startWorker();
     await worker.runUntil(async () => {
       const { id, handle } = await start();
       await waits(id, 1);
-      expect(await answer(id, 1, false)).toBe('retrying');
+      expect(await resume(id, 1, false)).toBe('retrying');
       await waits(id, 2);
       await handle.terminate();
       const starters = createStarters(env.client);
       await starters.startCrew((await executions.getById(id))!);
-      await eventually('the new run waits', async () => (await answer(id, 2, true).catch(() => null)) === 'completed');
+      await eventually('the new run waits', async () => (await resume(id, 2, true).catch(() => null)) === 'completed');
       expect(await executions.getById(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
     });
   });

@@ -3,29 +3,29 @@ import { createMerchant, errorOf, type Merchant } from '../support/payments.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
 const NETWORKS = { network_a: { consumerPresent: true } };
-const UNPROVEN = [401, 'authentication_error', 'UNAUTHORIZED'];
+const UNAUTHORIZED_ERROR = [401, 'authentication_error', 'UNAUTHORIZED'];
 
-describe('who may do what with an authentication', () => {
+describe('access to authentications', () => {
   const product = sharedProduct();
   let merchant: Merchant;
-  let stranger: Merchant;
+  let otherMerchant: Merchant;
 
   beforeAll(async () => {
     merchant = await createMerchant(product, 'payment-access');
-    stranger = await createMerchant(product, 'payment-strangers');
+    otherMerchant = await createMerchant(product, 'payment-access-other');
   });
 
   const checkOf = (secret: unknown) => ({
     json: { client_secret: secret, eligibility_check_data: { click_to_pay: NETWORKS } },
   });
-  /** All that a client can see of an answer but what is made anew for each. */
-  const seen = ({ status, headers, body }: { status: number; headers: Headers; body: unknown }) => ({
+  /** The visible parts of a response, without those that differ for every response. */
+  const visible = ({ status, headers, body }: { status: number; headers: Headers; body: unknown }) => ({
     status,
     body,
     headers: [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name)),
   });
 
-  test('each route takes its kind of key', async () => {
+  test('each route accepts its kind of key', async () => {
     const { id, secret } = await merchant.start();
     const api = (await makeKey(product.mongodbUri, merchant.org)).key;
     const forbidden = [403, 'permission_error', 'FORBIDDEN'];
@@ -36,8 +36,8 @@ describe('who may do what with an authentication', () => {
     ] as const) {
       expect([path, errorOf(await merchant.browser(method, path))]).toEqual([path, forbidden]);
       expect([path, errorOf(await merchant.request(api, method, path))]).toEqual([path, forbidden]);
-      expect([path, errorOf(await merchant.request('', method, path))]).toEqual([path, UNPROVEN]);
-      expect([path, errorOf(await merchant.request('nonsense', method, path))]).toEqual([path, UNPROVEN]);
+      expect([path, errorOf(await merchant.request('', method, path))]).toEqual([path, UNAUTHORIZED_ERROR]);
+      expect([path, errorOf(await merchant.request('nonsense', method, path))]).toEqual([path, UNAUTHORIZED_ERROR]);
     }
     const path = `/authentication/${id}/eligibility-check`;
     expect((await merchant.browser('POST', path, checkOf(secret))).status).toBe(200);
@@ -45,10 +45,10 @@ describe('who may do what with an authentication', () => {
     expect((await merchant.browser('GET', path, { headers: { 'client-secret': secret } })).status).toBe(200);
   });
 
-  test('a check that proves nothing is refused in one way, whatever is wrong', async () => {
+  test('a check without valid credentials is rejected with the same response in every case', async () => {
     const { id, secret } = await merchant.start();
     const other = await merchant.start();
-    const foreign = await stranger.start();
+    const foreign = await otherMerchant.start();
     const expired = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable', new Date(Date.now() - 1000));
     const revoked = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable');
     await withDb(product.mongodbUri, (db) =>
@@ -56,7 +56,7 @@ describe('who may do what with an authentication', () => {
         .collection<{ _id: string }>('api_keys')
         .updateOne({ _id: revoked.record._id }, { $set: { revoked_at: new Date() } }),
     );
-    const good = merchant.publishableKey;
+    const valid = merchant.publishableKey;
     const unknown = `auth_${'0'.repeat(26)}`;
     const cases: Record<string, [key: string, id: string, secret: string | undefined]> = {
       'no key': ['', id, secret],
@@ -64,50 +64,50 @@ describe('who may do what with an authentication', () => {
       'an expired key': [expired.key, id, secret],
       'a revoked key': [revoked.key, id, secret],
       'a key of another service': [(await makeKey(product.mongodbUri, merchant.org)).key, id, secret],
-      "another organisation's key": [stranger.publishableKey, id, secret],
-      'no client secret': [good, id, undefined],
-      'an empty client secret': [good, id, ''],
-      'a client secret that is too long': [good, id, `${secret}x`],
-      'the client secret of another authentication': [good, id, other.secret],
-      'an unknown authentication': [good, unknown, secret],
-      "another organisation's authentication": [good, foreign.id, foreign.secret],
+      "another organisation's key": [otherMerchant.publishableKey, id, secret],
+      'no client secret': [valid, id, undefined],
+      'an empty client secret': [valid, id, ''],
+      'a client secret that is too long': [valid, id, `${secret}x`],
+      'the client secret of another authentication': [valid, id, other.secret],
+      'an unknown authentication': [valid, unknown, secret],
+      "another organisation's authentication": [valid, foreign.id, foreign.secret],
     };
-    const refusal = await merchant.check({ id, secret: 'wrong' }, NETWORKS);
-    expect(errorOf(refusal)).toEqual(UNPROVEN);
-    for (const [what, [key, to, given]] of Object.entries(cases)) {
-      const path = `/authentication/${to}/eligibility-check`;
+    const rejected = await merchant.check({ id, secret: 'wrong' }, NETWORKS);
+    expect(errorOf(rejected)).toEqual(UNAUTHORIZED_ERROR);
+    for (const [what, [key, authentication, given]] of Object.entries(cases)) {
+      const path = `/authentication/${authentication}/eligibility-check`;
       const posted = await merchant.request(key, 'POST', path, checkOf(given));
-      expect([what, seen(posted)]).toEqual([what, seen(refusal)]);
-      const asked = await merchant.request(key, 'GET', path, {
+      expect([what, visible(posted)]).toEqual([what, visible(rejected)]);
+      const read = await merchant.request(key, 'GET', path, {
         headers: given === undefined ? {} : { 'client-secret': given },
       });
-      expect([what, seen(asked)]).toEqual([what, seen(refusal)]);
+      expect([what, visible(read)]).toEqual([what, visible(rejected)]);
     }
     const bySecretKey = await merchant.server('POST', `/authentication/${id}/eligibility-check`, checkOf(secret));
-    expect([bySecretKey.status, bySecretKey.body]).toEqual([refusal.status, refusal.body]);
+    expect([bySecretKey.status, bySecretKey.body]).toEqual([rejected.status, rejected.body]);
     expect((await merchant.server('GET', `/authentication/${id}`)).body.status).toBe('started');
   });
 
-  test("another organisation's authentication does not exist", async () => {
+  test('an authentication of another organisation is not found', async () => {
     const { id } = await merchant.start();
-    for (const to of [id, 'auth_unknown']) {
+    for (const unknown of [id, 'auth_unknown']) {
       for (const [method, path] of [
-        ['GET', `/authentication/${to}`],
-        ['POST', `/authentication/${to}/close`],
-        ['GET', `/authentication/${to}/eligibility-check`],
+        ['GET', `/authentication/${unknown}`],
+        ['POST', `/authentication/${unknown}/close`],
+        ['GET', `/authentication/${unknown}/eligibility-check`],
       ] as const) {
-        const answer = await stranger.server(method, path);
-        expect([path, ...errorOf(answer)]).toEqual([path, 404, 'invalid_request_error', 'AUTHENTICATION_NOT_FOUND']);
+        const response = await otherMerchant.server(method, path);
+        expect([path, ...errorOf(response)]).toEqual([path, 404, 'invalid_request_error', 'AUTHENTICATION_NOT_FOUND']);
       }
     }
     expect((await merchant.server('GET', `/authentication/${id}`)).body.status).toBe('started');
   });
 
-  test('a route that is not there is answered in the shape of the service, with the request id', async () => {
-    const answer = await merchant.server('PUT', '/authentication/x/y', { headers: { 'X-Request-Id': 'mine-2' } });
-    expect(errorOf(answer)).toEqual([404, 'invalid_request_error', 'NOT_FOUND']);
-    expect(Object.keys(answer.body.error)).toEqual(['type', 'code', 'message']);
-    expect(answer.headers.get('x-request-id')).toBe('mine-2');
+  test('an unknown route has an error in the shape of the service, with the request id', async () => {
+    const response = await merchant.server('PUT', '/authentication/x/y', { headers: { 'X-Request-Id': 'mine-2' } });
+    expect(errorOf(response)).toEqual([404, 'invalid_request_error', 'NOT_FOUND']);
+    expect(Object.keys(response.body.error)).toEqual(['type', 'code', 'message']);
+    expect(response.headers.get('x-request-id')).toBe('mine-2');
   });
 
   describe('from a browser', () => {
@@ -116,65 +116,67 @@ describe('who may do what with an authentication', () => {
       merchant.request('', 'OPTIONS', path, {
         headers: { ...origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'api-key' },
       });
-    const opened = (headers: Headers) => headers.get('access-control-allow-origin');
+    const allowedOrigin = (headers: Headers) => headers.get('access-control-allow-origin');
 
-    test('the check is open: preflight, answer and refusal', async () => {
+    test('the check is allowed: preflight, result and error', async () => {
       const started = await merchant.start();
       const path = `/authentication/${started.id}/eligibility-check`;
-      const asked = await preflight(path, 'POST');
-      expect([asked.status, opened(asked.headers)]).toEqual([204, '*']);
-      expect(asked.headers.get('access-control-allow-methods')).toBe('GET,POST');
-      expect(asked.headers.get('access-control-allow-headers')).toBe('api-key,client-secret,Content-Type,X-Request-Id');
-      expect(asked.headers.get('access-control-allow-credentials')).toBeNull();
-      const answer = await merchant.check(started, NETWORKS, { headers: origin });
-      expect([answer.status, opened(answer.headers)]).toEqual([200, '*']);
-      expect(answer.headers.get('access-control-expose-headers')).toBe('Retry-After,X-Request-Id');
-      const refused = await merchant.check({ ...started, secret: 'wrong' }, NETWORKS, { headers: origin });
-      expect([refused.status, opened(refused.headers)]).toEqual([401, '*']);
+      const preflighted = await preflight(path, 'POST');
+      expect([preflighted.status, allowedOrigin(preflighted.headers)]).toEqual([204, '*']);
+      expect(preflighted.headers.get('access-control-allow-methods')).toBe('GET,POST');
+      expect(preflighted.headers.get('access-control-allow-headers')).toBe(
+        'api-key,client-secret,Content-Type,X-Request-Id',
+      );
+      expect(preflighted.headers.get('access-control-allow-credentials')).toBeNull();
+      const response = await merchant.check(started, NETWORKS, { headers: origin });
+      expect([response.status, allowedOrigin(response.headers)]).toEqual([200, '*']);
+      expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After,X-Request-Id');
+      const rejected = await merchant.check({ ...started, secret: 'wrong' }, NETWORKS, { headers: origin });
+      expect([rejected.status, allowedOrigin(rejected.headers)]).toEqual([401, '*']);
     });
 
-    test('what a secret key does is not', async () => {
+    test('routes for secret keys are not allowed', async () => {
       const { id } = await merchant.start();
       for (const [method, path] of [
         ['POST', '/authentication'],
         ['GET', `/authentication/${id}`],
         ['POST', `/authentication/${id}/close`],
       ] as const) {
-        const asked = await preflight(path, method);
-        expect([path, asked.status, opened(asked.headers)]).toEqual([path, 401, null]);
-        const answer = await merchant.server(method, path, {
+        const preflighted = await preflight(path, method);
+        expect([path, preflighted.status, allowedOrigin(preflighted.headers)]).toEqual([path, 401, null]);
+        const response = await merchant.server(method, path, {
           json: { amount: 1, currency: 'EUR' },
           ...(method === 'GET' ? { json: undefined } : {}),
           headers: origin,
         });
-        expect([path, answer.status < 300, opened(answer.headers)]).toEqual([path, true, null]);
+        expect([path, response.status < 300, allowedOrigin(response.headers)]).toEqual([path, true, null]);
       }
       const path = `/authentication/${id}/eligibility-check`;
-      expect(opened((await merchant.server('GET', path, { headers: origin })).headers)).toBeNull();
+      expect(allowedOrigin((await merchant.server('GET', path, { headers: origin })).headers)).toBeNull();
     });
   });
 
-  describe('too often', () => {
+  describe('the limit of requests', () => {
     const LIMIT = 30;
     const LIMITED = [429, 'rate_limit_error', 'RATE_LIMITED'];
 
-    test('is refused for one authentication and one kind of key, with the time to wait', async () => {
+    test('applies to one authentication and one kind of key, with Retry-After', async () => {
       const [busy, quiet] = [await merchant.start(), await merchant.start()];
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: LIMIT }, () => merchant.check({ ...busy, secret: 'wrong' }, NETWORKS)),
       );
-      expect(answers.map(({ status }) => status)).toEqual(Array(LIMIT).fill(401));
-      const refused = await merchant.check(busy, NETWORKS, { headers: { Origin: 'https://shop.example' } });
-      expect(errorOf(refused)).toEqual(LIMITED);
-      const wait = Number(refused.headers.get('retry-after'));
+      expect(responses.map(({ status }) => status)).toEqual(Array(LIMIT).fill(401));
+      const rejected = await merchant.check(busy, NETWORKS, { headers: { Origin: 'https://shop.example' } });
+      expect(errorOf(rejected)).toEqual(LIMITED);
+      const wait = Number(rejected.headers.get('retry-after'));
       expect(wait).toBeGreaterThan(0);
       expect(wait).toBeLessThanOrEqual(60);
-      expect(refused.headers.get('access-control-allow-origin')).toBe('*');
+      expect(rejected.headers.get('access-control-allow-origin')).toBe('*');
       expect(errorOf(await merchant.answerOf(busy))).toEqual(LIMITED);
 
       expect((await merchant.check(quiet, NETWORKS)).status).toBe(200);
       expect((await merchant.server('GET', `/authentication/${busy.id}`)).status).toBe(200);
-      expect((await stranger.check(busy, NETWORKS)).status).toBe(401);
+      expect((await otherMerchant.check(busy, NETWORKS)).status).toBe(401);
       await withDb(product.mongodbUri, (db) =>
         db
           .collection('authentication_requests')
@@ -183,13 +185,13 @@ describe('who may do what with an authentication', () => {
       expect((await merchant.check(busy, NETWORKS)).status).toBe(200);
     });
 
-    test('tells nothing about whether the authentication exists', async () => {
-      const nowhere = { id: `auth_${'1'.repeat(26)}`, secret: 'wrong' };
-      for (let sent = 0; sent < LIMIT; sent++) expect((await merchant.check(nowhere, NETWORKS)).status).toBe(401);
-      expect(errorOf(await merchant.check(nowhere, NETWORKS))).toEqual(LIMITED);
+    test('does not reveal whether the authentication exists', async () => {
+      const unknown = { id: `auth_${'1'.repeat(26)}`, secret: 'wrong' };
+      for (let sent = 0; sent < LIMIT; sent++) expect((await merchant.check(unknown, NETWORKS)).status).toBe(401);
+      expect(errorOf(await merchant.check(unknown, NETWORKS))).toEqual(LIMITED);
     });
 
-    test('holds for the merchant too', async () => {
+    test('applies to the merchant too', async () => {
       const { id } = await merchant.start();
       for (let sent = 0; sent < LIMIT; sent++) await merchant.server('GET', `/authentication/${id}`);
       expect(errorOf(await merchant.server('GET', `/authentication/${id}`))).toEqual(LIMITED);

@@ -7,14 +7,14 @@ import { AUTHENTICATION_STATES, SDK_NEXT_ACTIONS } from '../../domain/payments/a
 import { createMerchant } from '../support/payments.js';
 import { sharedProduct } from '../support/product.js';
 
-// docs/payments.md, done as a reader would do it.
+// Follows docs/payments.md like a reader.
 
 const page = readFileSync(join(process.cwd(), 'docs/payments.md'), 'utf8');
 const blockWith = (text: string): string => {
-  const block = page.split('```').find((one) => one.includes(text) && one.includes('\n'));
+  const block = page.split('```').find((part) => part.includes(text) && part.includes('\n'));
   return block!.slice(block!.indexOf('\n') + 1);
 };
-/** The first column of the table under a heading, below the name of the column. */
+/** The first column of the table under a heading, without the column's name. */
 const firstColumn = (heading: string): string[] =>
   [
     ...page
@@ -28,33 +28,33 @@ const firstColumn = (heading: string): string[] =>
 describe('the page on payment authentication', () => {
   const product = sharedProduct();
 
-  test('its request and its snippet for the browser work as printed', async () => {
+  test('its request and its snippet for the browser work', async () => {
     const merchant = await createMerchant(product, 'payment-docs');
     const curl = blockWith('curl -s').replace('http://127.0.0.1:8080', product.apiUrl);
-    const made = JSON.parse(
+    const created = JSON.parse(
       execFileSync('sh', ['-c', curl], { env: { ...process.env, SECRET_KEY: merchant.secretKey } }).toString(),
     );
-    expect(Object.keys(made)).toEqual(Object.keys(JSON.parse(blockWith('"status": "started"'))));
+    expect(Object.keys(created)).toEqual(Object.keys(JSON.parse(blockWith('"status": "started"'))));
 
     const snippet = blockWith('await fetch').replace('https://postback.example', product.apiUrl);
     const names = ['authenticationId', 'clientSecret', 'sessionId', 'PUBLISHABLE_KEY', 'screen', 'navigator'];
     const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
     const run = new AsyncFunction(...names, `${snippet}; return { authentication_id, sdk_next_action };`);
-    const answer = await run(
-      made.authentication_id,
-      made.client_secret,
+    const result = await run(
+      created.authentication_id,
+      created.client_secret,
       'session',
       merchant.publishableKey,
       { colorDepth: 24, height: 1080, width: 1920 },
       { language: 'en', userAgent: 'test' },
     );
-    expect(answer).toEqual({
-      authentication_id: made.authentication_id,
+    expect(result).toEqual({
+      authentication_id: created.authentication_id,
       sdk_next_action: 'await_merchant_callback',
     });
   });
 
-  test('it lists every state and every answer, and each error with its status', () => {
+  test('it lists every state and action, and every error with its status', () => {
     expect(firstColumn('States')).toEqual([...AUTHENTICATION_STATES]);
     expect(firstColumn('In the browser')).toEqual([...SDK_NEXT_ACTIONS]);
     const errors = [...page.matchAll(/^\| (\d{3}) +\| `\w+` +\| `(\w+)`/gm)].map(([, status, code]) => [

@@ -5,7 +5,7 @@ import { sharedProduct } from '../support/product.js';
 const MISSING = [400, 'invalid_request_error', 'INVALID_PARAMETERS'];
 const INVALID = [422, 'invalid_request_error', 'VALIDATION_ERROR'];
 
-/** The fields of both networks, as the specification types them. */
+/** The fields of both networks with their types in the specification. */
 const FIELDS = {
   'network_a.consumerPresent': 'boolean',
   'network_a.consumerStatus': 'string',
@@ -30,9 +30,9 @@ const FIELDS = {
   'network_b.lastUsedCardTimestamp': 'string',
 } as const;
 
-const RIGHT = { boolean: [true, false], string: ['', 'text'], integer: [0, 24, -60], object: [{}] };
+const VALID = { boolean: [true, false], string: ['', 'text'], integer: [0, 24, -60], object: [{}] };
 const IN_WORDS = { boolean: 'a boolean', string: 'a string', integer: 'an integer', object: 'an object' };
-const WRONG = {
+const INVALID_VALUES = {
   boolean: ['true', 1, null, {}],
   string: [1, true, null, [], 'x'.repeat(2049)],
   integer: ['24', 24.5, true, null, 2 ** 53],
@@ -51,16 +51,17 @@ describe('the fields of a payment authentication', () => {
     merchant = await createMerchant(sharedProduct(), 'payment-fields');
   });
 
-  test.each(Object.entries(FIELDS))('%s is of type %s and nothing else', async (path, type) => {
+  test.each(Object.entries(FIELDS))('%s must have the type %s', async (path, type) => {
     const started = await merchant.start();
-    for (const value of WRONG[type]) {
-      const refused = await merchant.check(started, nested(path, value));
-      expect([value, ...errorOf(refused)]).toEqual([value, ...INVALID]);
-      expect(refused.body.error.message).toMatch(`eligibility_check_data.click_to_pay.${path}: `);
-      if (value === null && type !== 'integer') expect(refused.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
-      if (value === 24.5) expect(refused.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
+    for (const value of INVALID_VALUES[type]) {
+      const rejected = await merchant.check(started, nested(path, value));
+      expect([value, ...errorOf(rejected)]).toEqual([value, ...INVALID]);
+      expect(rejected.body.error.message).toMatch(`eligibility_check_data.click_to_pay.${path}: `);
+      if (value === null && type !== 'integer')
+        expect(rejected.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
+      if (value === 24.5) expect(rejected.body.error.message).toMatch(`must be ${IN_WORDS[type]}`);
     }
-    for (const value of RIGHT[type]) {
+    for (const value of VALID[type]) {
       const fresh = await merchant.start();
       const accepted = await merchant.check(fresh, nested(path, value));
       expect([value, accepted.status]).toEqual([value, 200]);
@@ -69,7 +70,7 @@ describe('the fields of a payment authentication', () => {
     }
   });
 
-  test('fields that are not known pass on every level and are not kept', async () => {
+  test('unknown fields are accepted at every level and not stored', async () => {
     const started = await merchant.start();
     const accepted = await merchant.browser('POST', `/authentication/${started.id}/eligibility-check`, {
       json: {
@@ -86,7 +87,7 @@ describe('the fields of a payment authentication', () => {
     expect(read.eligibility_check.eligibility_check_data).toEqual({ click_to_pay: { network_a: { customData: {} } } });
   });
 
-  test('a check needs its data and at least one network', async () => {
+  test('a check requires data of at least one network', async () => {
     const { id, secret: client_secret } = await merchant.start();
     const cases: [unknown, unknown][] = [
       [{ client_secret }, MISSING],
@@ -100,8 +101,8 @@ describe('the fields of a payment authentication', () => {
       ['text', INVALID],
     ];
     for (const [json, error] of cases) {
-      const refused = await merchant.browser('POST', `/authentication/${id}/eligibility-check`, { json });
-      expect([json, errorOf(refused)]).toEqual([json, error]);
+      const rejected = await merchant.browser('POST', `/authentication/${id}/eligibility-check`, { json });
+      expect([json, errorOf(rejected)]).toEqual([json, error]);
     }
     const path = `/authentication/${id}/eligibility-check`;
     expect(errorOf(await merchant.browser('POST', path))).toEqual(MISSING);
@@ -115,39 +116,39 @@ describe('the fields of a payment authentication', () => {
 
   test.each<[string, object, unknown]>([
     ['no amount', { amount: undefined }, MISSING],
-    ['an amount in text', { amount: '1250' }, INVALID],
+    ['a text amount', { amount: '1250' }, INVALID],
     ['a fraction of a minor unit', { amount: 12.5 }, INVALID],
     ['a negative amount', { amount: -1 }, INVALID],
     ['no currency', { currency: undefined }, MISSING],
     ['a currency that does not exist', { currency: 'EUX' }, INVALID],
-    ['a currency in small letters', { currency: 'eur' }, INVALID],
-    ['a customer in text', { customer: 'Ada' }, INVALID],
-    ['a customer with a wrong address', { customer: { email: 'ada' } }, INVALID],
-    ['a return over plain http', { return_url: 'http://shop.example/' }, INVALID],
-    ['a return with credentials', { return_url: 'https://ada:pw@shop.example/' }, INVALID],
-    ['a return to no URL', { return_url: 'shop' }, INVALID],
+    ['a lower-case currency', { currency: 'eur' }, INVALID],
+    ['a text customer', { customer: 'Ada' }, INVALID],
+    ['a customer with an invalid address', { customer: { email: 'ada' } }, INVALID],
+    ['an http return URL', { return_url: 'http://shop.example/' }, INVALID],
+    ['a return URL with credentials', { return_url: 'https://ada:pw@shop.example/' }, INVALID],
+    ['an invalid return URL', { return_url: 'shop' }, INVALID],
     ['metadata of objects', { metadata: { order: {} } }, INVALID],
-    ['metadata without end', { metadata: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [n, n])) }, INVALID],
-  ])('an authentication is refused with %s', async (_, fields, error) => {
+    ['too much metadata', { metadata: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [n, n])) }, INVALID],
+  ])('an authentication is rejected with %s', async (_, fields, error) => {
     const json = { amount: 1250, currency: 'EUR', ...fields };
-    const refused = await merchant.server('POST', '/authentication', { json });
-    expect(errorOf(refused)).toEqual(error);
-    expect(refused.body.error.message).toContain(Object.keys(fields)[0]);
+    const rejected = await merchant.server('POST', '/authentication', { json });
+    expect(errorOf(rejected)).toEqual(error);
+    expect(rejected.body.error.message).toContain(Object.keys(fields)[0]);
   });
 
-  test('a refusal of metadata says what is wrong with it', async () => {
+  test('an error for metadata names the reason', async () => {
     for (const [metadata, reason] of [
       [{ order: {} }, 'metadata.order: must be a string or a number or a boolean'],
       [{ ['k'.repeat(41)]: 'v' }, 'is not a valid field name (must not exceed 40 characters)'],
     ] as const) {
-      const refused = await merchant.server('POST', '/authentication', {
+      const rejected = await merchant.server('POST', '/authentication', {
         json: { amount: 1, currency: 'EUR', metadata },
       });
-      expect(refused.body.error.message).toContain(reason);
+      expect(rejected.body.error.message).toContain(reason);
     }
   });
 
-  test('zero is an amount, fields that are not known pass, and yen have no smaller unit', async () => {
+  test('amounts may be zero, yen have no minor unit, and unknown fields are accepted', async () => {
     for (const json of [
       { amount: 0, currency: 'USD' },
       { amount: 500, currency: 'JPY', channel: 'web', customer: { tier: 'gold' } },

@@ -14,7 +14,7 @@ describe('an authentication', () => {
     merchant = await createMerchant(product, 'payments');
   });
 
-  /** As the passing of time would do it; no test waits for that. */
+  /** Sets the expiry to the past instead of waiting for it. */
   const expire = (id: string) =>
     withDb(product.mongodbUri, (db) =>
       db
@@ -22,7 +22,7 @@ describe('an authentication', () => {
         .updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1000) } }),
     );
 
-  test('is created with a client secret that is shown once, and read by the merchant', async () => {
+  test('is created with a client secret that is returned once, and read by the merchant', async () => {
     const json = {
       amount: 1250,
       currency: 'EUR',
@@ -58,7 +58,7 @@ describe('an authentication', () => {
     });
   });
 
-  test('waits for the merchant when one network says the consumer is present, and goes on when none does', async () => {
+  test('waits for the merchant when a network reports the consumer as present, and proceeds otherwise', async () => {
     const cases: [object, string][] = [
       [{ network_a: { consumerPresent: true } }, 'await_merchant_callback'],
       [{ network_b: { consumerPresent: true } }, 'await_merchant_callback'],
@@ -70,13 +70,13 @@ describe('an authentication', () => {
     ];
     for (const [networks, sdk_next_action] of cases) {
       const started = await merchant.start();
-      const answer = await merchant.check(started, networks);
-      expect([networks, answer.status, answer.body]).toEqual([
+      const response = await merchant.check(started, networks);
+      expect([networks, response.status, response.body]).toEqual([
         networks,
         200,
         { authentication_id: started.id, sdk_next_action },
       ]);
-      expect((await merchant.answerOf(started)).body).toEqual(answer.body);
+      expect((await merchant.answerOf(started)).body).toEqual(response.body);
       const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
       expect(read).toMatchObject({
         status: 'eligibility_checked',
@@ -85,7 +85,7 @@ describe('an authentication', () => {
     }
   });
 
-  test('gives the same answer to the same check, whatever the order of its fields, and refuses another', async () => {
+  test('returns the same result for the same check in any field order, and rejects another check', async () => {
     const started = await merchant.start();
     const networks = { network_a: { consumerPresent: true, customData: { language: 'de', time_zone: -60 } } };
     const first = await merchant.check(started, { ...networks, network_b: { idLookupSessionId: 's' } });
@@ -103,38 +103,38 @@ describe('an authentication', () => {
     expect((await merchant.answerOf(started)).body).toEqual(first.body);
   });
 
-  test('gives one answer to twenty equal checks at once', async () => {
+  test('returns one result for twenty equal checks at once', async () => {
     const started = await merchant.start();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => merchant.check(started, PRESENT)));
-    expect(answers.map(({ status, body }) => [status, body.sdk_next_action])).toEqual(
+    const responses = await Promise.all(Array.from({ length: 20 }, () => merchant.check(started, PRESENT)));
+    expect(responses.map(({ status, body }) => [status, body.sdk_next_action])).toEqual(
       Array(20).fill([200, 'await_merchant_callback']),
     );
   });
 
-  test('lets one of twenty differing checks at once win', async () => {
+  test('accepts one of twenty different checks at once', async () => {
     const started = await merchant.start();
     const networks = Array.from({ length: 20 }, (_, n) => ({
       network_a: { consumerPresent: n % 2 === 0, customData: { screen_width: n } },
     }));
-    const answers = await Promise.all(networks.map((one) => merchant.check(started, one)));
-    const winner = answers.findIndex(({ status }) => status === 200);
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)]);
+    const responses = await Promise.all(networks.map((network) => merchant.check(started, network)));
+    const winner = responses.findIndex(({ status }) => status === 200);
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)]);
     const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
     expect(read.eligibility_check).toMatchObject({
-      sdk_next_action: answers[winner]!.body.sdk_next_action,
+      sdk_next_action: responses[winner]!.body.sdk_next_action,
       eligibility_check_data: { click_to_pay: networks[winner] },
     });
-    expect(answers[winner]!.body.sdk_next_action).toBe(winner % 2 === 0 ? 'await_merchant_callback' : 'proceed');
+    expect(responses[winner]!.body.sdk_next_action).toBe(winner % 2 === 0 ? 'await_merchant_callback' : 'proceed');
   });
 
-  test('has no answer before it is checked', async () => {
+  test('has no result before it is checked', async () => {
     const started = await merchant.start();
     const none = [404, 'invalid_request_error', 'ELIGIBILITY_CHECK_NOT_FOUND'];
     expect(errorOf(await merchant.answerOf(started))).toEqual(none);
     expect(errorOf(await merchant.server('GET', `/authentication/${started.id}/eligibility-check`))).toEqual(none);
   });
 
-  test.each(['expired', 'closed'])('denies every check once it is %s, and keeps what was found', async (status) => {
+  test.each(['expired', 'closed'])('denies every check when it is %s, and keeps the first result', async (status) => {
     const [fresh, checked] = [await merchant.start(), await merchant.start()];
     await merchant.check(checked, PRESENT);
     for (const { id } of [fresh, checked]) {
@@ -159,7 +159,7 @@ describe('an authentication', () => {
     ).toBe(null);
   });
 
-  test('is closed once: closing again changes nothing, and what has expired stays expired', async () => {
+  test('is closed once: closing it again changes nothing, and an expired one stays expired', async () => {
     const [closed, expired] = [await merchant.start(), await merchant.start()];
     const first = await merchant.server('POST', `/authentication/${closed.id}/close`);
     expect(first).toMatchObject({ status: 200, body: { status: 'closed', closed_at: expect.any(String) } });
@@ -173,7 +173,7 @@ describe('an authentication', () => {
     });
   });
 
-  test('a check and a close at once agree on what happened', async () => {
+  test('has a consistent state after a check and a close at the same time', async () => {
     const started = await merchant.start();
     const [checked] = await Promise.all([
       merchant.check(started, PRESENT),

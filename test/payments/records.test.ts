@@ -7,7 +7,7 @@ import { sharedProduct, withDb } from '../support/product.js';
 const PRESENT = { network_a: { consumerPresent: true } };
 const ABSENT = { network_a: { consumerPresent: false } };
 
-describe('what is kept of an authentication', () => {
+describe('the records of an authentication', () => {
   const product = sharedProduct();
   let merchant: Merchant;
 
@@ -15,15 +15,15 @@ describe('what is kept of an authentication', () => {
     merchant = await createMerchant(product, 'payment-records');
   });
 
-  /** Its time of keeping has passed, as far as the record knows. */
-  const outlive = (collection: 'authentications' | 'eligibility_data', id: string) =>
+  /** Sets the end of the retention to the past. */
+  const endRetention = (collection: 'authentications' | 'eligibility_data', id: string) =>
     withDb(product.mongodbUri, (db) =>
       db
         .collection<{ _id: string }>(collection)
         .updateOne({ _id: id }, { $set: { remove_at: new Date(Date.now() - 1000) } }),
     );
 
-  test('neither the database nor the log shows a secret or anything of the customer', async () => {
+  test('neither the database nor the log has secrets or customer data in plain text', async () => {
     const words = ['203.0.113.77', 'Mozilla/5.0 (Sealed)', 'lookup-session-4711', 'grace@example.com', 'order-0815'];
     const started = await merchant.start({
       amount: 1,
@@ -40,41 +40,41 @@ describe('what is kept of an authentication', () => {
     const last = await merchant.server('GET', `/authentication/${started.id}`);
     expect(last.body.eligibility_check.eligibility_check_data.click_to_pay).toEqual(networks);
 
-    // As the bytes that MongoDB holds: what is legible in them is legible to whoever takes the disk.
+    // The stored bytes, as they are readable on the disk.
     const stored = await withDb(product.mongodbUri, async (db) => {
       const names = (await db.listCollections().toArray()).map(({ name }) => name);
       const documents = await Promise.all(names.map((name) => db.collection(name).find({}, { raw: true }).toArray()));
       return Buffer.concat(documents.flat() as unknown as Buffer[]).toString('latin1');
     });
     const log = await logWith(product.dataDir, 'api', last.headers.get('x-request-id')!);
-    for (const place of [stored, log]) {
-      expect(place).toContain(started.id);
+    for (const text of [stored, log]) {
+      expect(text).toContain(started.id);
       for (const word of [started.secret, started.secret.split('_secret_')[1]!, ...words]) {
-        expect(place).not.toContain(word);
+        expect(text).not.toContain(word);
       }
     }
   });
 
-  test('the device data go first, and a repeated check is known all the same', async () => {
+  test('device data is removed first, and a repeated check is still recognised', async () => {
     const started = await merchant.start();
     const first = await merchant.check(started, PRESENT);
-    await outlive('eligibility_data', started.id);
+    await endRetention('eligibility_data', started.id);
     const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
     expect(read.eligibility_check).toMatchObject({ eligibility_check_data: null });
     expect((await merchant.check(started, PRESENT)).body).toEqual(first.body);
     expect((await merchant.check(started, ABSENT)).status).toBe(409);
   });
 
-  test('nothing answers any more when its time has passed', async () => {
+  test('no route returns it after its retention', async () => {
     const started = await merchant.start();
     await merchant.check(started, PRESENT);
-    await outlive('authentications', started.id);
+    await endRetention('authentications', started.id);
     expect((await merchant.server('GET', `/authentication/${started.id}`)).status).toBe(404);
     expect((await merchant.server('POST', `/authentication/${started.id}/close`)).status).toBe(404);
     expect((await merchant.check(started, PRESENT)).status).toBe(401);
   });
 
-  test('MongoDB is told to remove the device data after a day and the record after thirty', async () => {
+  test('MongoDB removes the device data after a day and the record after thirty days', async () => {
     const started = await merchant.start();
     await merchant.check(started, PRESENT);
     const day = 24 * 60 * 60 * 1000;

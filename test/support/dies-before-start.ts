@@ -3,7 +3,7 @@
  * `node dies-before-start.js <mongodb uri> <item key> <version>`.
  */
 import { randomBytes } from 'node:crypto';
-import { createFinish } from '../../activities/content/finish-item.js';
+import { createFinishItem } from '../../activities/content/finish-item.js';
 import { createSealer } from '../../domain/sealing.js';
 import { connectCollections } from '../../storage/collections.js';
 import { createItems } from '../../storage/content/items.js';
@@ -14,7 +14,7 @@ import { createWorkerMetrics } from '../../worker/metrics.js';
 
 const [uri, item, version] = process.argv.slice(2);
 const collections = await connectCollections(uri!, 'postback-test');
-const finish = createFinish({
+const finish = createFinishItem({
   mongoClient: collections.mongoClient,
   items: createItems(collections),
   deliveries: createDeliveries(collections),

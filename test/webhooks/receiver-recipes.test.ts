@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { pythonWithCryptography } from '../support/python.js';
 
-// The recipes of docs/receivers.md, run as a reader would run them: each block lies in a file of the name it carries.
+// Runs the recipes of docs/receivers.md as a reader would: each code block is saved to the file that it names.
 
 const recipes = readFileSync(join(process.cwd(), 'docs/receivers.md'), 'utf8');
 const recipe = (file: string): string => {
@@ -42,9 +42,9 @@ const folder = mkdtempSync(join(tmpdir(), 'recipes-'));
 const publicKeyFile = join(folder, 'public-key.pem');
 const running: ChildProcess[] = [];
 
-/** A project of its own, in which the packages are installed and `postback-receiver` as it would be published. */
+/** Creates a project with the packages of the recipes, and `postback-receiver` as it would be published. */
 beforeAll(() => {
-  // As the service lists them while they change: the new key, then the one these callbacks are signed with.
+  // As the service lists them during a rotation: the new key, then the key that signs these callbacks.
   const pems = [generateKeyPairSync('rsa', { modulusLength: 2048 }), keys].map(({ publicKey }) =>
     publicKey.export({ type: 'spki', format: 'pem' }),
   );
@@ -86,9 +86,9 @@ async function start(command: string, args: string[]) {
   if (!port) throw new Error(`${command} ${args.join(' ')} did not start: ${first}`);
   const post = async (path: string, body: string, signature?: string): Promise<number> => {
     const headers = { 'content-type': 'application/json', ...(signature && { 'x-service-signature': signature }) };
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers });
-    await answer.arrayBuffer();
-    return answer.status;
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers });
+    await response.arrayBuffer();
+    return response.status;
   };
   return { post, nextLine };
 }
@@ -104,7 +104,7 @@ async function expectIndexingReceiver({ post, nextLine }: Receiver): Promise<voi
   expect(await post('/elsewhere', indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(404);
   expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(204);
   expect(await nextLine()).toBe('handbook/doc ü is completed');
-  // A repeat is answered and not worked on: the next line belongs to the delivery after it.
+  // A repeat gets a response but is not processed: the next line belongs to the next delivery.
   expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(204);
   const other = indexed('dlv_2').replace('handbook', 'other');
   expect(await post(path, other, hmac(other, PREVIOUS))).toBe(204);
@@ -151,15 +151,15 @@ describe('recipes without the library', () => {
 
   test('python, job callbacks', () => {
     const python = pythonWithCryptography();
-    const ask =
+    const script =
       'import sys\nfrom job_callback import *\n' +
       'print(verify_job_callback(sys.stdin.buffer.read(), sys.argv[1], open(sys.argv[2], "rb").read()) is not None)';
     writeFileSync(join(folder, 'job_callback.py'), recipe('job_callback.py'));
-    const verdict = (signature: string) =>
-      execFileSync(python, ['-c', ask, signature, publicKeyFile], { cwd: folder, input: jobBody }).toString().trim();
-    expect(verdict(rsa(jobBody))).toBe('True');
-    expect(verdict(rsa(`${jobBody} `))).toBe('False');
-    expect(verdict('zz')).toBe('False');
+    const verify = (signature: string) =>
+      execFileSync(python, ['-c', script, signature, publicKeyFile], { cwd: folder, input: jobBody }).toString().trim();
+    expect(verify(rsa(jobBody))).toBe('True');
+    expect(verify(rsa(`${jobBody} `))).toBe('False');
+    expect(verify('zz')).toBe('False');
   });
 
   const go = has('go', 'version') ? test : test.skip;

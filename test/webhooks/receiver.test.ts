@@ -52,7 +52,7 @@ describe('an indexing webhook', () => {
     expect(verifyIndexingWebhook(body, headers, SECRET).delivery_id).toBe('dlv_1');
   });
 
-  test('accepts the old and the new secret while they change', () => {
+  test('accepts the old and the new secret during a rotation', () => {
     expect(failureOf(() => verifyIndexingWebhook(body, signed, ['another-secret-of-16', SECRET]))).toBe('verified');
     expect(failureOf(() => verifyIndexingWebhook(body, signed, [SECRET, undefined]))).toBe('verified');
     expect(failureOf(() => verifyIndexingWebhook(body, signed, ['another-secret-of-16']))).toBe('bad_signature');
@@ -73,12 +73,12 @@ describe('an indexing webhook', () => {
     ['a longer value', { 'x-service-signature': `${hmac(body)} ` }, 'bad_signature'],
     ['another secret', { 'x-service-signature': hmac(body, 'another-secret-of-16') }, 'bad_signature'],
     ['an empty secret', { 'x-service-signature': hmac(body, '') }, 'bad_signature'],
-    ['non-ASCII rubbish', { 'x-service-signature': 'sha256=ééé' }, 'bad_signature'],
+    ['non-ASCII characters', { 'x-service-signature': 'sha256=ééé' }, 'bad_signature'],
   ])('with %s is not trusted', (_what, headers, code) => {
     expect(failureOf(() => verifyIndexingWebhook(body, headers, SECRET))).toBe(code);
   });
 
-  test('a body of other bytes does not verify, be its meaning the same', () => {
+  test('a body with other bytes but the same meaning does not verify', () => {
     const reserialised = JSON.stringify(event, null, 2);
     expect(failureOf(() => verifyIndexingWebhook(reserialised, signed, SECRET))).toBe('bad_signature');
     expect(failureOf(() => verifyIndexingWebhook(`${body} `, signed, SECRET))).toBe('bad_signature');
@@ -89,7 +89,7 @@ describe('an indexing webhook', () => {
     expect(failureOf(() => verifyIndexingWebhook(body, forged, secret))).toBe('missing_secret');
   });
 
-  test('a parsed body is told apart from a wrong signature', () => {
+  test('a parsed body is reported as malformed, not as a wrong signature', () => {
     expect(failureOf(() => verifyIndexingWebhook(event as unknown as string, signed, SECRET))).toBe('malformed_body');
   });
 
@@ -101,7 +101,7 @@ describe('an indexing webhook', () => {
     '"text"',
     '{"event":"other","delivery_id":"d"}',
     '{"event":"indexing.status_changed"}',
-  ])('a signed body that is no event (%s) is malformed', (text) => {
+  ])('a signed body that is not an event (%s) is malformed', (text) => {
     expect(failureOf(() => verifyIndexingWebhook(text, { 'x-service-signature': hmac(text) }, SECRET))).toBe(
       'malformed_body',
     );
@@ -131,7 +131,7 @@ describe('a crew callback', () => {
     return verifyCrewCallback(raw, { 'x-service-signature': hmac(raw) }, secret);
   };
 
-  test('verifies like an indexing webhook, by the same secret, and returns the callback', () => {
+  test('verifies with the secret of the indexing webhook and returns the callback', () => {
     const signed = { 'X-Service-Signature': hmac(text), 'X-Service-Delivery-ID': 'dlv_1' };
     expect(verifyCrewCallback(text, signed, SECRET)).toEqual(callback);
     expect(verifyCrewCallback(Buffer.from(text), new Headers(signed), ['another-secret-of-16', SECRET])).toEqual(
@@ -142,16 +142,16 @@ describe('a crew callback', () => {
     expect(failureOf(() => verifyCrewCallback(text, signed, undefined))).toBe('missing_secret');
   });
 
-  test('one without a signature is not trusted: the organisation has no secret', () => {
+  test('a callback without a signature is not trusted: the organisation has no secret', () => {
     const unsigned = { 'X-Service-Delivery-ID': 'dlv_1', 'X-Service-Event': 'task_completed' };
     expect(failureOf(() => verifyCrewCallback(text, unsigned, SECRET))).toBe('missing_signature');
   });
 
-  test.each(CREW_EVENTS)('%s is one of its events', (name) => {
+  test.each(CREW_EVENTS)('%s is accepted as an event', (name) => {
     expect(verified({ ...callback, event: name })).toMatchObject({ event: name });
   });
 
-  test('what else is signed with this secret is no crew callback, and a crew callback is no indexing webhook', () => {
+  test('an indexing webhook is not accepted as a crew callback, nor a crew callback as an indexing webhook', () => {
     expect(failureOf(() => verified(event))).toBe('malformed_body');
     expect(failureOf(() => verified({ ...callback, execution_id: undefined }))).toBe('malformed_body');
     expect(failureOf(() => verifyIndexingWebhook(text, { 'x-service-signature': hmac(text) }, SECRET))).toBe(
@@ -159,22 +159,22 @@ describe('a crew callback', () => {
     );
   });
 
-  test('its event tells the type of what it carries', () => {
-    const told = (one: CrewCallback): string => {
-      switch (one.event) {
+  test('the event determines the type of the payload', () => {
+    const textOf = (callback: CrewCallback): string => {
+      switch (callback.event) {
         case 'step':
-          return one.output.type === 'action' ? one.output.tool : one.output.text;
+          return callback.output.type === 'action' ? callback.output.tool : callback.output.text;
         case 'crew_failed':
-          return one.error;
+          return callback.error;
         case 'crew_completed':
-          return one.output;
+          return callback.output;
         default:
-          return `${one.task_id}: ${one.output}`;
+          return `${callback.task_id}: ${callback.output}`;
       }
     };
     const action = { type: 'action', tool: 'fetch_page', input: {}, ok: true, result: '' };
-    expect(told(verified({ ...callback, event: 'step', output: action }))).toBe('fetch_page');
-    expect(told(verified(callback))).toBe('draft_reply: Grüße');
+    expect(textOf(verified({ ...callback, event: 'step', output: action }))).toBe('fetch_page');
+    expect(textOf(verified(callback))).toBe('draft_reply: Grüße');
   });
 });
 
@@ -197,7 +197,7 @@ describe('an AI job callback', () => {
   test('verifies over the raw body and returns the callback', () => {
     expect(verifyJobCallback(canonical, signed, pem)).toEqual(callback);
     expect(verifyJobCallback(canonical.toString(), new Headers(signed), [otherPem, pem])).toEqual(callback);
-    // As the service lists them while they change.
+    // The service lists several keys during a rotation.
     expect(verifyJobCallback(canonical, signed, `${otherPem}\n${pem}`)).toEqual(callback);
     const pkcs1 = publicKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     expect(verifyJobCallback(canonical, { 'x-service-signature': rsa(canonical) }, pkcs1)).toEqual(callback);
@@ -206,9 +206,9 @@ describe('an AI job callback', () => {
   test.each([
     ['no header', {}, 'missing_signature'],
     ['a signature that is not hex', { 'x-service-signature': 'sha256=zz' }, 'bad_signature'],
-    ['a signature of nothing', { 'x-service-signature': '00' }, 'bad_signature'],
+    ['a signature of one byte', { 'x-service-signature': '00' }, 'bad_signature'],
     [
-      'a signature over the body in place of its digest',
+      'a signature over the body instead of its digest',
       { 'x-service-signature': sign('sha256', canonical, privateKey).toString('hex') },
       'bad_signature',
     ],
@@ -229,7 +229,7 @@ describe('an AI job callback', () => {
     expect(failureOf(() => verifyJobCallback(canonical, signed, key))).toBe('missing_secret');
   });
 
-  test('a signed body that is no callback is malformed', () => {
+  test('a signed body that is not a callback is malformed', () => {
     const other = Buffer.from(JSON.stringify(event));
     expect(failureOf(() => verifyJobCallback(other, { 'x-service-signature': rsa(other) }, pem))).toBe(
       'malformed_body',

@@ -26,13 +26,13 @@ describe('webhooks of the indexing service', () => {
   });
 
   let counter = 0;
-  async function announceOne(): Promise<string> {
+  async function ingestNote(): Promise<string> {
     const id = `note-${counter++}`;
-    const answer = await api.ingest({
+    const response = await api.ingest({
       database: 'hooks',
       memories: JSON.stringify([{ id, text: `Note ${id} about nothing in particular.` }]),
     });
-    expect(answer.status).toBe(202);
+    expect(response.status).toBe(202);
     await api.ended('hooks', id);
     return id;
   }
@@ -49,7 +49,7 @@ describe('webhooks of the indexing service', () => {
       return data.status === state ? data : undefined;
     });
 
-  test('without a registration reads say so, and an item that ends leaves no delivery', async () => {
+  test('without a registration there are no deliveries', async () => {
     expect((await api.get('/webhooks/indexing')).body.data).toEqual({
       registered: false,
       url: null,
@@ -59,13 +59,13 @@ describe('webhooks of the indexing service', () => {
       disabled_reason: null,
     });
     const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
-    await announceOne();
+    await ingestNote();
     expect((await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count).toBe(before);
     expect((await api.post('/webhooks/indexing/test')).body.error?.code).toBe('WEBHOOK_NOT_FOUND');
     expect((await api.del('/webhooks/indexing')).body.data.deleted).toBe(false);
   });
 
-  test('an item that ends is announced with the headers and the payload of the specification, signed', async () => {
+  test('a completed item has a signed webhook with the headers and the payload of the specification', async () => {
     const registered = await register({ generate_signing_secret: true });
     expect(registered.body.data).toMatchObject({
       registered: true,
@@ -75,7 +75,7 @@ describe('webhooks of the indexing service', () => {
     });
     const secret = registered.body.data.signing_secret as string;
     expect(secret).toMatch(/^whsec_[\w-]{43}$/);
-    const id = await announceOne();
+    const id = await ingestNote();
     const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
     expect(request.headers['content-type']).toBe('application/json');
     expect(request.headers['x-service-event']).toBe('indexing.status_changed');
@@ -106,14 +106,14 @@ describe('webhooks of the indexing service', () => {
     });
   });
 
-  test('without a secret there is no signature header', async () => {
+  test('a webhook without a secret has no signature header', async () => {
     await register();
-    const id = await announceOne();
+    const id = await ingestNote();
     const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
     expect(request.headers).not.toHaveProperty('x-service-signature');
   });
 
-  test('a failed item is announced as errored with its code', async () => {
+  test('a failed item has a webhook with its error code', async () => {
     await register();
     await api.ingest({ database: 'hooks', document_metadata: JSON.stringify([{ id: 'broken.pdf' }]) }, [
       { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' },
@@ -122,7 +122,7 @@ describe('webhooks of the indexing service', () => {
     expect(request.json).toMatchObject({ status: 'errored', error_code: 'E2001', error_message: expect.any(String) });
   });
 
-  test('replacing the registration keeps the stored secret; both secret inputs are 422', async () => {
+  test('replacing the registration keeps the stored secret; setting and generating a secret is 422', async () => {
     await register({ signing_secret: 'sixteen or more characters' });
     expect((await register()).body.data).toMatchObject({ signing_secret_configured: true });
     const both = await register({ signing_secret: 'sixteen or more characters', generate_signing_secret: true });
@@ -131,14 +131,14 @@ describe('webhooks of the indexing service', () => {
     expect((await register({ event_types: [] })).status).toBe(422);
     expect((await register({ event_types: ['something.else'] })).status).toBe(422);
     expect(await api.post('/webhooks/indexing', {})).toMatchObject({ status: 400 });
-    const id = await announceOne();
+    const id = await ingestNote();
     const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
     expect(request.headers['x-service-signature']).toBe(
       `sha256=${createHmac('sha256', 'sixteen or more characters').update(request.body).digest('hex')}`,
     );
   });
 
-  test('private addresses are refused at registration', async () => {
+  test('private addresses are rejected at registration', async () => {
     for (const url of [
       'http://example.com/',
       'https://10.0.0.1/',
@@ -147,17 +147,17 @@ describe('webhooks of the indexing service', () => {
       'https://169.254.169.254/latest',
       'not a url',
     ]) {
-      const answer = await api.post('/webhooks/indexing', { url });
-      expect([url, answer.status, answer.body.error?.code]).toEqual([url, 422, 'VALIDATION_ERROR']);
+      const response = await api.post('/webhooks/indexing', { url });
+      expect([url, response.status, response.body.error?.code]).toEqual([url, 422, 'VALIDATION_ERROR']);
     }
   });
 
-  test('a failing receiver: the delivery waits as failed, a person retries, and the wait is cut short', async () => {
+  test('a failed delivery waits for its next attempt, and a manual retry ends the wait', async () => {
     await register();
     receiver.answer = (_request, count) => ({ status: count <= 2 ? 500 : 204 });
-    const id = await announceOne();
+    const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
-    // Two attempts fail; the third is minutes away.
+    // Two attempts fail; the third follows after minutes.
     const waiting = await eventually('the second failure', async () => {
       const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
       return data.status === 'failed' && data.attempts === 2 ? data : undefined;
@@ -175,10 +175,10 @@ describe('webhooks of the indexing service', () => {
     expect([again.status, again.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
   });
 
-  test('a delivery that was given up is sent again by a manual retry', async () => {
+  test('a permanently failed delivery is sent again by a manual retry', async () => {
     await register();
     receiver.answer = () => ({ status: 410 });
-    const id = await announceOne();
+    const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
     await inState(delivery_id, 'permanently_failed');
     receiver.answer = () => ({ status: 204 });
@@ -189,7 +189,7 @@ describe('webhooks of the indexing service', () => {
     expect(await inState(delivery_id, 'delivered')).toMatchObject({ attempts: 2 });
   });
 
-  test('a test delivery is sent at once, marked as one, and leaves no record', async () => {
+  test('a test delivery is sent at once, marked as a test, and leaves no record', async () => {
     await register({ signing_secret: 'sixteen or more characters' });
     const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
     expect((await api.post('/webhooks/indexing/test')).body.data).toEqual({
@@ -213,11 +213,11 @@ describe('webhooks of the indexing service', () => {
     expect((await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count).toBe(before);
   });
 
-  test('the signing secret is rotated, set and removed on its own', async () => {
+  test('the signing secret is generated, set and deleted without a new registration', async () => {
     expect((await api.post('/webhooks/indexing/signing-secret')).status).toBe(404);
     await register();
-    const made = (await api.post('/webhooks/indexing/signing-secret')).body.data;
-    expect(made).toMatchObject({ generated: true, signing_secret: expect.stringMatching(/^whsec_/) });
+    const generated = (await api.post('/webhooks/indexing/signing-secret')).body.data;
+    expect(generated).toMatchObject({ generated: true, signing_secret: expect.stringMatching(/^whsec_/) });
     const set = (await api.post('/webhooks/indexing/signing-secret', { signing_secret: 'my own secret, long' })).body
       .data;
     expect(set).toEqual({ generated: false, message: expect.any(String) });
@@ -226,10 +226,10 @@ describe('webhooks of the indexing service', () => {
     expect((await api.get('/webhooks/indexing')).body.data.signing_secret_configured).toBe(false);
   });
 
-  test('a secret that is rotated while a delivery waits signs its next attempt', async () => {
-    await register({ signing_secret: 'the secret of yesterday' });
+  test('a secret that is rotated while a delivery waits signs the next attempt', async () => {
+    await register({ signing_secret: 'the previous secret' });
     receiver.answer = () => ({ status: 500 });
-    const id = await announceOne();
+    const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
     await inState(delivery_id, 'failed');
     const { signing_secret } = (await api.post('/webhooks/indexing/signing-secret')).body.data;
@@ -237,21 +237,21 @@ describe('webhooks of the indexing service', () => {
     await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
     await inState(delivery_id, 'delivered');
     const [first, last] = [receiver.received[0]!, receiver.received.at(-1)!];
-    expect(first.headers['x-service-signature']).toBe(signatureHeader(first.body, 'the secret of yesterday'));
+    expect(first.headers['x-service-signature']).toBe(signatureHeader(first.body, 'the previous secret'));
     expect(last.headers['x-service-signature']).toBe(signatureHeader(last.body, signing_secret));
     expect(last.body.equals(first.body)).toBe(true);
   });
 
-  test('a delivery expires 30 days after its end; one that is put back, or an item, does not', async () => {
+  test('a delivery expires 30 days after it ended; a retried delivery and items do not expire', async () => {
     await register();
     receiver.answer = () => ({ status: 410 });
-    const { delivery_id } = await deliveryOf(await announceOne());
+    const { delivery_id } = await deliveryOf(await ingestNote());
     await inState(delivery_id, 'permanently_failed');
     await withDb(product.mongodbUri, async (db) => {
       const deliveries = db.collection<{ _id: string; expires_at: Date | null; updated_at: Date }>('deliveries');
       const { expires_at, updated_at } = (await deliveries.findOne({ _id: delivery_id }))!;
       expect(expires_at!.getTime() - updated_at.getTime()).toBe(30 * 24 * 60 * 60 * 1000);
-      // MongoDB removes what its index says, within a minute.
+      // MongoDB removes expired records within a minute.
       expect(await deliveries.indexes()).toContainEqual(
         expect.objectContaining({ key: { expires_at: 1 }, expireAfterSeconds: 0 }),
       );
@@ -264,27 +264,27 @@ describe('webhooks of the indexing service', () => {
     });
   });
 
-  test('a delivery is sweeping while its attempt lasts, and failed with the time of the next in between', async () => {
+  test('a delivery is sweeping during an attempt, and failed with the time of the next attempt between attempts', async () => {
     await register();
-    let letGo: (() => void) | undefined;
+    let release: (() => void) | undefined;
     const held = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     receiver.hold = () => held;
     receiver.answer = () => ({ status: 500 });
-    const { delivery_id } = await deliveryOf(await announceOne());
+    const { delivery_id } = await deliveryOf(await ingestNote());
     expect(await inState(delivery_id, 'sweeping')).toMatchObject({ attempts: 1, attempt_log: [] });
     const early = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
     expect([early.status, early.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
-    letGo!();
+    release!();
     const failed = await inState(delivery_id, 'failed');
     expect(Date.parse(failed.next_attempt_at)).toBeGreaterThan(Date.parse(failed.updated_at));
     receiver.hold = undefined;
   });
 
-  test('the list is paged by a cursor, newest first, and filtered by status', async () => {
+  test('deliveries are listed newest first, in pages and filtered by status', async () => {
     await register();
-    const ids = [await announceOne(), await announceOne(), await announceOne()];
+    const ids = [await ingestNote(), await ingestNote(), await ingestNote()];
     for (const id of ids) await inState((await deliveryOf(id)).delivery_id, 'delivered');
     const seen: string[] = [];
     let cursor: string | null = null;
@@ -294,13 +294,13 @@ describe('webhooks of the indexing service', () => {
       expect(data.count).toBe(1);
       seen.push(data.deliveries[0].doc_id);
       cursor = data.next_cursor;
-      // What comes in meanwhile is newer, and moves nothing on the pages to come.
-      if (seen.length === 1) await inState((await deliveryOf(await announceOne())).delivery_id, 'delivered');
+      // A newer delivery does not change the following pages.
+      if (seen.length === 1) await inState((await deliveryOf(await ingestNote())).delivery_id, 'delivered');
     } while (cursor !== null && seen.length < 3);
     expect(seen).toEqual([...ids].reverse());
     expect((await api.get('/webhooks/indexing/deliveries?cursor=nonsense')).status).toBe(400);
     expect((await api.get('/webhooks/indexing/deliveries?limit=101')).status).toBe(422);
-    expect((await api.get('/webhooks/indexing/deliveries?status=lost')).status).toBe(422);
+    expect((await api.get('/webhooks/indexing/deliveries?status=unknown')).status).toBe(422);
     expect((await api.get('/webhooks/indexing/deliveries/dlv_none')).body.error?.code).toBe('DELIVERY_NOT_FOUND');
   });
 });

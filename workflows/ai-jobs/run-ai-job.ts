@@ -8,17 +8,17 @@ const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInte
 
 const { failJob } = proxyActivities<AiJobActivities>({
   startToCloseTimeout: '1 minute',
-  summary: 'Write that it failed, and the callback',
+  summary: 'Store the error and the callback',
   retry,
 });
 
-/** One AI job: queued -> processing -> success | fail. Its callback is a delivery, whose workflow lives on its own. */
+/** One AI job: queued -> processing -> success | fail. Its callback is a delivery, which is a workflow of its own. */
 export async function runAiJob(job: JobRef): Promise<JobOutcome> {
-  // The activity keeps the time limit over all attempts, and decides which errors are worth a retry.
+  // The activity enforces the time limit over all attempts, and decides which errors are retryable.
   const { runProvider } = proxyActivities<AiJobActivities>({
     startToCloseTimeout: job.time_limit_ms + 60_000,
     heartbeatTimeout: '15 seconds',
-    summary: 'Fetch the input, run the provider, store and announce the result',
+    summary: 'Fetch the input, run the provider, store the result and the callback',
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry,
   });
@@ -26,15 +26,16 @@ export async function runAiJob(job: JobRef): Promise<JobOutcome> {
     await runProvider(job);
     return { status: 'success' };
   } catch (error) {
-    // A cancelled job has ended too, and whoever waits for its callback is told.
-    await CancellationScope.nonCancellable(() => failJob(job, reason(error)));
+    const error_message = clientMessage(error);
+    // A cancelled job sends its callback too.
+    await CancellationScope.nonCancellable(() => failJob(job, error_message));
     showOutcome('fail');
-    return { status: 'fail', error_message: reason(error) };
+    return { status: 'fail', error_message };
   }
 }
 
-/** What the client reads. */
-function reason(error: unknown): string {
+/** The error as the client reads it. */
+function clientMessage(error: unknown): string {
   if (isCancellation(error)) return JOB_CANCELLED;
-  return clientFailureOf(error)?.message ?? 'The job failed for an internal reason.';
+  return clientFailureOf(error)?.message ?? 'The job failed because of an internal error.';
 }

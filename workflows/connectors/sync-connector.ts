@@ -1,6 +1,12 @@
 import { ActivityFailure, continueAsNew, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { ConnectorRemovalActivities } from '../../activities/connectors/remove-connector.js';
 import type { SyncActivities } from '../../activities/connectors/sync-connector.js';
-import { SYNC_ENDED, type SyncOutcome, type SyncRef } from '../../domain/connectors/workflow-contract.js';
+import {
+  type StartedSync,
+  SYNC_ENDED,
+  type SyncOutcome,
+  type SyncRef,
+} from '../../domain/connectors/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
 import { clientFailureOf, hasFailureType } from '../failures.js';
 import { showOutcome } from '../outcome.js';
@@ -11,27 +17,33 @@ const retry = {
   maximumInterval: '1 minute',
   maximumAttempts: 5,
 } as const;
-// A site may ask for a minute between two of its pages.
+// A site may require a pause of a minute between two requests.
 const step = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
 
-const { listResources } = proxyActivities<SyncActivities>({ ...step, summary: 'List what the source has' });
-const { fetchResources } = proxyActivities<SyncActivities>({ ...step, summary: 'Fetch what may have changed' });
-const { removeVanished } = proxyActivities<SyncActivities>({ ...step, summary: 'Remove what the source has no more' });
-const { beginSync } = proxyActivities<SyncActivities>({ ...step, summary: 'Begin' });
-const { endSync } = proxyActivities<SyncActivities>({ ...step, retry: {}, summary: 'Write how it ended' });
+const { beginSync } = proxyActivities<SyncActivities>({ ...step, summary: 'Start the sync' });
+const { listResources } = proxyActivities<SyncActivities>({ ...step, summary: 'List the resources of the source' });
+const { fetchResources } = proxyActivities<SyncActivities>({ ...step, summary: 'Fetch resources that may be changed' });
+const { removeVanished } = proxyActivities<SyncActivities>({ ...step, summary: 'Delete items of vanished resources' });
+const { endSync } = proxyActivities<SyncActivities>({ ...step, retry: {}, summary: 'Store the outcome' });
+const { removeRemains } = proxyActivities<ConnectorRemovalActivities>({
+  startToCloseTimeout: '10 minutes',
+  heartbeatTimeout: '20 seconds',
+  summary: 'Delete the items and the resource records',
+  retry: { maximumInterval: '1 minute' },
+});
 
 /**
- * One sync of a connector. How far it has come stands with the connector, so a new run of it, or another attempt of a
- * step, goes on where the last one stopped. A listing that fails removes nothing.
+ * One sync of a connector: running -> completed | failed. Its progress is stored in MongoDB, so a new run or a retried
+ * activity continues where the last one stopped. When the listing fails, nothing is deleted.
  */
 export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | typeof SYNC_ENDED> {
   const sync = connector.sync ?? (await beginSync(connector));
   if (sync === null) return SYNC_ENDED;
   const ref = { ...connector, sync };
   try {
-    while (await listResources(ref)) await goOnAfresh(ref);
-    while ((await fetchResources(ref)) > 0) await goOnAfresh(ref);
-    while ((await removeVanished(ref)) > 0) await goOnAfresh(ref);
+    while (await listResources(ref)) await limitHistory(ref);
+    while ((await fetchResources(ref)) > 0) await limitHistory(ref);
+    while ((await removeVanished(ref)) > 0) await limitHistory(ref);
   } catch (error) {
     if (hasFailureType(error, SYNC_ENDED)) return SYNC_ENDED;
     const failure = failureOf(error);
@@ -44,8 +56,15 @@ export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | t
   return outcome;
 }
 
-/** Goes on in a new run when the history of this one has become long. */
-async function goOnAfresh(ref: Required<SyncRef>): Promise<void> {
+/** Deletes the data of a deleted connector: its resource records and, when that was requested, its items. */
+export async function removeConnector(connector: SyncRef): Promise<void> {
+  while (await removeRemains(connector)) {
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof removeConnector>(connector);
+  }
+}
+
+/** Continues in a new run when the history of this run has become long. */
+async function limitHistory(ref: StartedSync): Promise<void> {
   if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof syncConnector>(ref);
 }
 
@@ -53,7 +72,7 @@ function failureOf(error: unknown): SyncOutcome {
   if (!(error instanceof ActivityFailure)) throw error;
   const failure = clientFailureOf(error) ?? {
     code: INTERNAL_ERROR,
-    message: 'The sync failed for an internal reason.',
+    message: 'The sync failed because of an internal error.',
   };
   return { status: 'failed', error_code: failure.code, error_message: failure.message };
 }

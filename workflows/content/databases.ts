@@ -6,10 +6,10 @@ const provisioning = { startToCloseTimeout: '1 minute', retry: { maximumInterval
 
 const { createSearchTable } = proxyActivities<DatabaseActivities>({
   ...provisioning,
-  summary: 'Create its search table',
+  summary: 'Create the search table',
 });
-const { createGraph } = proxyActivities<DatabaseActivities>({ ...provisioning, summary: 'Create its graph' });
-const { markDatabaseReady } = proxyActivities<DatabaseActivities>({ ...provisioning, summary: 'Ready for ingestion' });
+const { createGraph } = proxyActivities<DatabaseActivities>({ ...provisioning, summary: 'Create the graph' });
+const { markDatabaseReady } = proxyActivities<DatabaseActivities>({ ...provisioning, summary: 'Open for ingestion' });
 
 const deletion = {
   startToCloseTimeout: '1 hour',
@@ -17,20 +17,20 @@ const deletion = {
   retry: { maximumInterval: '1 minute' },
 } as const;
 
-const { removeDatabaseItems } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Remove items and files' });
-const { removeDatabaseChunks } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Remove chunks' });
-const { removeDatabaseGraph } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Remove the graph' });
-const { dropSearchTable } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Drop its search table' });
-const { removeDatabaseRecord } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Free its name' });
+const { removeDatabaseItems } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Delete items and files' });
+const { removeDatabaseChunks } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Delete chunks' });
+const { removeDatabaseGraph } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Delete the graph' });
+const { dropSearchTable } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Drop the search table' });
+const { removeDatabaseRecord } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Release the name' });
 
-/** Provisions a new database step by step: provisioning -> ready. */
+/** Provisions a new database: provisioning -> ready. */
 export async function provisionDatabase({ database_id }: DatabaseRef): Promise<void> {
   await createSearchTable(database_id);
   await createGraph(database_id);
   await markDatabaseReady(database_id);
 }
 
-/** Deletes a database. Items go first: their running workflows then see that the items are gone, and end. */
+/** Deletes a database. Items are deleted first, so that their running workflows stop. */
 export async function deleteDatabase({ database_id }: DatabaseRef): Promise<void> {
   await removeDatabaseItems(database_id);
   await removeDatabaseChunks(database_id);

@@ -1,34 +1,34 @@
 import { log, proxyActivities } from '@temporalio/workflow';
-import type { ContentActivities } from '../../activities/content/index-item.js';
+import type { ItemActivities } from '../../activities/content/index-item.js';
 import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
 import { clientFailureOf, hasFailureType } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
-// No limit on attempts: storage errors (E6001) clear by themselves, and what cannot clear is not retryable.
+// Attempts are unlimited: storage errors (E6001) are transient, and activities mark lasting errors as not retryable.
 const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
 const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
 const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
 
-const { extractItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Read its text, cut it into chunks' });
-const { embedAndIndexItem } = proxyActivities<ContentActivities>({ ...long, summary: 'Embed and index its chunks' });
-const { linkItemGraph } = proxyActivities<ContentActivities>({ ...short, summary: 'Link it into the graph' });
-const { finishItem } = proxyActivities<ContentActivities>({ ...short, summary: 'Write its end and the delivery' });
+const { extractItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Extract the text and split it' });
+const { embedAndIndexItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Embed and index the chunks' });
+const { linkItemGraph } = proxyActivities<ItemActivities>({ ...short, summary: 'Add it to the graph' });
+const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Store the outcome and the delivery' });
 
 /**
  * One version of one item: queued -> processing -> graph_creation -> completed | errored.
- * The end is announced by a delivery, whose workflow lives on its own.
+ * A delivery, which is a workflow of its own, notifies the client of the outcome.
  */
 export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
   try {
     const outcome = await index(item);
-    const written = await finishItem(item, outcome);
+    const stored = await finishItem(item, outcome);
     if (outcome.status === 'errored') showOutcome(outcome.status);
-    return written;
+    return stored;
   } catch (error) {
     if (!hasFailureType(error, SUPERSEDED)) throw error;
-    log.info('This version of the item has been replaced or deleted');
+    log.info('This version of the item was replaced or deleted');
     return SUPERSEDED;
   }
 }
@@ -41,7 +41,7 @@ async function index(item: ItemRef): Promise<ItemOutcome> {
     return { status: 'completed' };
   } catch (error) {
     if (hasFailureType(error, INTERNAL_ERROR)) {
-      const error_message = 'The item could not be indexed, for an internal reason.';
+      const error_message = 'The item could not be indexed because of an internal error.';
       return { status: 'errored', error_code: INTERNAL_ERROR, error_message };
     }
     const failure = clientFailureOf(error);

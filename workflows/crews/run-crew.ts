@@ -29,11 +29,11 @@ import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.js';
 import { clientFailureOf } from '../failures.js';
 import { showOutcome } from '../outcome.js';
 
-/** A person answers for a task that waits: its output is taken, or the task is tried again. */
+/** A person's decision on a task that waits: its output is approved, or the task is tried again. */
 export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);
 
-// A worker that dies is noticed by its heartbeat; a model may think for minutes. Which errors are worth a retry the
-// activities decide; what is bounded here is what they cannot see: a step that takes its worker down each time.
+// A killed worker is noticed by its missing heartbeat, because a model may take minutes. The activities decide which
+// errors are retryable. `maximumAttempts` bounds what they cannot see: a step that kills its worker each time.
 const modelActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
@@ -44,93 +44,94 @@ const toolActivities = proxyActivities<CrewActivities>({
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds', maximumAttempts: 20 },
 });
-// The state is written however long the database is away.
+// Attempts are unlimited: the state must be stored, however long MongoDB is unreachable.
 const stateActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** Attempts of one run; a longer execution goes on in a new one, so that no history grows without bound. */
-const ATTEMPTS_A_RUN = 20;
+/** Attempts per run. A longer execution continues in a new run, which bounds the history. */
+const MAX_ATTEMPTS_PER_RUN = 20;
 
 const { waitingFor, waitingSince } = SEARCH_ATTRIBUTES;
 
 /** One execution: running -> (pending_human_input -> running | retrying)* -> completed | error. */
-export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
-  let { done, attempt } = ref;
+export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
+  let { done, attempt } = crew;
   let waiting: AttemptRef | undefined;
-  let answer: ResumeRef | undefined;
-  let ended = false;
+  let decision: ResumeRef | undefined;
+  let finished = false;
 
   setHandler(
     resume,
-    async (given) => {
-      // At once, so that the validator refuses whoever comes second.
+    async (feedback) => {
+      // Before the first await, so that the validator rejects a second decision.
       waiting = undefined;
-      const summary = `${attemptName(given)}: ${given.is_approve ? 'approved' : 'rejected'}`;
-      await stateActivities.applyResume.executeWithOptions({ summary }, [given]);
-      answer = given;
-      if (!given.is_approve) return 'retrying';
-      if (done + 1 < ref.tasks.length) return 'resumed';
-      await condition(() => ended);
+      const summary = `${attemptName(feedback)}: ${feedback.is_approve ? 'approved' : 'rejected'}`;
+      await stateActivities.applyResume.executeWithOptions({ summary }, [feedback]);
+      decision = feedback;
+      if (!feedback.is_approve) return 'retrying';
+      if (done + 1 < crew.tasks.length) return 'resumed';
+      await condition(() => finished);
       return 'completed';
     },
     {
       description:
-        'An answer for the task that waits. The API sends it and keeps its text; it cannot be given by hand.',
+        'A decision on the task that waits. The API stores the feedback and sends it; do not send it by hand.',
       validator: ({ task, attempt }) => {
-        if (!ref.tasks.some((one) => one.task === task)) throw refused(RESUME_REJECTED.unknownTask);
-        if (waiting?.task !== task || waiting?.attempt !== attempt) throw refused(RESUME_REJECTED.notPending);
+        if (!crew.tasks.some((plan) => plan.task === task)) throw rejected(RESUME_REJECTED.unknownTask);
+        if (waiting?.task !== task || waiting?.attempt !== attempt) throw rejected(RESUME_REJECTED.notPending);
       },
     },
   );
 
-  const outcome = await run().catch(failure);
-  if (waiting) showWorking();
+  const outcome = await runTasks().catch(failure);
+  if (waiting) clearWaiting();
   waiting = undefined;
   setCurrentDetails('');
-  // A cancelled execution has ended too, and whoever waits for its callback is told.
+  // A cancelled execution sends its callback too.
   await CancellationScope.nonCancellable(() =>
-    stateActivities.finishExecution.executeWithOptions({ summary: `ends as ${outcome.status}` }, [ref, outcome]),
+    stateActivities.finishExecution.executeWithOptions({ summary: `outcome: ${outcome.status}` }, [crew, outcome]),
   );
   if (outcome.status === 'error') showOutcome(outcome.status);
-  ended = true;
+  finished = true;
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   return outcome;
 
-  async function run(): Promise<CrewOutcome> {
-    for (let attempts = 0; done < ref.tasks.length; attempts++) {
-      if (attempts === ATTEMPTS_A_RUN || workflowInfo().continueAsNewSuggested) {
+  async function runTasks(): Promise<CrewOutcome> {
+    for (let attempts = 0; done < crew.tasks.length; attempts++) {
+      if (attempts === MAX_ATTEMPTS_PER_RUN || workflowInfo().continueAsNewSuggested) {
         await condition(allHandlersFinished);
-        await continueAsNew<typeof runCrew>({ ...ref, done, attempt });
+        await continueAsNew<typeof runCrew>({ ...crew, done, attempt });
       }
-      const approved = await tryTask(ref.tasks[done]!);
+      const approved = await attemptTask(crew.tasks[done]!);
       if (approved) done++;
       attempt = approved ? 1 : attempt + 1;
     }
     return { status: 'completed' };
   }
 
-  /** @returns whether its output stands */
-  async function tryTask(plan: CrewTaskPlan): Promise<boolean> {
-    const at: AttemptRef = { execution: ref.execution, task: plan.task, attempt };
-    showWork(at);
-    await stateActivities.startTask.executeWithOptions({ summary: attemptName(at) }, [at]);
-    const step = await work(plan, at);
-    // Before the record says so: whoever reads there that the task waits may answer at once.
-    if (plan.human_input) waiting = at;
-    await stateActivities.endTask.executeWithOptions({ summary: attemptName(at) }, [{ ...at, step }, plan.human_input]);
+  /** @returns whether the output is approved; without `human_input` it always is */
+  async function attemptTask(plan: CrewTaskPlan): Promise<boolean> {
+    const ref: AttemptRef = { execution: crew.execution, task: plan.task, attempt };
+    const summary = attemptName(ref);
+    showRunning(ref);
+    await stateActivities.startTask.executeWithOptions({ summary }, [ref]);
+    const step = await runSteps(plan, ref);
+    // Set before the record is: a client that reads that the task waits may send feedback at once.
+    if (plan.human_input) waiting = ref;
+    await stateActivities.endTask.executeWithOptions({ summary }, [{ ...ref, step }, plan.human_input]);
     if (!plan.human_input) return true;
-    showWaiting(at);
-    await condition(() => answer !== undefined);
-    showWorking();
-    const { is_approve } = answer!;
-    answer = undefined;
+    showWaiting(ref);
+    await condition(() => decision !== undefined);
+    clearWaiting();
+    const { is_approve } = decision!;
+    decision = undefined;
     return is_approve;
   }
 
-  function showWork(at: AttemptRef): void {
-    setCurrentDetails(`Works on **${attemptName(at)}**, task ${done + 1} of ${ref.tasks.length}.`);
+  function showRunning(ref: AttemptRef): void {
+    setCurrentDetails(`Running **${attemptName(ref)}**, task ${done + 1} of ${crew.tasks.length}.`);
   }
 
   function showWaiting({ task, attempt }: AttemptRef): void {
@@ -140,29 +141,29 @@ export async function runCrew(ref: CrewRef): Promise<CrewOutcome> {
       { key: waitingSince, value: since },
     ]);
     setCurrentDetails(
-      `Waits for a person of **${ref.org}** to answer for **${task}** (attempt ${attempt}), since ${since.toISOString()}.`,
+      `Waiting for a person of **${crew.org}** to review **${task}** (attempt ${attempt}), since ${since.toISOString()}.`,
     );
   }
 }
 
-/** The agent thinks and uses its tools until it has an answer. @returns the number of the step that gave it */
-async function work({ max_steps }: CrewTaskPlan, at: AttemptRef): Promise<number> {
+/** Calls the model, and the tools that it requests, until it gives an output. @returns the step with the output */
+async function runSteps({ max_steps }: CrewTaskPlan, ref: AttemptRef): Promise<number> {
   for (let step = 1; ; step++) {
-    const summary = `${attemptName(at)}: step ${step}`;
+    const summary = `${attemptName(ref)}: step ${step}`;
     const last = step === max_steps;
-    const { tool_calls } = await modelActivities.callModel.executeWithOptions({ summary }, [{ ...at, step, last }]);
+    const { tool_calls } = await modelActivities.callModel.executeWithOptions({ summary }, [{ ...ref, step, last }]);
     if (tool_calls === 0) return step;
     await Promise.all(
       Array.from({ length: tool_calls }, (_, call) =>
         toolActivities.callTool.executeWithOptions({ summary: `${summary}, tool ${call + 1}` }, [
-          { ...at, step, call },
+          { ...ref, step, call },
         ]),
       ),
     );
   }
 }
 
-function showWorking(): void {
+function clearWaiting(): void {
   upsertSearchAttributes([
     { key: waitingFor, value: null },
     { key: waitingSince, value: null },
@@ -170,20 +171,20 @@ function showWorking(): void {
   setCurrentDetails('');
 }
 
-/** An attempt as operators read it. */
+/** The attempt as operators read it. */
 function attemptName({ task, attempt }: AttemptRef): string {
   return attempt === 1 ? task : `${task}, attempt ${attempt}`;
 }
 
-function refused(type: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable('The answer is refused.', type);
+function rejected(type: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable('The feedback was rejected.', type);
 }
 
-/** What the client reads. */
+/** The error as the client reads it. */
 function failure(error: unknown): CrewOutcome {
-  // Not an error but the end of this run.
+  // Thrown by `continueAsNew`: this run has ended, the execution has not.
   if (error instanceof ContinueAsNew) throw error;
   if (isCancellation(error)) return { status: 'error', error_message: CREW_CANCELLED };
-  const error_message = clientFailureOf(error)?.message ?? 'The execution failed for an internal reason.';
+  const error_message = clientFailureOf(error)?.message ?? 'The execution failed because of an internal error.';
   return { status: 'error', error_message };
 }

@@ -10,50 +10,50 @@ import type { DeliveryActivities, DeliveryProgress } from '../../activities/webh
 import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
 import { showOutcome } from '../outcome.js';
 
-/** A person asked for a retry: the record is due at once, so a wait is cut short. */
+/** Sent when a person requests a retry: the delivery is due at once, so the wait for the next attempt ends. */
 export const retryNow = defineSignal(RETRY_NOW);
 
-// The first attempt rides in the workflow task: most deliveries succeed at once and cost the server least this way.
+// The first attempt runs inside the workflow task. Most deliveries succeed at once, and this costs the server least.
 const { attemptDeliveryAtOnce } = proxyLocalActivities<DeliveryActivities>({
   startToCloseTimeout: '40 seconds',
   retry: { maximumAttempts: 1 },
-  summary: 'The first attempt',
+  summary: 'First attempt',
 });
 
-// Each retry of this activity is an attempt, at the time that the failed one named (`nextRetryDelay`); the intervals
-// below only hold when the attempt could not even be recorded. Retries add no events to the history.
+// Each retry of this activity is one attempt, at the time that the failed attempt gave (`nextRetryDelay`). The intervals
+// below only apply when an attempt could not be recorded. Retries add no events to the history.
 const { attemptDelivery } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '40 seconds',
-  summary: 'Further attempts, each a retry',
+  summary: 'Further attempts, one per retry',
   retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
 });
 
 const RETRYING =
-  'Not delivered yet. Each attempt of the pending activity is an attempt at the receiver: its last failure says what came of the latest, its schedule when the next one is.';
+  'Not delivered yet. Each attempt of the pending activity is one attempt to deliver: the last failure of the activity is the result of the latest attempt, and its next scheduled time is that of the next attempt.';
 
 /** One delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. */
 export async function deliverWebhook(delivery: DeliveryRef): Promise<DeliveryProgress> {
-  let retryAsked = false;
-  let waiting: CancellationScope | undefined;
+  let retryRequested = false;
+  let attempts: CancellationScope | undefined;
   setHandler(
     retryNow,
     () => {
-      retryAsked = true;
-      waiting?.cancel();
+      retryRequested = true;
+      attempts?.cancel();
     },
-    { description: 'Cuts the wait for the next attempt short; the API sends it when a person asks for a retry.' },
+    { description: 'Ends the wait for the next attempt. The API sends it when a person requests a retry.' },
   );
 
   let progress = await attemptDeliveryAtOnce(delivery).catch(() => 'failed' as const);
-  while (progress === 'failed' || (progress === 'permanently_failed' && retryAsked)) {
-    retryAsked = false;
+  while (progress === 'failed' || (progress === 'permanently_failed' && retryRequested)) {
+    retryRequested = false;
     setCurrentDetails(RETRYING);
-    waiting = new CancellationScope();
+    attempts = new CancellationScope();
     try {
-      progress = await waiting.run(() => attemptDelivery(delivery));
+      progress = await attempts.run(() => attemptDelivery(delivery));
     } catch (error) {
-      // Cancelled while it waited, or ended by the cancellation in the middle of an attempt: either way a new turn.
-      if (!retryAsked) throw error;
+      // The signal cancelled the wait, or an attempt in progress. Both need a new attempt.
+      if (!retryRequested) throw error;
     }
   }
   setCurrentDetails('');

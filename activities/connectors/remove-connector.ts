@@ -1,0 +1,54 @@
+import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
+import type { Connectors } from '../../storage/connectors/connectors.js';
+import type { ConnectorResources } from '../../storage/connectors/resources.js';
+import type { RemovedItems } from '../../storage/content/removed-items.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
+import { withHeartbeat } from '../heartbeat.js';
+
+export interface ItemRemovalDependencies {
+  removedItems: Pick<RemovedItems, 'remove'>;
+  starters: Pick<ContentStarters, 'startRemoval'>;
+}
+
+export interface ConnectorRemovalDependencies extends ItemRemovalDependencies {
+  connectors: Pick<Connectors, 'findAnyForOrg' | 'remove'>;
+  resources: Pick<ConnectorResources, 'listAny' | 'remove'>;
+}
+
+export type ConnectorRemovalActivities = ReturnType<typeof createConnectorRemovalActivities>;
+
+/** Resources removed at a time. */
+const BATCH = 100;
+
+/** Deletes the data of a deleted connector. */
+export function createConnectorRemovalActivities(deps: ConnectorRemovalDependencies) {
+  const { connectors, resources } = deps;
+  return {
+    /** Deletes some resource records and, when that was requested, their items. @returns false when nothing remains */
+    removeRemains: ({ org, connector: id }: SyncRef): Promise<boolean> =>
+      withHeartbeat(async () => {
+        const connector = await connectors.findAnyForOrg(org, id);
+        if (!connector || connector.deleted_at === null) return false;
+        const remaining = await resources.listAny(id, BATCH);
+        if (connector.remove_items) await removeItemsOf(deps, { org, _id: connector.database_id }, remaining);
+        await resources.remove(remaining.map(({ _id }) => _id));
+        if (remaining.length === 0) await connectors.remove(org, id);
+        return remaining.length > 0;
+      }),
+  };
+}
+
+/**
+ * Deletes the items of resources. Items that are being indexed end without a webhook.
+ * @returns the number of resources that had an item
+ */
+export async function removeItemsOf(
+  { removedItems, starters }: ItemRemovalDependencies,
+  database: { _id: string; org: string },
+  resources: readonly { item_id: string | null }[],
+): Promise<number> {
+  const ids = resources.flatMap(({ item_id }) => item_id ?? []);
+  const { ref } = await removedItems.remove(database, { ids, inProgress: 'remove' });
+  if (ref) await starters.startRemoval(ref);
+  return ids.length;
+}
