@@ -48,8 +48,8 @@ peak memory          API ${peak.api} MiB, worker ${peak.worker} MiB   (before th
 }
 
 /**
- * @returns per second, workflows with one activity that does nothing, on a worker with the delivery worker's
- * concurrency
+ * Runs workflows with one activity that does nothing, on a worker with the delivery worker's concurrency.
+ * @returns workflows per second
  */
 export async function measureBare(instance: BenchInstance, temporal: Client): Promise<number> {
   const worker = fork(fileURLToPath(new URL('./support/bare-worker.js', import.meta.url)), { env: instance.env });

@@ -71,7 +71,7 @@ signingKeys
   .action(async () => (await import('./signing-key.js')).showSigningKeys());
 signingKeys
   .command('rotate')
-  .description('sign new jobs with a new key; running jobs keep theirs')
+  .description('sign new jobs with a new key; running jobs use the old key')
   .action(async () => (await import('./signing-key.js')).rotateSigningKey());
 
 program

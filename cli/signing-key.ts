@@ -8,7 +8,7 @@ export async function showSigningKeys(): Promise<void> {
   await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys()).join('')));
 }
 
-/** `postback signing-key rotate`: creates a key for new jobs; callbacks of running jobs keep theirs. */
+/** `postback signing-key rotate`: creates a key for new jobs; running jobs use the old key. */
 export async function rotateSigningKey(): Promise<void> {
   await withSigningKeys(async (keys) => {
     console.log(`${await keys.rotate()} signs new jobs.`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { obtainBinary } from './binaries.js';
 import type { Env, Log } from './downloads.js';
 import { startMongod } from './mongod.js';
+import type { SupervisedChild } from './supervised-child.js';
 import { startTemporalServer } from './temporal-server.js';
 
 export { defaultCacheDir, obtainBinary } from './binaries.js';
@@ -35,12 +36,6 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-interface StartedServer {
-  readonly pid: number;
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
-}
-
 /**
  * Provides a running Temporal and MongoDB: those named in the environment (TEMPORAL_ADDRESS, MONGODB_URI), else servers
  * started on loopback. When one of them fails to start, the other is stopped.
@@ -49,9 +44,9 @@ interface StartedServer {
 export async function startStack({ dataDir, cacheDir, env, log }: StackOptions): Promise<Stack> {
   mkdirSync(dataDir, { recursive: true });
   const claimsDir = join(cacheDir, 'ports');
-  const started: StartedServer[] = [];
+  const started: SupervisedChild[] = [];
   const ends: Promise<string>[] = [];
-  const track = <Server extends StartedServer>(title: string, server: Server): Server => {
+  const track = <Server extends SupervisedChild>(title: string, server: Server): Server => {
     started.push(server);
     ends.push(server.ended.then((reason) => `${title} ${reason}`));
     return server;

@@ -1,26 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
-import type { Env, Log } from './downloads.js';
 import { startOnPorts } from './ports.js';
-import { type SupervisedChild, startSupervisedChild, waitForPreviousRun, waitUntilReady } from './supervised-child.js';
+import {
+  type ServerOptions,
+  type SupervisedChild,
+  startSupervisedChild,
+  waitForPreviousRun,
+  waitUntilReady,
+} from './supervised-child.js';
 
-export interface MongodOptions {
-  readonly binary: string;
-  /** Holds the log, the chosen port, and the data under `mongodb/`. */
-  readonly dir: string;
-  /** The folder where all stacks of this user claim their ports. */
-  readonly claimsDir: string;
-  readonly env: Env;
-  readonly log: Log;
-}
-
-export interface Mongod {
+export interface Mongod extends SupervisedChild {
   /** Includes the database `postback` and the name of the replica set. */
   readonly uri: string;
-  readonly pid: number;
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
 }
 
 const TITLE = 'MongoDB';
@@ -34,13 +26,13 @@ const NOT_YET_INITIALIZED = 94;
  * Starts mongod as a replica set with one member, its data in `dir`, and waits until it accepts writes.
  * @throws Error with the end of its log
  */
-export async function startMongod(options: MongodOptions): Promise<Mongod> {
+export async function startMongod(options: ServerOptions): Promise<Mongod> {
   mkdirSync(join(options.dir, 'mongodb'), { recursive: true });
   await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
   return startOnPorts(options, { mongodb: 27017 }, ({ mongodb }) => startOnce(options, mongodb));
 }
 
-async function startOnce({ binary, dir, env }: MongodOptions, port: number): Promise<Mongod> {
+async function startOnce({ binary, dir, env }: ServerOptions, port: number): Promise<Mongod> {
   const host = `127.0.0.1:${port}`;
   const server = await startSupervisedChild({
     command: binary,
@@ -54,12 +46,7 @@ async function startOnce({ binary, dir, env }: MongodOptions, port: number): Pro
     pidFile: pidFile(dir),
   });
   await waitUntilPrimary(server, host);
-  return {
-    uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}`,
-    pid: server.pid,
-    ended: server.ended,
-    stop: server.stop,
-  };
+  return { ...server, uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}` };
 }
 
 async function waitUntilPrimary(server: SupervisedChild, host: string): Promise<void> {

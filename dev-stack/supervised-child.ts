@@ -23,6 +23,17 @@ export interface SupervisedChild {
   stop(): Promise<void>;
 }
 
+/** How a server of the stack is started. */
+export interface ServerOptions {
+  readonly binary: string;
+  /** Holds the server's data, its log and the chosen ports. */
+  readonly dir: string;
+  /** The folder where all stacks of this user claim their ports. */
+  readonly claimsDir: string;
+  readonly env: Env;
+  readonly log: Log;
+}
+
 export interface SupervisedChildOptions {
   readonly command: string;
   readonly args: readonly string[];

@@ -1,28 +1,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import type { Env, Log } from './downloads.js';
 import { startOnPorts } from './ports.js';
-import { type SupervisedChild, startSupervisedChild, waitForPreviousRun, waitUntilReady } from './supervised-child.js';
+import {
+  type ServerOptions,
+  type SupervisedChild,
+  startSupervisedChild,
+  waitForPreviousRun,
+  waitUntilReady,
+} from './supervised-child.js';
 
-export interface TemporalServerOptions {
-  readonly binary: string;
-  /** Holds the database, the log and the chosen ports. */
-  readonly dir: string;
-  /** The folder where all stacks of this user claim their ports. */
-  readonly claimsDir: string;
-  readonly env: Env;
-  readonly log: Log;
-}
-
-export interface TemporalServer {
+export interface TemporalServer extends SupervisedChild {
   readonly address: string;
   readonly uiUrl: string;
   /** The server's own counters, for Prometheus. */
   readonly metricsUrl: string;
-  readonly pid: number;
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
 }
 
 const TITLE = 'Temporal';
@@ -34,16 +26,13 @@ const PREFERRED_PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9
  * Starts Temporal's dev server with its data in `dir` and waits until it responds.
  * @throws Error with the end of its log
  */
-export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
+export async function startTemporalServer(options: ServerOptions): Promise<TemporalServer> {
   mkdirSync(options.dir, { recursive: true });
   await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
   return startOnPorts(options, PREFERRED_PORTS, (ports) => startOnce(options, ports));
 }
 
-async function startOnce(
-  { binary, dir, env }: TemporalServerOptions,
-  ports: typeof PREFERRED_PORTS,
-): Promise<TemporalServer> {
+async function startOnce({ binary, dir, env }: ServerOptions, ports: typeof PREFERRED_PORTS): Promise<TemporalServer> {
   const address = `127.0.0.1:${ports.temporal}`;
   const server = await startSupervisedChild({
     command: binary,
@@ -64,7 +53,7 @@ async function startOnce(
   await waitUntilResponding(server, address);
   const uiUrl = `http://127.0.0.1:${ports.temporal_ui}`;
   const metricsUrl = `http://127.0.0.1:${ports.temporal_metrics}/metrics`;
-  return { address, uiUrl, metricsUrl, pid: server.pid, ended: server.ended, stop: server.stop };
+  return { ...server, address, uiUrl, metricsUrl };
 }
 
 async function waitUntilResponding(server: SupervisedChild, address: string): Promise<void> {

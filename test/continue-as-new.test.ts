@@ -9,11 +9,11 @@ import { eventually } from './support/eventually.js';
 import { databaseBeside, makeKey, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
 import { html, type Site, startSite } from './support/site.js';
 
-/** Events after which the server suggests to continue as new: 4,096 elsewhere, here every step of a sync is beyond. */
+/** Events after which the server suggests to continue as new: 4,096 by default, here exceeded by every step of a sync. */
 const LONG = 8;
 
-// A Temporal of its own, to which histories are long early; processes and database are its own too.
-describe('where a history has become long', () => {
+// Starts its own Temporal, with a low limit for histories, and its own processes and database.
+describe('when a history has become long', () => {
   const org = 'long';
   const database = 'atlas';
   const mongodbUri = databaseBeside(sharedProduct().mongodbUri, 'continue-as-new');
@@ -49,7 +49,7 @@ describe('where a history has become long', () => {
     await env?.teardown();
   });
 
-  /** How each run of the workflows about a connector has ended, once none runs. */
+  /** The final status of each run of a connector's workflows. Waits until none is running. */
   function runsOf(type: string, connector: string): Promise<string[]> {
     const query = `WorkflowType="${type}" AND PostbackSource="${connector}"`;
     return eventually(`${type} ended`, async () => {
@@ -59,23 +59,23 @@ describe('where a history has become long', () => {
     });
   }
 
-  test('a sync goes on in new runs: one sync to its client, and each page is taken in once', async () => {
+  test('a sync continues in new runs: the client sees one sync, and each page is ingested once', async () => {
     const paths = Array.from({ length: 45 }, (_, n) => `/page-${n}`);
     for (const path of paths) site.pages.set(path, { body: html(path, `The text of ${path}.`) });
     const urls = paths.map((path) => site.url + path);
     const id = await on.create({ kind: 'web', database, settings: { urls } });
     const { last_sync, errors } = await on.sync(id);
     expect([last_sync, errors]).toMatchObject([{ number: 1, status: 'completed', counts: { new: 45, failed: 0 } }, []]);
-    // Three batches of pages, and the rest.
+    // Three batches of pages, then the end of the sync.
     expect(await runsOf('syncConnector', id)).toEqual(['COMPLETED', ...Array(3).fill('CONTINUED_AS_NEW')]);
-    const pagesAsked = site.asked.filter((one) => !one.endsWith('/robots.txt'));
-    expect(pagesAsked.sort()).toEqual(paths.map((path) => `200 ${path}`).sort());
+    const pageRequests = site.asked.filter((request) => !request.endsWith('/robots.txt'));
+    expect(pageRequests.sort()).toEqual(paths.map((path) => `200 ${path}`).sort());
     const versions = await withDb(mongodbUri, (db) =>
       db.collection('items').find({ 'additional_metadata.connector_id': id }).toArray(),
     );
     expect(versions.map(({ version }) => version)).toEqual(paths.map(() => 1));
 
-    // What has vanished is removed by a run that has not seen the listing.
+    // Vanished pages are removed by a run that has not read the listing.
     for (const url of urls) await api.ended(database, on.itemOf(id, url));
     for (const path of paths.slice(0, 30)) site.pages.delete(path);
     expect((await on.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 15, removed: 30 } });

@@ -7,7 +7,7 @@ import { type OwnProduct, startOwnProduct } from './support/own-product.js';
 import { withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
-// Breaks things, so it has servers and processes of its own.
+// Kills processes, so it starts its own product.
 describe('crashes lose nothing', () => {
   const org = 'recovery';
   let own: OwnProduct;
@@ -26,10 +26,10 @@ describe('crashes lose nothing', () => {
       id: `${prefix}-${n}`,
       text: `Note ${n} of ${prefix}. ${'The keeper lit the lamp in the evening. '.repeat(60)}`,
     }));
-  const announced = (prefix: string) =>
+  const notified = (prefix: string) =>
     new Set(receiver.received.map(({ json }) => String(json.id)).filter((id) => id.startsWith(prefix)));
 
-  /** An item as an ingest request writes it. */
+  /** An item as an ingest request stores it. */
   const itemOf = (databaseId: string, id: string, indexing_status: string, check_at: Date) => ({
     _id: `itm_${id}`,
     org,
@@ -52,9 +52,9 @@ describe('crashes lose nothing', () => {
     updated_at: check_at,
   });
 
-  test('kill -9 of the worker in the middle of ten items: all ten end, each announced', async () => {
+  test('kill -9 of the worker during ten items: all ten complete, each with a webhook', async () => {
     await api.ingest({ database: 'crash', memories: JSON.stringify(texts('killed', 10)) });
-    await eventually('work under way', async () => {
+    await eventually('an item being processed', async () => {
       const { statuses } = (
         await api.get(
           `/context/status?database=crash&ids=${texts('killed', 10)
@@ -67,17 +67,17 @@ describe('crashes lose nothing', () => {
     process.kill(product.worker.pid(), 'SIGKILL');
     for (const { id } of texts('killed', 10))
       expect(await api.ended('crash', id)).toMatchObject({ indexing_status: 'completed' });
-    await eventually('ten announcements', () => announced('killed').size === 10);
+    await eventually('ten webhooks', () => notified('killed').size === 10);
   });
 
-  test('kill -9 of the API right after its answer loses none of a large request', async () => {
-    const answer = await api.ingest({ database: 'crash', memories: JSON.stringify(texts('api-killed', 40)) });
-    expect(answer.body.data.success_count).toBe(40);
+  test('kill -9 of the API right after its response loses no item of a large request', async () => {
+    const response = await api.ingest({ database: 'crash', memories: JSON.stringify(texts('api-killed', 40)) });
+    expect(response.body.data.success_count).toBe(40);
     process.kill(product.api.pid(), 'SIGKILL');
-    await eventually('forty announcements', () => announced('api-killed').size === 40);
+    await eventually('forty webhooks', () => notified('api-killed').size === 40);
   });
 
-  test('items and deliveries written by a process that died before it started their workflow are found by the sweep', async () => {
+  test('the reconciler starts the workflows of items and deliveries whose process died before it did', async () => {
     const now = new Date();
     await eventually('the API is back', async () => (await fetch(`${product.apiUrl}/healthz`)).ok);
     await withDb(product.mongodbUri, async (db) => {
@@ -89,10 +89,10 @@ describe('crashes lose nothing', () => {
     expect(await api.ended('crash', 'orphan')).toMatchObject({ indexing_status: 'completed' });
   });
 
-  test('kill -9 between the transaction that ends an item and the start of its delivery: the webhook arrives', async () => {
+  test('kill -9 between the transaction that completes an item and the start of its delivery: the webhook arrives', async () => {
     await withDb(product.mongodbUri, async (db) => {
       const database = await db.collection('databases').findOne({ org });
-      // Its workflow is the killed process alone, so the sweep must not take it for lost.
+      // The killed process stands in for the workflow, so the reconciler must not start it.
       const later = new Date(Date.now() + 60 * 60 * 1000);
       const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
       await db.collection<{ _id: string }>('items').insertOne(item);

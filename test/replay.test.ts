@@ -10,7 +10,7 @@ installTemporalLogger(pino({ level: 'silent' }));
 const FOLDER = 'test/histories';
 const recorded = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
 
-describe('executions that run during a deployment go on', () => {
+describe('executions that run during a deployment continue', () => {
   test('every workflow has a recorded history', () => {
     const types = new Set(
       recorded.map((name) => historyOf(name).events[0].workflowExecutionStartedEventAttributes.workflowType.name),
@@ -35,7 +35,7 @@ describe('executions that run during a deployment go on', () => {
     await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, historyOf(name));
   });
 
-  test('a history that this code would not have made is noticed', async () => {
+  test('a history of other code does not replay', async () => {
     const history = historyOf('index-item-completed.json');
     for (const event of history.events) {
       const scheduled = event.activityTaskScheduledEventAttributes;
@@ -44,7 +44,7 @@ describe('executions that run during a deployment go on', () => {
     await expect(Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history)).rejects.toThrow();
   });
 
-  test('histories hold ids and states, nothing of the content or of a secret', () => {
+  test('histories hold ids and states, but no content and no secrets', () => {
     for (const name of recorded) {
       const text = readFileSync(`${FOLDER}/${name}`, 'utf8');
       const payloads = [...text.matchAll(/"data": "([A-Za-z0-9+/=]+)"/g)].map(([, data]) =>
@@ -56,7 +56,7 @@ describe('executions that run during a deployment go on', () => {
   });
 });
 
-// The shape is Temporal's own JSON form of a history.
+// Temporal's JSON format of a history.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 function historyOf(name: string): any {
   return JSON.parse(readFileSync(`${FOLDER}/${name}`, 'utf8'));

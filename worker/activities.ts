@@ -15,7 +15,10 @@ import { createCallbacks } from './callbacks.js';
 import type { WorkerDependencies } from './dependencies.js';
 import { listStaleWork } from './stale-work.js';
 
-/** The activities of each task queue. `drainDeliveries` resolves when all attempts in progress are recorded. */
+/**
+ * The activities of each task queue. The type of each factory names the dependencies that it uses.
+ * `drainDeliveries` resolves when all attempts in progress are recorded.
+ */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
   const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, dependencies);
   const activities = {
@@ -29,27 +32,17 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
 }
 
 function contentActivities(config: Config, dependencies: WorkerDependencies) {
-  const { databases, connectors, contents, items, aiJobs, uploads, files, index, starters, log } = dependencies;
   return {
     ...createItemActivities(dependencies),
     ...createItemMaintenanceActivities(dependencies),
     ...createDatabaseActivities({
-      databases,
-      contents,
-      files,
-      index,
-      removeConnectors: connectors.markDatabaseDeleted,
+      ...dependencies,
+      removeConnectors: dependencies.connectors.markDatabaseDeleted,
     }),
     ...createReconcileActivities({
-      staleWork: listStaleWork(dependencies, starters),
+      ...dependencies,
+      staleWork: listStaleWork(dependencies, dependencies.starters),
       quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
-      aiJobs,
-      uploads,
-      items,
-      databases,
-      files,
-      index,
-      log,
     }),
   };
 }
@@ -83,14 +76,10 @@ function crewActivities(dependencies: WorkerDependencies) {
 }
 
 function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
-  const { deliveries, outbound, metrics, log } = dependencies;
   return createDeliveryActivities({
+    ...dependencies,
     callbacks: createCallbacks(config, dependencies),
     random: Math.random,
     now: () => new Date(),
-    deliveries,
-    outbound,
-    metrics,
-    log,
   });
 }

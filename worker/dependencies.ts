@@ -48,7 +48,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
   };
 }
 
-/** Connects a client, to start workflows, and the workers, and registers the search attributes. */
+/** Connects the client that starts workflows, registers the search attributes, and opens the workers' connection. */
 async function connectToTemporal(config: Config, log: Logger) {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const access = temporalAccess(config);

@@ -15,8 +15,8 @@ import { makeKey, type Product, startProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
 
-// Breaks things, so it has servers and processes of its own.
-describe('AI jobs under trouble', () => {
+// Kills processes, so it starts its own product.
+describe('AI jobs during failures', () => {
   const org = 'job-recovery';
   const CHAT = 'text/chat/openai';
   const question = { messages: [{ role: 'user', content: 'What is the colour of the heron?' }] };
@@ -54,7 +54,7 @@ describe('AI jobs under trouble', () => {
   const history = async (jobId: string) =>
     historyToJSON(await temporal.workflow.getHandle(`ai-job/${jobId}`).fetchHistory());
 
-  test('a provider’s passing errors are tried again before the job ends well', async () => {
+  test('transient errors of a provider are retried, and the job succeeds', async () => {
     openai.answer((_request, response) => {
       if (openai.asked.length < 3) sendJson(response, { error: { message: 'overloaded' } }, 503);
       else sayAs(response, 'Grey.');
@@ -70,7 +70,7 @@ describe('AI jobs under trouble', () => {
     expect(openai.asked).toHaveLength(3);
   });
 
-  test('its lasting errors fail the job with a message that leaks nothing, and so does the history', async () => {
+  test('a lasting error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {
     openai.answer((_request, response) => sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401));
     const submitted = await api.submit(CHAT, question, { webhook_receiver: `${receiver.url}?token=hush`, user_webhook_parameters: { private: 'note' } }); // biome-ignore format: one line
     const job = await api.finished(submitted);
@@ -85,13 +85,13 @@ describe('AI jobs under trouble', () => {
     }
   });
 
-  test('a job that is cancelled while it runs ends as fail, is announced, and lets go of its provider', async () => {
+  test('a running job that is cancelled ends as fail, sends its callback, and disconnects from its provider', async () => {
     const closed = new Promise<void>((resolve) => {
       openai.answer((_request, response) => void response.once('close', resolve));
     });
     const submitted = await api.submit(CHAT, question, { webhook_receiver: receiver.url });
-    await eventually('the provider to be asked', () => openai.asked.length === 1);
-    // A UUID is the same in capitals.
+    await eventually('a request to the provider', () => openai.asked.length === 1);
+    // UUIDs are case-insensitive.
     const path = `/v3/ai/async/${submitted.body.job_id.toUpperCase()}`;
     expect((await api.get(path)).body).toMatchObject({ status: 'processing' });
     expect(await api.request('DELETE', path)).toMatchObject({ status: 202 });
@@ -104,7 +104,7 @@ describe('AI jobs under trouble', () => {
     expect(request.json).toMatchObject({ status: 'fail', error: { message: 'The job was cancelled.' } });
   });
 
-  test('a job that lasts too long ends as fail', async () => {
+  test('a job that exceeds its time limit ends as fail', async () => {
     openai.answer(() => undefined);
     const job = aiJobRecord({
       org,
@@ -116,20 +116,20 @@ describe('AI jobs under trouble', () => {
     });
     await createAiJobs(collections, 60_000).add(job);
     await createStarters(temporal).startJob(job);
-    const message = 'The job took longer than is allowed.';
-    await eventually('the job given up', async () => (await stored(job._id))?.error_message === message);
+    const message = 'The job exceeded its time limit.';
+    await eventually('the job failed', async () => (await stored(job._id))?.error_message === message);
   });
 
-  test('a job whose process died before its workflow was started is found by the sweep; so is a cancelled one', async () => {
+  test('the reconciler starts the workflow of a job, cancelled or not, whose process died before it did', async () => {
     const now = new Date();
     const [lost, cancelled] = [aiJobRecord({ org, now }), aiJobRecord({ org, now, cancel_requested: true })];
     await collections.aiJobs.insertMany([lost, cancelled]);
-    await eventually('the lost job done', async () => (await stored(lost._id))?.status === 'success');
-    await eventually('the other cancelled', async () => (await stored(cancelled._id))?.status === 'fail');
+    await eventually('the lost job succeeded', async () => (await stored(lost._id))?.status === 'success');
+    await eventually('the other job cancelled', async () => (await stored(cancelled._id))?.status === 'fail');
     expect((await stored(cancelled._id))?.error_message).toBe('The job was cancelled.');
   });
 
-  test('kill -9 of the worker in the middle of a scan: the job goes on after the pages that were done', async () => {
+  test('kill -9 of the worker during a scan: the job continues after the pages that were read', async () => {
     const lines = ['one', 'two', 'three', 'four', 'five', 'six'].map((word) => [`This is page ${word} of the log`, 'The lamp was lit at dusk']); // biome-ignore format: one line
     const pages = await Promise.all(lines.map((page) => scan(page)));
     const upload = await api.upload('log.pdf', scannedPdf(pages));
@@ -141,7 +141,7 @@ describe('AI jobs under trouble', () => {
     );
     const before = await collections.checkpoints.find({ owner: job }).toArray();
     const killed = product.worker.pid();
-    /** The folders that the worker had its files in. */
+    /** The killed worker's temporary folders. */
     const folders = () => readdirSync(tmpdir()).filter((name) => name.split('.')[2] === String(killed));
     expect(folders()).toHaveLength(1);
     process.kill(killed, 'SIGKILL');
@@ -149,7 +149,7 @@ describe('AI jobs under trouble', () => {
     expect(finished).toMatchObject({ status: 'success', output: { number_of_pages: 6 } });
     const words = ['one', 'two', 'three', 'four', 'five', 'six'];
     expect(finished.output.pages.map(({ text }: { text: string }) => /page (\w+)/.exec(text)?.[1])).toEqual(words);
-    // What was read before is in the result as it was, and nothing of it is left behind.
+    // Pages that were read before are in the result unchanged, and their checkpoints are deleted.
     for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
     await eventually(
       'checkpoints removed',

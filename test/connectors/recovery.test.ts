@@ -4,7 +4,7 @@ import { connectorsOf } from '../support/connectors.js';
 import { makeKey, type Product, startProduct, withDb } from '../support/product.js';
 import { html, type Site, startSite } from '../support/site.js';
 
-// Kills its worker, so it has servers and processes of its own.
+// Kills its worker, so it starts its own product.
 describe('a sync whose worker is killed', () => {
   let product: Product;
   let site: Site;
@@ -18,7 +18,7 @@ describe('a sync whose worker is killed', () => {
     await product?.remove();
   });
 
-  test('goes on in another and takes each page in once', async () => {
+  test('continues in another worker and ingests each page once', async () => {
     const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'killed')).key);
     const on = connectorsOf(api, product.mongodbUri);
     await api.createDatabase('crash');
@@ -26,7 +26,7 @@ describe('a sync whose worker is killed', () => {
     for (const path of paths) site.pages.set(path, { body: html(path, `The text of ${path}.`) });
     let killed = false;
     site.hold = async () => {
-      // In the second batch of three.
+      // During the second of three batches.
       if (killed || site.asked.length < 30) return;
       killed = true;
       process.kill(product.worker.pid(), 'SIGKILL');

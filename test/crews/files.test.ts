@@ -26,7 +26,7 @@ describe('the files of a crew', () => {
     writeFileSync(join(folder, crew, 'tasks.yaml'), tasks);
   }
 
-  test('give agents, tasks in their order, and the placeholders as inputs', () => {
+  test('define agents, tasks in their order, and the placeholders as inputs', () => {
     expect(loadCrews(folder).get('mail')).toEqual({
       name: 'mail',
       agents: [
@@ -56,7 +56,7 @@ describe('the files of a crew', () => {
     });
   });
 
-  test('take the settings of CrewAI that mean something here', () => {
+  test('accept the settings of CrewAI that have a meaning here', () => {
     write({
       agents: `${AGENTS}  tools: [fetch_page]\n  llm: openai/small\n  max_iter: 3\n  verbose: true\n  allow_delegation: false\n`,
       tasks: `${TASKS}  human_input: true\n  context: []\n  tools: [query_database]\n  async_execution: false\n`,
@@ -87,16 +87,16 @@ describe('the files of a crew', () => {
       'tasks.yaml:13: third.context names "third", itself',
     ],
     [
-      'context that is not there',
+      'context that does not exist',
       task('  agent: clerk\n  context: [nothing]\n'),
       'tasks.yaml:13: third.context names "nothing", which is not in this file',
     ],
     ['an unknown key', task('  agent: clerk\n  output_file: a.md\n'), 'tasks.yaml:13: unknown key "output_file"'],
     ['a missing field', task(''), 'tasks.yaml:9: third.agent is missing'],
     ['an empty field', task('  agent: ""\n'), 'tasks.yaml:12: third.agent must not be empty'],
-    ['a field that is no text', task('  agent: [clerk]\n'), 'tasks.yaml:12: third.agent must be text'],
+    ['a field that is not text', task('  agent: [clerk]\n'), 'tasks.yaml:12: third.agent must be text'],
     [
-      'human_input that is no boolean',
+      'human_input that is not a boolean',
       task('  agent: clerk\n  human_input: maybe\n'),
       'tasks.yaml:13: third.human_input must be true or false',
     ],
@@ -109,8 +109,8 @@ describe('the files of a crew', () => {
     ['an empty file', { tasks: '# nothing\n' }, 'tasks.yaml:1: the file is empty'],
     ['a file without a task', { tasks: '{}\n' }, 'tasks.yaml:1: the file has no task'],
     ['a list instead of a map', { agents: '- clerk\n' }, 'agents.yaml:1: the file must be a map of agents'],
-    ['a task that is no map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
-    ['a name that is none', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is no name'],
+    ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
+    ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is no name'],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
     [
       'delegation',
@@ -118,12 +118,12 @@ describe('the files of a crew', () => {
       'agents.yaml:5: clerk.allow_delegation can only be false',
     ],
     ['too many iterations', { agents: `${AGENTS}  max_iter: 1000\n` }, 'agents.yaml:5: clerk.max_iter must be 1 to 50'],
-  ])('%s is named with file and line', (_what, files, problem) => {
+  ])('%s is reported with file and line', (_what, files, problem) => {
     write(files);
     expect(() => loadCrews(folder)).toThrow(`  crews/mail/${problem}`);
   });
 
-  test('all that is wrong is told at once, of all crews', () => {
+  test('all errors of all crews are reported at once', () => {
     write({ tasks: TASKS.replaceAll('agent: clerk', 'agent: nobody') });
     write({ crew: 'Mixed Up' });
     mkdirSync(join(folder, 'half'));
@@ -142,7 +142,7 @@ describe('the files of a crew', () => {
     ]);
   });
 
-  test('keep API and worker from starting while they are wrong', () => {
+  test('with errors prevent the start of API and worker', () => {
     write(task('  agent: nobody\n'));
     const main = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
     for (const name of ['api', 'worker']) {
@@ -154,7 +154,7 @@ describe('the files of a crew', () => {
     }
   });
 
-  test('a folder that is not there is named', () => {
+  test('that are missing are reported with their folder', () => {
     expect(() => loadCrews(join(folder, 'none'))).toThrow(/none: there is no such folder/);
   });
 });

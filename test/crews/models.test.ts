@@ -12,14 +12,14 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 const MODEL = 'small-model';
 const KEY = 'sk-the-key-of-the-operator';
 
-/** A call of a tool, as a model asks for it. */
-const toolCall = (id: string, name: string, given: unknown) => ({
+/** A tool call in a model's response. @param args an object, or any text */
+const toolCall = (id: string, name: string, args: unknown) => ({
   id,
   type: 'function',
-  function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
+  function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
 });
 
-// Crews and a model of its own, so it has servers and processes of its own.
+// Needs other crews and a model, so it starts its own product.
 describe('crews with a language model and tools', () => {
   let product: Product;
   let openai: OpenAiServer;
@@ -69,12 +69,12 @@ describe('crews with a language model and tools', () => {
     openai.asked.length = 0;
   });
 
-  /** Answers each request with the next of these; the last one goes on. */
-  function script(...answers: Parameters<OpenAiServer['answer']>[0][]) {
+  /** Responds to each request with the next of these, and repeats the last. */
+  function script(...responses: Parameters<OpenAiServer['answer']>[0][]) {
     let turn = 0;
-    openai.answer((request, response) => answers[Math.min(turn++, answers.length - 1)]!(request, response));
+    openai.answer((request, response) => responses[Math.min(turn++, responses.length - 1)]!(request, response));
   }
-  const said = (request: Asked) => JSON.stringify(request.json().messages);
+  const messagesOf = (request: Asked) => JSON.stringify(request.json().messages);
   const calls = (...tool_calls: object[]): Parameters<OpenAiServer['answer']>[0] => {
     return (_request, response) => sayAs(response, null, { tool_calls, finish_reason: 'tool_calls' });
   };
@@ -82,7 +82,7 @@ describe('crews with a language model and tools', () => {
     return (_request, response) => sayAs(response, text);
   };
 
-  test('an input that is no text stands there as JSON, with its own numbers', async () => {
+  test('an input that is not text is inserted as JSON, with its numbers unchanged', async () => {
     script(says('Known.'));
     const research = crew('research');
     const { body } = await research.kickoff('{"inputs":{"topic":{"order":12345678901234567890,"paid":1.0}}}');
@@ -92,7 +92,7 @@ describe('crews with a language model and tools', () => {
     expect(content).toContain('"paid": 1.0');
   });
 
-  test('the agent uses its tools, each call is told to the step receiver, and the next task has the output', async () => {
+  test('the agent uses its tools, the step receiver is notified of each call, and the next task has the output', async () => {
     script(
       calls(
         toolCall('a', 'query_database', { database: 'tower', query: 'steps' }),
@@ -122,7 +122,7 @@ describe('crews with a language model and tools', () => {
         { type: 'function', function: { name: 'fetch_page' } },
       ],
     });
-    expect(said(first!)).toContain('Find out about the tower');
+    expect(messagesOf(first!)).toContain('Find out about the tower');
     const results = second!.json().messages.filter(({ role }) => role === 'tool') as unknown as {
       tool_call_id: string;
       content: string;
@@ -131,7 +131,7 @@ describe('crews with a language model and tools', () => {
     expect(results[0]!.content).toContain('142 steps');
     expect(results[1]!.content).toContain('paraffin');
     expect(results[1]!.content).not.toContain('Menu');
-    expect(said(third!)).toContain('142 steps, paraffin.');
+    expect(messagesOf(third!)).toContain('142 steps, paraffin.');
     expect(third!.json()).not.toHaveProperty('tools');
     const steps = await receiver.waitFor(
       'the last step',
@@ -148,7 +148,7 @@ describe('crews with a language model and tools', () => {
     ]);
   });
 
-  test('feedback reaches the model: of a rejected attempt with its output, of an approved one in later tasks', async () => {
+  test('feedback on a rejected attempt reaches the model, with the rejected output', async () => {
     script(says('Known.'), says('First report.'), says('Second report.'));
     const research = crew('research');
     const id = await research.start({ topic: 'feedback' });
@@ -156,38 +156,38 @@ describe('crews with a language model and tools', () => {
     const human_feedback = 'Say more about the stairs.';
     await research.resume(id, { task_id: 'report', is_approve: false, human_feedback });
     await research.reaches(id, 'pending_human_input', { task: 'report', count: 2 });
-    const last = said(openai.asked.at(-1)!);
+    const last = messagesOf(openai.asked.at(-1)!);
     expect(last).toContain(human_feedback);
     expect(last).toContain('First report.');
-    const answer = await research.resume(id, { task_id: 'report', is_approve: true });
-    expect(answer.body.status).toBe('completed');
-    // The answer says so only once it is true.
+    const response = await research.resume(id, { task_id: 'report', is_approve: true });
+    expect(response.body.status).toBe('completed');
+    // The response is sent when the execution has completed.
     expect(await research.status(id)).toMatchObject({ status: 'completed', result: 'Second report.' });
   });
 
   test.each<[string, object, RegExp]>([
-    ['an address Postback never speaks to', toolCall('x', 'fetch_page', { url: 'https://10.1.2.3/' }), /not fetched/],
-    ['a page that is not there', toolCall('x', 'fetch_page', { url: '<pages>/none' }), /responded with 404/],
+    ['a blocked address', toolCall('x', 'fetch_page', { url: 'https://10.1.2.3/' }), /not fetched/],
+    ['a missing page', toolCall('x', 'fetch_page', { url: '<pages>/none' }), /responded with 404/],
     ['a page that has moved', toolCall('x', 'fetch_page', { url: '<pages>/moved' }), /moved to .*\/lamp/],
     [
-      'another organisation’s or no database',
+      'a database that does not exist for the organisation',
       toolCall('x', 'query_database', { database: 'no', query: 'a' }),
       /no database/,
     ],
-    ['arguments that are no JSON', toolCall('x', 'query_database', '{"database"'), /Error: database/],
-    ['a tool that there is not', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
-  ])('the model is told of %s, and goes on', async (_what, call, told) => {
+    ['arguments that are not JSON', toolCall('x', 'query_database', '{"database"'), /Error: database/],
+    ['a tool that does not exist', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
+  ])('the model gets the error of %s, and continues', async (_what, call, message) => {
     script(calls(JSON.parse(JSON.stringify(call).replace('<pages>', pageUrl))), says('Never mind.'), says('Report.'));
     const research = crew('research');
     const id = await research.start({ topic: 'errors' });
     expect((await research.reaches(id, 'pending_human_input')).tasks[0].output).toBe('Never mind.');
     expect(openai.asked[1]!.json().messages.at(-1)).toMatchObject({
       role: 'tool',
-      content: expect.stringMatching(told),
+      content: expect.stringMatching(message),
     });
   });
 
-  test('a model that never stops asking for tools is made to answer', async () => {
+  test('a model that requests tools again and again must finally give an output', async () => {
     openai.answer((request, response) => {
       const { tool_choice, tools } = request.json();
       if (tool_choice === 'none' || !tools) sayAs(response, 'Enough.');
@@ -200,7 +200,7 @@ describe('crews with a language model and tools', () => {
     expect(openai.asked.filter((request) => request.json().tools)).toHaveLength(3);
   });
 
-  test('passing failures of the model are retried', async () => {
+  test('transient errors of the model are retried', async () => {
     script(
       (_request, response) => sendJson(response, {}, 503),
       (_request, response) => response.destroy(),
@@ -214,7 +214,7 @@ describe('crews with a language model and tools', () => {
     });
   });
 
-  test('a lasting failure ends the execution with a reason that leaks nothing, and is announced', async () => {
+  test('a lasting error ends the execution, and its message and callback reveal no secret', async () => {
     openai.answer((_request, response) => sendJson(response, { error: `bad key ${KEY}` }, 401));
     const research = crew('research');
     const id = await research.start({ topic: 'failure' }, { crewWebhookUrl: receiver.url, meta: { n: 1 } });
@@ -222,7 +222,7 @@ describe('crews with a language model and tools', () => {
     expect(failed).toMatchObject({ current_task: null, tasks: [{ status: 'error' }, { status: 'pending' }] });
     expect(failed.error).toBe("The AI server rejected the service's credentials.");
     expect(failed).not.toHaveProperty('result');
-    const { json } = await receiver.waitFor('the announcement', (one) => one.json.execution_id === id);
+    const { json } = await receiver.waitFor('the callback', (request) => request.json.execution_id === id);
     expect(json).toEqual({
       event: 'crew_failed',
       execution_id: id,
@@ -233,7 +233,7 @@ describe('crews with a language model and tools', () => {
     expect(await research.resume(id, { task_id: 'look_up', is_approve: true })).toMatchObject({ status: 400 });
   });
 
-  test('an agent that names the stand-in has it beside a model, tools included', async () => {
+  test('an agent can name the built-in stand-in when a model is configured, with tools', async () => {
     openai.answer((_request, response) => response.destroy());
     const relay = crew('relay');
     const done = await relay.reaches(await relay.start({ address: `${pageUrl}/lamp` }), 'completed');
@@ -244,7 +244,7 @@ describe('crews with a language model and tools', () => {
     expect(openai.asked).toEqual([]);
   });
 
-  test('approving the last task completes the execution before the answer', async () => {
+  test('approval of the last task completes the execution before the response', async () => {
     const letter = crew('letter');
     const id = await letter.start({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' });
     await letter.reaches(id, 'pending_human_input');

@@ -9,10 +9,10 @@ import { type OpenAiServer, sayAs, startOpenAiServer } from '../support/openai-s
 import { makeKey, type Product, startProduct, withDb } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
-// Breaks things, so it has servers and processes of its own.
+// Kills processes and changes the crews' files, so it starts its own product.
 describe('executions of crews survive', () => {
   const crews = join(mkdtempSync(join(tmpdir(), 'postback-crews-')), 'crews');
-  /** Of instances before the last one. */
+  /** Data folders of earlier products. */
   const folders: string[] = [];
   let product: Product;
   let openai: OpenAiServer;
@@ -43,7 +43,7 @@ describe('executions of crews survive', () => {
     research = createCrewClient(product.apiUrl, 'research', key);
     letter = createCrewClient(product.apiUrl, 'letter', key);
   }
-  /** Kills API and worker, and waits until an API is there that has read this task. */
+  /** Kills API and worker, and waits for an API whose crew has this task. */
   async function killBoth(task: string): Promise<void> {
     for (const pid of [product.api.pid(), product.worker.pid()]) process.kill(pid, 'SIGKILL');
     await eventually(`a crew with ${task}`, async () => {
@@ -54,7 +54,7 @@ describe('executions of crews survive', () => {
   const FACTS = { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day. Ada has the keys.' };
   const task_id = 'write_letter';
 
-  test('kill -9 of the worker while an agent thinks: no finished step is made again', async () => {
+  test('kill -9 of the worker during a model call: finished steps are not repeated', async () => {
     let killed = false;
     openai.answer((request, response) => {
       const text = JSON.stringify(request.json().messages);
@@ -70,15 +70,17 @@ describe('executions of crews survive', () => {
       { output: 'What is known.', attempts: 1 },
       { output: 'The report.', attempts: 1 },
     ]);
-    expect(openai.asked.filter((one) => one.body.toString().includes('Find out about crashes'))).toHaveLength(1);
-    // One that was under way when the worker was killed is sent again, under its id.
-    const announced = () =>
+    expect(openai.asked.filter((request) => request.body.toString().includes('Find out about crashes'))).toHaveLength(
+      1,
+    );
+    // A callback that was being sent when the worker was killed is sent again, with the same delivery id.
+    const events = () =>
       new Map(receiver.received.map(({ headers, json }) => [headers['x-service-delivery-id'], json.event]));
-    await eventually('both announcements', () => announced().size === 2);
-    expect([...announced().values()].sort()).toEqual(['task_completed', 'task_pending_human_input']);
+    await eventually('both callbacks', () => events().size === 2);
+    expect([...events().values()].sort()).toEqual(['task_completed', 'task_pending_human_input']);
   });
 
-  test('kill -9 of API and worker while an execution waits, and changed files: it goes on as it was', async () => {
+  test('kill -9 of API and worker while an execution waits: it continues with the crew as it was at kickoff', async () => {
     const id = await letter.start(FACTS);
     await letter.reaches(id, 'pending_human_input');
     writeFileSync(
@@ -96,7 +98,7 @@ describe('executions of crews survive', () => {
     await killBoth(task_id);
   });
 
-  test('a stop and a start of everything while one waits', async () => {
+  test('a restart of the whole product while an execution waits', async () => {
     const id = await letter.start(FACTS);
     const paused = await letter.reaches(id, 'pending_human_input');
     const { dataDir } = product;
@@ -109,7 +111,7 @@ describe('executions of crews survive', () => {
     await letter.reaches(id, 'completed');
   });
 
-  test('an API that died between the record and the start: the sweep starts it', async () => {
+  test('an API that died between storing the record and starting the workflow: the reconciler starts it', async () => {
     const id = await letter.start(FACTS);
     await letter.reaches(id, 'pending_human_input');
     const orphan = '11111111-2222-4333-8444-555555555555';
@@ -128,17 +130,12 @@ describe('executions of crews survive', () => {
     await letter.reaches(orphan, 'pending_human_input');
   });
 
-  test('an answer that never took effect counts for nothing, and is tidied up', async () => {
+  test('feedback that never took effect is ignored and deleted', async () => {
     const id = await letter.start(FACTS);
     await letter.reaches(id, 'pending_human_input');
-    const answers = (filter: object) =>
-      withDb(product.mongodbUri, (db) =>
-        db
-          .collection('crew_feedback')
-          .find({ execution: id, ...filter })
-          .toArray(),
-      );
-    // As an API leaves it that was killed before it could hand the answer over.
+    const feedback = () =>
+      withDb(product.mongodbUri, (db) => db.collection('crew_feedback').find({ execution: id }).toArray());
+    // Left by an API that was killed before it sent the feedback to the workflow.
     await withDb(product.mongodbUri, (db) =>
       db.collection<{ _id: string }>('crew_feedback').insertOne({
         _id: 'fbk_lost',
@@ -153,24 +150,24 @@ describe('executions of crews survive', () => {
     const both = await Promise.all([1, 2].map(() => letter.resume(id, { task_id, is_approve: true })));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
     await letter.reaches(id, 'completed');
-    const left = await eventually('tidied', async () => {
-      const found = await answers({});
+    const remaining = await eventually('the lost feedback deleted', async () => {
+      const found = await feedback();
       return found.length === 1 && found[0]!.expires_at !== null && found;
     });
-    expect(left[0]).toMatchObject({ is_approve: true, applied_at: expect.any(Date) });
+    expect(remaining[0]).toMatchObject({ is_approve: true, applied_at: expect.any(Date) });
     expect(
       await withDb(product.mongodbUri, (db) => db.collection('crew_steps').countDocuments({ execution: id })),
     ).toBe(0);
   });
 
-  test('operators see who is waited for and since when, and nothing of what it is about', async () => {
+  test('operators see who an execution waits for and since when, but no content', async () => {
     const temporal = await connectTemporal(product.temporalAddress, 'default');
     try {
       const secrets = { name: 'Ada-Lovelace', facts: 'The ship leaves at nine. The combination is 4711-swordfish.' };
       const taskWebhookUrl = `${receiver.url}?token=swordfish`;
       const id = await letter.start(secrets, { taskWebhookUrl, meta: { case: 'swordfish' } });
       await letter.reaches(id, 'pending_human_input');
-      const found = await eventually('the execution is found', async () => {
+      const found = await eventually('the execution found', async () => {
         const query = `PostbackWaitingFor="${task_id}" AND PostbackCrew="letter" AND PostbackWaitingSince > "2020-01-01T00:00:00Z"`;
         for await (const execution of temporal.workflow.list({ query })) {
           if (execution.workflowId === `crew/${id}`) return execution;
@@ -181,7 +178,7 @@ describe('executions of crews survive', () => {
       const handle = temporal.workflow.getHandle(`crew/${id}`);
       const details = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
       expect(details.currentDetails).toMatch(
-        /^Waits for a person of \*\*recovery\*\* to answer for \*\*write_letter\*\*/,
+        /^Waiting for a person of \*\*recovery\*\* to review \*\*write_letter\*\*/,
       );
       const human_feedback = 'Leave the swordfish out.';
       await letter.resume(id, { task_id, is_approve: false, human_feedback, taskWebhookUrl });
@@ -195,7 +192,7 @@ describe('executions of crews survive', () => {
       );
       expect(bytes).toContain('write_letter');
       for (const secret of ['Lovelace', 'The ship', 'swordfish', receiver.url]) expect(bytes).not.toContain(secret);
-      for (const event of events!.filter((one) => one.activityTaskScheduledEventAttributes)) {
+      for (const event of events!.filter((event) => event.activityTaskScheduledEventAttributes)) {
         expect(event.userMetadata?.summary).toBeTruthy();
       }
     } finally {

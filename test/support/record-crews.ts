@@ -4,7 +4,7 @@ import { eventually } from './eventually.js';
 import { type OpenAiServer, sayAs, sendJson } from './openai-server.js';
 import { makeKey, type ProductAddress } from './product.js';
 
-interface World {
+interface Recording {
   product: ProductAddress;
   openai: OpenAiServer;
   temporal: Client;
@@ -14,17 +14,17 @@ interface World {
 const INPUTS = { customer_message: 'The note about my parcel?', notes: 'The note says that parcels take two days.' };
 const task_id = 'draft_reply';
 
-/** Histories of executions of crews, on each of their paths. */
-export async function recordCrews({ product, openai, temporal, record }: World): Promise<void> {
+/** Records histories of crew executions, one per path through the workflow. */
+export async function recordCrews({ product, openai, temporal, record }: Recording): Promise<void> {
   const { key } = await makeKey(product.mongodbUri, 'histories', 'crew_org');
   const support = createCrewClient(product.apiUrl, 'support-reply', key);
   const brief = createCrewClient(product.apiUrl, 'document-brief', key);
 
   openai.answer((request, response) => {
-    const used = request.json().messages.some(({ role }) => role === 'tool');
-    if (used || !request.json().tools) return sayAs(response, 'The note, in brief.');
-    const given = JSON.stringify({ database: 'library', query: 'the note' });
-    const call = { id: 'call_1', type: 'function', function: { name: 'query_database', arguments: given } };
+    const toolsUsed = request.json().messages.some(({ role }) => role === 'tool');
+    if (toolsUsed || !request.json().tools) return sayAs(response, 'The note, in brief.');
+    const args = JSON.stringify({ database: 'library', query: 'the note' });
+    const call = { id: 'call_1', type: 'function', function: { name: 'query_database', arguments: args } };
     sayAs(response, null, { tool_calls: [call, { ...call, id: 'call_2' }], finish_reason: 'tool_calls' });
   });
   const briefed = await brief.start({ database: 'library', topic: 'The note' });
@@ -63,7 +63,7 @@ export async function recordCrews({ product, openai, temporal, record }: World):
   await record('run-crew-failed', `crew/${failed}`);
   await record('run-crew-failed-shown', `crew/${failed}`);
 
-  // Waits for a person, and is cancelled by an operator.
+  // An operator cancels an execution that waits for a person.
   openai.answer((_request, response) => sayAs(response, 'The note.'));
   const cancelled = await support.start(INPUTS);
   await support.reaches(cancelled, 'pending_human_input');

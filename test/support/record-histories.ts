@@ -1,5 +1,5 @@
 /**
- * Records sample histories of every workflow into `test/histories/`, from real runs on servers of its own:
+ * Records sample histories of every workflow into `test/histories/`, from real runs on its own servers:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -27,17 +27,17 @@ const jobs = createJobClient(product.apiUrl, key);
 
 async function record(name: string, workflowId: string, { runId = '', open = false } = {}): Promise<void> {
   const path = `${FOLDER}/${name}.json`;
-  // Histories of earlier code are what is worth replaying; a new path gets a new name.
+  // Histories of earlier code are kept. A new path through a workflow gets a new name.
   if (existsSync(path)) return;
   const handle = temporal.workflow.getHandle(workflowId, runId || undefined);
   if (!open) await eventually(`${workflowId} closed`, async () => (await handle.describe()).status.name !== 'RUNNING');
   const history = JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1);
-  // Stack traces name the folder of whoever records.
+  // Stack traces contain the local folder.
   writeFileSync(path, `${history.replaceAll(`${process.cwd()}/`, '')}\n`);
   console.log(`${name}  ${workflowId}`);
 }
 
-/** The newest workflow of a type, as the visibility store knows it. */
+/** @returns the id of the newest workflow that the visibility store finds */
 async function newest(query: string): Promise<string> {
   return eventually(query, async () => {
     for await (const execution of temporal.workflow.list({ query })) return execution.workflowId;
@@ -70,7 +70,7 @@ try {
   await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="well"'));
   const broken = await newest('WorkflowType="indexItem" AND PostbackSource="broken"');
   await record('index-item-errored', broken);
-  // As before, and with its outcome shown; likewise below.
+  // The file without `-shown` is older than the outcome's search attribute. The same applies below.
   await record('index-item-errored-shown', broken);
   await record('start-ingested-items', await newest('WorkflowType="startIngestedItems"'));
   await record('deliver-webhook-delivered', `delivery/${(await deliveryOf('well')).delivery_id}`);
@@ -100,9 +100,9 @@ try {
   await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
   await record('run-ai-job-fail-shown', `ai-job/${failing.body.job_id}`);
   openai.answer(() => undefined);
-  const asked = openai.asked.length;
+  const requests = openai.asked.length;
   const cancelled = await jobs.submit('text/chat/openai', chat);
-  await eventually('the provider asked', () => openai.asked.length > asked);
+  await eventually('a request to the provider', () => openai.asked.length > requests);
   await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
   await jobs.finished(cancelled);
   await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
@@ -121,7 +121,7 @@ try {
   await api.del(`/connectors/${connector}?items=remove`);
   await record('remove-connector', `connector-removal/histories/${connector}`);
   await site.close();
-  // As if the process had died between the change and its index rows: the sweep starts what writes them.
+  // As if a process had died before it wrote the index rows of a change: the reconciler starts the workflow.
   await withDb(product.mongodbUri, (db) =>
     db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: ['chg_recorded'], check_at: new Date(0) } }),
   );

@@ -13,10 +13,10 @@ import { aiJobRecord, deliveryRecord } from '../support/records.js';
 import { startTimeSkipping } from '../support/time-skipping.js';
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Seconds that a busy machine may add to a wait; far less than any two waits of a schedule lie apart. */
+/** Seconds that a busy machine may add to a wait. Far less than the difference between two waits of a schedule. */
 const SLACK = 120;
 
-// Hours and days on the time-skipping server; MongoDB, HTTP and the activities are the real ones.
+// Hours and days pass on the time-skipping server; MongoDB, HTTP and the activities are real.
 describe('the delivery schedule', () => {
   let env: TestWorkflowEnvironment;
   let worker: Worker;
@@ -67,7 +67,7 @@ describe('the delivery schedule', () => {
     return record;
   }
 
-  /** Starts a delivery. Time is skipped only while its result is waited for. */
+  /** Starts a delivery. Time is skipped only while a test waits for its result. */
   const start = (id: string, owner = org, taskQueue = 'deliveries') =>
     env.client.workflow.start('deliverWebhook', {
       taskQueue,
@@ -89,7 +89,7 @@ describe('the delivery schedule', () => {
     }
   }
 
-  test('a receiver that accepts at once gets one request and the delivery is delivered', async () => {
+  test('a delivery that is accepted at once takes one request', async () => {
     receiver.answer = () => ({ status: 200, body: 'thanks' });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
@@ -99,7 +99,7 @@ describe('the delivery schedule', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('a receiver that always fails gets eight requests over about 27 hours, then the delivery is given up', async () => {
+  test('a delivery that always fails is attempted eight times over about 27 hours, then permanently failed', async () => {
     receiver.answer = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
@@ -113,7 +113,7 @@ describe('the delivery schedule', () => {
     expectWaits(await waits(_id), [5, 300, 1800, 7200, 18000, 36000, 36000]);
   });
 
-  test('a receiver that recovers is delivered to and not asked again', async () => {
+  test('a receiver that recovers gets the delivery, and no further request', async () => {
     receiver.answer = (_request, count) => ({ status: count < 4 ? 503 : 204 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
@@ -126,17 +126,17 @@ describe('the delivery schedule', () => {
     expect(ids).toEqual([_id, _id, _id, _id]);
   });
 
-  test('a delivery that got 410 is permanently failed and not tried again', async () => {
+  test('a delivery that got 410 is permanently failed and not retried', async () => {
     receiver.answer = () => ({ status: 410 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('Retry-After of a 429 is obeyed instead of the schedule, and limited to a day', async () => {
-    const asked = ['90', '1000000'];
+  test('Retry-After of a 429 replaces the schedule, limited to a day', async () => {
+    const retryAfter = ['90', '1000000'];
     receiver.answer = (_request, count) => {
-      const wait = asked[count - 1];
+      const wait = retryAfter[count - 1];
       return wait === undefined ? { status: 204 } : { status: 429, headers: { 'Retry-After': wait } };
     };
     const { _id } = await pending();
@@ -144,7 +144,7 @@ describe('the delivery schedule', () => {
     expectWaits(await waits(_id), [90, 86_400]);
   });
 
-  test('a delivery whose registration is gone when it is due is permanently failed', async () => {
+  test('a delivery whose registration was deleted before it is due is permanently failed', async () => {
     const record = await pending(`${org}-unregistered`);
     expect(await deliver(record._id, record.org)).toBe('permanently_failed');
     expect((await world.deliveries.getById(record._id))!).toMatchObject({
@@ -153,7 +153,7 @@ describe('the delivery schedule', () => {
     });
   });
 
-  test('a receiver that has failed for longer than is allowed is sent nothing more until it is registered again', async () => {
+  test('a receiver that fails for too long gets no more requests until it is registered again', async () => {
     const failing = `${org}-failing`;
     const register = () => world.registrations.register(failing, receiver.url, ['indexing.status_changed']);
     const strict = await startWorker('strict', 15 * HOUR_MS);
@@ -175,7 +175,7 @@ describe('the delivery schedule', () => {
   });
 
   describe('the callback of an AI job', () => {
-    /** A job that has ended, with its delivery. */
+    /** A failed job with its delivery. @returns the delivery's id */
     async function endedJob(signing_key?: string): Promise<string> {
       const now = new Date(await env.currentTimeMs());
       const job = aiJobRecord({
@@ -185,20 +185,18 @@ describe('the delivery schedule', () => {
         now,
       });
       await world.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
-      const announcement = {
+      const delivery = {
         _id: newDeliveryId(),
         org,
         dedupe_key: `ai-job/${job._id}`,
         doc_id: job._id,
         url: receiver.url,
       };
-      await collections.deliveries.insertOne(
-        pendingDelivery({ ...announcement, event_type: 'async_job_completed', now }),
-      );
-      return announcement._id;
+      await collections.deliveries.insertOne(pendingDelivery({ ...delivery, event_type: 'async_job_completed', now }));
+      return delivery._id;
     }
 
-    test('is tried again three times after 5xx, at most 30 s apart, always with the same bytes', async () => {
+    test('is retried three times after 5xx, at most 30 s apart, always with the same bytes', async () => {
       receiver.answer = () => ({ status: 503, headers: { 'Retry-After': '3600' } });
       const flooded = await endedJob();
       expect(await deliver(flooded)).toBe('permanently_failed');
@@ -216,25 +214,25 @@ describe('the delivery schedule', () => {
       for (const other of others) expect(other).toEqual(request);
     });
 
-    test.each([302, 400, 401, 404, 410, 429])('is given up at once after %i', async (status) => {
+    test.each([302, 400, 401, 404, 410, 429])('is permanently failed at once after %i', async (status) => {
       receiver.answer = () => ({ status });
       expect(await deliver(await endedJob())).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(1);
     });
 
-    test('is tried again after a connection error', async () => {
+    test('is retried after a connection error', async () => {
       receiver.answer = () => ({ status: 204 });
       const id = await endedJob();
       const { port } = new URL(receiver.url);
       await receiver.close();
       const delivery = await start(id);
-      await eventually('a refused attempt', async () => (await world.deliveries.getById(id))!.attempt_log.length > 0);
+      await eventually('a failed attempt', async () => (await world.deliveries.getById(id))!.attempt_log.length > 0);
       receiver = await startReceiver(Number(port));
       expect(await delivery.result()).toBe('delivered');
       expect((await world.deliveries.getById(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
     });
 
-    test('that cannot be made ends like one that fails, and does not stay in the middle of an attempt', async () => {
+    test('that cannot be built is retried and then permanently failed, and does not stay in the state sweeping', async () => {
       const id = await endedJob('sig_lost');
       expect(await deliver(id)).toBe('permanently_failed');
       const record = (await world.deliveries.getById(id))!;

@@ -19,10 +19,10 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
 
 const HANGING = 150;
-/** No attempt ends by itself while the test lasts, however slow the machine is. */
-const FOR_EVER_MS = 60 * 60 * 1000;
+/** Longer than the test on any machine, so that no attempt ends by itself. */
+const NEVER_MS = 60 * 60 * 1000;
 
-// The worker is the test's own, since the product does not wait for a receiver for so long.
+// Uses its own worker, because the product does not wait this long for a receiver.
 describe('a receiver that hangs', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
   const taskQueue = 'slow-receivers';
@@ -33,7 +33,7 @@ describe('a receiver that hangs', () => {
   let worker: Worker;
   let running: Promise<void>;
   let hanging: Server;
-  let asked = 0;
+  let requests = 0;
   let healthy: Receiver;
 
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe('a receiver that hangs', () => {
     temporal = await connectTemporal(temporalAddress, 'default');
     connection = await NativeConnection.connect({ address: temporalAddress });
     hanging = createServer(() => {
-      asked += 1;
+      requests += 1;
     }).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
     healthy = await startReceiver();
@@ -54,7 +54,7 @@ describe('a receiver that hangs', () => {
       connection,
       taskQueue,
       workflowBundle: await workflowBundle(),
-      activities: world.activities({ timeoutMs: FOR_EVER_MS }),
+      activities: world.activities({ timeoutMs: NEVER_MS }),
       ...DELIVERY_TUNING,
     });
     running = worker.run();
@@ -85,28 +85,28 @@ describe('a receiver that hangs', () => {
     return records.map(({ _id }) => _id);
   }
 
-  test('harms only itself: another receiver gets its delivery while all attempts at the first one hang', async () => {
+  test('harms only itself: another receiver gets its delivery while all attempts at the first receiver hang', async () => {
     await start('slow', HANGING);
-    // What one organisation may have under way at once: this many when its receiver is known to be slow, 50 before.
-    await eventually('attempts that hang', () => asked >= 10);
+    // The limit is 50 attempts in progress, and 10 when the receiver is known to be slow.
+    await eventually('hanging attempts', () => requests >= 10);
     const [other] = await start('quick', 1);
     await healthy.waitFor('the healthy delivery', ({ json }) => json.delivery_id === other);
     expect(await collections.deliveries.countDocuments({ org: 'slow', 'attempt_log.0': { $exists: true } })).toBe(0);
-    expect(asked).toBeLessThanOrEqual(50);
+    expect(requests).toBeLessThanOrEqual(50);
   });
 
-  test('many of them together leave half of the slots to the retries of others', async () => {
+  test('many such receivers together leave half of the slots to other retries', async () => {
     const load = createReceiverLoad(1);
     const never = new Promise<void>(() => undefined);
     const slow = Array.from({ length: 100 }, (_, n) => `slow-${n}`);
     for (const receiver of slow) void load.track(receiver, () => never);
-    await eventually('all are known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
-    let underWay = slow.length;
+    await eventually('all receivers known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+    let inProgress = slow.length;
     for (const receiver of slow) {
-      for (; load.hasRoom(receiver); underWay += 1) void load.track(receiver, () => never);
+      for (; load.hasRoom(receiver); inProgress += 1) void load.track(receiver, () => never);
     }
-    expect(underWay).toBeGreaterThan(slow.length);
-    expect(underWay).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
+    expect(inProgress).toBeGreaterThan(slow.length);
+    expect(inProgress).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
     expect(load.hasRoom('quick')).toBe(true);
   });
 });

@@ -23,7 +23,7 @@ describe('a webhook is disabled after five days', () => {
   });
   afterAll(() => collections.mongoClient.close());
 
-  /** A registration whose attempts go as listed, each so many days after the start. */
+  /** A registration after these attempts, each this many days after the start. */
   async function afterAttempts(attempts: [days: number, delivered: boolean][], disableAfterMs: number | null) {
     const org = `disabling-${process.pid}-${counter++}`;
     const callback = createIndexingCallback({
@@ -41,7 +41,7 @@ describe('a webhook is disabled after five days', () => {
     return (await registrations.findForOrg(org))!;
   }
 
-  test('of nothing but failures', async () => {
+  test('with failed attempts only', async () => {
     const disabled = await afterAttempts([[0, false], [2, false], [5, false]], 5 * DAY_MS); // biome-ignore format: a timeline
     expect(disabled).toMatchObject({
       disabled_at: new Date('2026-01-06T00:00:00Z'),
@@ -50,14 +50,14 @@ describe('a webhook is disabled after five days', () => {
   });
 
   test.each<[string, [number, boolean][], number | null]>([
-    ['with a success in between', [[0, false], [4, true], [5, false], [9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
-    ['when less than five days lie between the failures', [[0, false], [4.9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
-    ['when the operator has not asked for it', [[0, false], [300, false]], null], // biome-ignore format: a timeline
+    ['with a successful attempt in between', [[0, false], [4, true], [5, false], [9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
+    ['when the failures span less than five days', [[0, false], [4.9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
+    ['when the operator has not enabled it', [[0, false], [300, false]], null], // biome-ignore format: a timeline
   ])('not %s', async (_name, attempts, limit) => {
     expect((await afterAttempts(attempts, limit)).disabled_at).toBeNull();
   });
 
-  test('an attempt at an address that has been replaced meanwhile does not count against the new one', async () => {
+  test('an attempt at a replaced address does not count against the new address', async () => {
     const before = await afterAttempts([[0, false]], 5 * DAY_MS);
     const replaced = await registrations.register(before._id, 'https://example.org/', ['indexing.status_changed']);
     await registrations.disable(before, 'too late', start);
