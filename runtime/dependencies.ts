@@ -12,6 +12,7 @@ import { createCheckpointStore } from '../storage/checkpoints.js';
 import { connectCollections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
+import { createConnectorSyncs } from '../storage/connectors/syncs.js';
 import { createChunks } from '../storage/content/chunks.js';
 import { createDatabaseContents } from '../storage/content/database-contents.js';
 import { createDatabases } from '../storage/content/databases.js';
@@ -22,6 +23,7 @@ import { createItems } from '../storage/content/items.js';
 import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
+import { createCrewFeedback } from '../storage/crews/feedback.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -61,6 +63,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
     contents: createDatabaseContents(collections),
     removedItems: createRemovedItems(collections),
     connectors: createConnectors(collections, sealer),
+    connectorSyncs: createConnectorSyncs(collections),
     resources: createConnectorResources(collections),
     chunks: createChunks(collections),
     graph: createGraphStore(collections),
@@ -68,6 +71,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
     registrations: createRegistrations(collections, sealer),
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
+    crewFeedback: createCrewFeedback(collections),
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),

@@ -9,7 +9,7 @@ export interface ApiKeyRecord {
   label: string;
   /** SHA-256 of the key, hex. The key itself is never stored. */
   hash: string;
-  /** First characters of the key, for people who compare lists. */
+  /** First characters of the key, so that people can recognise it in a list. */
   hint: string;
   created_at: Date;
   expires_at: Date | null;
@@ -18,10 +18,10 @@ export interface ApiKeyRecord {
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
-/** API keys: made and revoked on the command line, looked up by every request. */
+/** API keys. Commands create and revoke them; every request looks one up. */
 export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }) {
   return {
-    /** @returns the record and the key itself, which is in no other place and cannot be read again */
+    /** @returns the record and the plain key, which is not stored and cannot be read again */
     async create(input: { org: string; kind: KeyKind; label: string; expires_at?: Date | null }) {
       const key = newApiKey(input.kind);
       const record: ApiKeyRecord = {
@@ -40,8 +40,8 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     },
 
     /**
-     * The look-up goes by the key's SHA-256, so its timing tells nothing about a stored key.
-     * @returns null for a key that is unknown, expired or revoked
+     * Looks the key up by its SHA-256, so that the timing reveals nothing about stored keys.
+     * @returns null when the key is unknown, expired or revoked
      */
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await apiKeys.findOne({ hash: sha256Hex(key) });
@@ -49,6 +49,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
       return { key_id: record._id, org: record.org, kind: record.kind };
     },
 
+    /** @returns all keys, or those of one organisation, newest first */
     list(org?: string): Promise<ApiKeyRecord[]> {
       return apiKeys
         .find(org === undefined ? {} : { org })
@@ -56,12 +57,13 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
         .toArray();
     },
 
-    /** @returns false when there is no such key, or it was revoked before */
+    /** @returns false when the key does not exist or was revoked before */
     async revoke(id: string): Promise<boolean> {
       const result = await apiKeys.updateOne({ _id: id, revoked_at: null }, { $set: { revoked_at: new Date() } });
       return result.modifiedCount === 1;
     },
 
+    /** Revokes all keys of the organisation with this label. */
     async revokeLabelled(org: string, label: string): Promise<void> {
       await apiKeys.updateMany({ org, label, revoked_at: null }, { $set: { revoked_at: new Date() } });
     },

@@ -43,6 +43,7 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
       };
     },
 
+    /** Deletes all checkpoints of an owner. */
     async drop(owner: string): Promise<void> {
       await checkpoints.deleteMany({ owner });
     },

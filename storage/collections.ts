@@ -12,7 +12,8 @@ import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js'
 import type { EntityRecord, RelationRecord } from './content/graph.js';
 import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
-import type { CrewExecutionRecord, CrewFeedbackRecord } from './crews/executions.js';
+import type { CrewExecutionRecord } from './crews/executions.js';
+import type { CrewFeedbackRecord } from './crews/feedback.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
@@ -21,7 +22,7 @@ import type { AuthenticationRecord, EligibilityDataRecord } from './payments/aut
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 
-/** The collections, with the records as MongoDB holds them: field names are the specification's where it has one. */
+/** The collections and their records. Record fields have the specification's names where it has one. */
 export interface Collections {
   mongoClient: MongoClient;
   db: Db;
@@ -53,8 +54,9 @@ export interface Collections {
 }
 
 /**
- * Connects and makes sure of the indexes.
- * @param uri must name a replica set: the service relies on transactions
+ * Connects to MongoDB and creates missing indexes.
+ * @param uri of a replica set, because the service uses transactions
+ * @throws Error when MongoDB cannot be reached
  */
 export async function connectCollections(uri: string, appName: string): Promise<Collections> {
   const mongoClient = new MongoClient(uri, {

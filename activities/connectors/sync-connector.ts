@@ -6,6 +6,7 @@ import { newBatchId } from '../../domain/ids.js';
 import type { OpenSource, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord, ConnectorResources, SeenResource } from '../../storage/connectors/resources.js';
+import type { ConnectorSyncs, SyncStep } from '../../storage/connectors/syncs.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { Items } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
@@ -17,7 +18,8 @@ import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.
 
 export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemovalDependencies {
   mongoClient: MongoClient;
-  connectors: Pick<Connectors, 'endSync' | 'findRunningSync' | 'openCredentials' | 'recordStep' | 'startSync'>;
+  connectors: Pick<Connectors, 'openCredentials'>;
+  connectorSyncs: ConnectorSyncs;
   resources: Omit<ConnectorResources, 'listAny' | 'listFailing'>;
   databases: Pick<Databases, 'requireForOrg'>;
   items: ResourceFetcherDependencies['items'] & Pick<Items, 'queue'>;
@@ -39,14 +41,14 @@ const WRITE_BATCH = 500;
 
 /** The steps of a sync. Progress is stored in MongoDB, so each step can be repeated, and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, resources, databases, items, starters, log } = deps;
+  const { connectors, connectorSyncs, resources, databases, items, starters, log } = deps;
   const fetcher = createResourceFetcher(deps);
   const syncStep = syncSteps(log);
 
   return {
     /** @returns the number of the new sync; null when the connector is deleted */
     async beginSync({ org, connector }: SyncRef): Promise<number | null> {
-      return (await connectors.startSync(org, connector))?.sync?.number ?? null;
+      return (await connectorSyncs.start(org, connector))?.sync?.number ?? null;
     },
 
     /** Reads one page of the listing. @returns whether another page follows */
@@ -111,12 +113,12 @@ export function createSyncActivities(deps: SyncDependencies) {
 
     /** running -> completed | failed. */
     async endSync(ref: StartedSync, outcome: SyncOutcome): Promise<void> {
-      const connector = await connectors.findRunningSync(ref);
+      const connector = await connectorSyncs.findRunning(ref);
       if (!connector) return;
       const counts = await resources.countOutcomes(ref.connector, ref.sync, connector.sync!.removed);
       // After a failure, the next sync must read the listing even when it has not changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
-      await connectors.endSync(ref, outcome, counts, clean ? connector.sync!.validators : {});
+      await connectorSyncs.end(ref, outcome, counts, clean ? connector.sync!.validators : {});
       log.info({ ...ref, ...counts, status: outcome.status, code: outcome.error_code }, 'connector synced');
     },
   };
@@ -128,7 +130,7 @@ export function createSyncActivities(deps: SyncDependencies) {
 
   /** @throws SyncEnded */
   async function requireRunning(ref: StartedSync): Promise<ConnectorRecord> {
-    const connector = await connectors.findRunningSync(ref);
+    const connector = await connectorSyncs.findRunning(ref);
     if (!connector) throw syncEnded();
     return connector;
   }
@@ -154,13 +156,9 @@ export function createSyncActivities(deps: SyncDependencies) {
   }
 
   /** Stores the progress of the sync and the result of a step in one transaction. @throws SyncEnded */
-  function recordStep<T>(
-    ref: StartedSync,
-    progress: Parameters<Connectors['recordStep']>[2],
-    write: (tx: ClientSession) => Promise<T>,
-  ): Promise<T> {
+  function recordStep<T>(ref: StartedSync, progress: SyncStep, write: (tx: ClientSession) => Promise<T>): Promise<T> {
     return inTransaction(deps.mongoClient, async (tx) => {
-      if (!(await connectors.recordStep(ref, tx, progress))) throw syncEnded();
+      if (!(await connectorSyncs.recordStep(ref, tx, progress))) throw syncEnded();
       return write(tx);
     });
   }

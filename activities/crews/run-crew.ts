@@ -12,6 +12,7 @@ import type {
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -22,6 +23,7 @@ import { assignmentOf, gatherTurn } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
+  crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listApplied'>;
   crewSteps: CrewSteps;
   models: LanguageModels;
   log: Pick<Logger, 'warn'>;
@@ -36,7 +38,7 @@ const MAX_TOOL_ATTEMPTS = 3;
 
 /** The steps of a crew's execution. Each can be repeated: a stored step is used, and not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
-  const { crewExecutions, crewSteps, models } = deps;
+  const { crewExecutions, crewFeedback, crewSteps, models } = deps;
   const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
   const withFailures = crewFailures(deps.log);
@@ -84,8 +86,7 @@ export function createCrewActivities(deps: CrewDependencies) {
         if (!execution || !ref.is_approve) return execution && null;
         return taskDelivery(execution, ref, 'task_completed', now);
       });
-      if (!applied && !(await crewExecutions.isFeedbackApplied(ref.feedback)))
-        throw new Error('the task is not waiting yet');
+      if (!applied && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task is not waiting yet');
     }),
 
     /** -> completed | error, with the delivery that notifies the client. */
@@ -108,7 +109,7 @@ export function createCrewActivities(deps: CrewDependencies) {
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref.execution);
     const model = models.get(assignmentOf(execution, ref.task).agent.llm);
-    const reply = await model.reply(await gatherTurn({ crewExecutions, crewSteps, tools }, execution, ref), signal);
+    const reply = await model.reply(await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref), signal);
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
     await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });

@@ -1,7 +1,8 @@
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
 import type { StepRef } from '../../domain/crews/workflow-contract.js';
-import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
+import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import type { CrewSteps } from '../../storage/crews/steps.js';
 import type { CrewTools } from './tools.js';
 
@@ -25,14 +26,14 @@ function inputsOf(execution: CrewExecutionRecord): CrewInputs {
 }
 
 interface TurnDependencies {
-  crewExecutions: Pick<CrewExecutions, 'listAppliedFeedback'>;
+  crewFeedback: Pick<CrewFeedback, 'listApplied'>;
   crewSteps: Pick<CrewSteps, 'listByAttempt'>;
   tools: Pick<CrewTools, 'offers'>;
 }
 
 /** Gathers everything that one model call needs from the execution's records. */
 export async function gatherTurn(
-  { crewExecutions, crewSteps, tools }: TurnDependencies,
+  { crewFeedback, crewSteps, tools }: TurnDependencies,
   execution: CrewExecutionRecord,
   ref: StepRef,
 ): Promise<AgentTurn> {
@@ -40,7 +41,7 @@ export async function gatherTurn(
   const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
-  const feedback = await crewExecutions.listAppliedFeedback(execution._id);
+  const feedback = await crewFeedback.listApplied(execution._id);
   const remarks = feedback.filter((given) => given.task !== ref.task);
   const rejections = feedback.filter(
     (given) => given.task === ref.task && !given.is_approve && given.attempt < ref.attempt,

@@ -4,7 +4,8 @@ import { resumeRequestSchema, type WebhookUrls, webhookUrlsOf } from '../../doma
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
-import type { CrewExecutionRecord, CrewFeedbackRecord, CrewTaskRecord } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/executions.js';
+import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
 import { type ExecutionDependencies, rejectBlockedUrls, requireExecution } from './executions.js';
@@ -16,7 +17,9 @@ const MESSAGES: Record<ResumeStatus, string> = {
   completed: 'The last task is approved; the execution has completed.',
 };
 
-type ResumeDependencies = Omit<ExecutionDependencies, 'crews'>;
+export type ResumeDependencies = Omit<ExecutionDependencies, 'crews'> & {
+  crewFeedback: Pick<CrewFeedback, 'add' | 'remove'>;
+};
 
 /** A person's feedback on a task that waits for it (specification, "Part A: resume request"). */
 export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
@@ -93,15 +96,15 @@ function newFeedback(
  * the workflow rejects the feedback, and kept when the outcome is unknown.
  */
 async function applyFeedback(
-  { crewExecutions, starters }: ResumeDependencies,
+  { crewFeedback, starters }: ResumeDependencies,
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {
-  await crewExecutions.addFeedback(record);
+  await crewFeedback.add(record);
   const { _id: feedback, execution, task, attempt, is_approve } = record;
   try {
     return await starters.resumeCrew({ execution, task, attempt, feedback, is_approve });
   } catch (error) {
-    if (error instanceof ServiceError && error.status < 500) await crewExecutions.removeFeedback(feedback);
+    if (error instanceof ServiceError && error.status < 500) await crewFeedback.remove(feedback);
     throw error;
   }
 }

@@ -8,9 +8,9 @@ import { routesOf, type Service } from '../service.js';
 import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-crews.js';
 import { crewDocument } from './document.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
-import { resumeRoutes } from './resume.js';
+import { type ResumeDependencies, resumeRoutes } from './resume.js';
 
-export interface CrewServiceDependencies extends DeployedCrewDependencies, ExecutionDependencies {
+export interface CrewServiceDependencies extends DeployedCrewDependencies, ExecutionDependencies, ResumeDependencies {
   keys: ApiKeys;
   rateLimit: Middleware<RequestState>;
 }

@@ -1,7 +1,7 @@
 const sentenceSegmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 const wordSegmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** Words that say nothing about a sentence's matter. */
+/** Words without meaning for the topic of a sentence. */
 const COMMON = new Set(
   (
     'a about after all also an and any are as at be been but by can could did do does for from get give given had has have ' +
@@ -9,13 +9,13 @@ const COMMON = new Set(
     'their them then there these they this to under up was we were what when where which who will with would you your'
   ).split(' '),
 );
-/** Shorter ones are headings, greetings and labels. */
+/** Shorter sentences are headings, greetings and labels. */
 const MIN_WORDS = 4;
-/** Inflected forms of most words begin alike. */
+/** Letters that the inflected forms of most words share. */
 const STEM = 6;
 const stem = (word: string) => (word.length > 3 ? word.replace(/(?<!s)s$/, '') : word).slice(0, STEM);
 
-/** Sentences as they stand, wrapped lines joined, list marks and numbered headers of sources left out. */
+/** Splits a text into sentences. Wrapped lines are joined; list marks and numbered headers of sources are removed. */
 export function sentencesOf(text: string): string[] {
   return text
     .replace(/\n(?=\p{Ll})/gu, ' ')
@@ -26,17 +26,17 @@ export function sentencesOf(text: string): string[] {
     .filter((sentence) => wordsOf(sentence).length >= MIN_WORDS);
 }
 
-/** How much each sentence shares with the questions; rare words count more, long sentences a little less. */
+/** Scores each sentence by the words it shares with the questions. Rare words count more, long sentences a little less. */
 export function rank(sentences: readonly string[], questions: readonly { text: string; weight: number }[]): number[] {
   const stems = sentences.map(stemsOf);
-  const asked = new Map<string, number>();
+  const weights = new Map<string, number>();
   for (const { text, weight } of questions) {
-    for (const word of stemsOf(text)) asked.set(word, Math.max(weight, asked.get(word) ?? 0));
+    for (const word of stemsOf(text)) weights.set(word, Math.max(weight, weights.get(word) ?? 0));
   }
-  const holders = (word: string) => stems.filter((own) => own.has(word)).length;
-  const worth = new Map([...asked].map(([word, weight]) => [word, weight / (1 + holders(word))]));
+  const frequency = (word: string) => stems.filter((own) => own.has(word)).length;
+  const scores = new Map([...weights].map(([word, weight]) => [word, weight / (1 + frequency(word))]));
   return stems.map((own) => {
-    const shared = [...own].reduce((sum, word) => sum + (worth.get(word) ?? 0), 0);
+    const shared = [...own].reduce((sum, word) => sum + (scores.get(word) ?? 0), 0);
     return shared / Math.log2(own.size + 3);
   });
 }

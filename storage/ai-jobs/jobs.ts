@@ -16,50 +16,50 @@ export interface AiJobRecord {
   provider: string;
   model: string | null;
   status: JobStatus;
-  /** The input as JSON, because its names may be any. */
+  /** JSON, because MongoDB does not store every field name. */
   input: string;
-  /** The upload that the input names. */
+  /** The upload in the input, if there is one. */
   file_id: string | null;
   webhook_receiver: string | null;
-  /** As JSON, exactly as they were sent. */
+  /** JSON, as the client sent it. */
   user_parameters: string | null;
   show_original_response: boolean;
-  /** Milliseconds from its start until it is given up. */
+  /** Milliseconds from the start until the job fails. */
   time_limit_ms: number;
-  /** The key that signs its callback, the current one when the job was made. */
+  /** Id of the key that signs the callback: the current key when the job was submitted. */
   signing_key: string | null;
   error_message: string | null;
   cancel_requested: boolean;
-  /** Runs that were begun and have not ended in an orderly way: more than a few, and it is what ends its workers. */
+  /** Runs that started and did not return. When there are more than a few, the job is what kills its workers. */
   runs: number;
   provider_failures: number;
-  /** From when on the sweep may wonder whether its workflow exists. */
+  /** Time after which the reconciler checks the job's workflow. */
   check_at: Date;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
-  /** When MongoDB removes the record; null as long as it is under way. */
+  /** When MongoDB removes the record; null while the job is in progress. */
   expires_at: Date | null;
 }
 
-/** What a provider has made of a job: canonical JSON, because its names may be any, in gzip. */
+/** The result of a provider: canonical JSON, compressed with gzip. */
 export interface AiJobResultRecord {
-  /** The job. */
+  /** The job's id. */
   _id: string;
   output: Binary;
   original: Binary | null;
-  /** Set with the job's, when it ends. */
+  /** The same as the job's; set when the job finishes. */
   expires_at: Date | null;
 }
 
-/** Below the 16 MiB of a document. */
+/** Below MongoDB's limit of 16 MiB for a document. */
 const MAX_PACKED_BYTES = 15 * 1024 * 1024;
 
-// Indented JSON is mostly spaces and repeated names.
+// Indented JSON consists mostly of spaces and repeated names.
 const pack = async (text: string) => new Binary(await promisify(gzip)(text));
 const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
 
-/** What a client asks for. */
+/** The fields that a submission decides. */
 export type JobRequest = Pick<
   AiJobRecord,
   | 'org'
@@ -76,7 +76,7 @@ export type JobRequest = Pick<
   | 'signing_key'
 >;
 
-/** A job as it begins. */
+/** @returns the record of a new job */
 export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
   return {
     ...request,
@@ -96,11 +96,11 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
 
-const IN_PROGRESS: AiJobRecord['status'][] = ['queued', 'processing'];
+const IN_PROGRESS_STATUSES: AiJobRecord['status'][] = ['queued', 'processing'];
 
 /**
- * AI jobs, their results and the finished parts of those under way. Every move is one conditional update.
- * @param retentionMs how long a job and its result outlive its end
+ * AI jobs and their results. Every change of status is one conditional update.
+ * @param retentionMs how long a finished job and its result are kept
  */
 export function createAiJobs(
   { aiJobs, aiJobResults }: { aiJobs: Collection<AiJobRecord>; aiJobResults: Collection<AiJobResultRecord> },
@@ -115,15 +115,18 @@ export function createAiJobs(
       return aiJobs.findOne({ _id: jobId });
     },
 
-    /** @param jobId as its client wrote it: a UUID is the same in capitals (RFC 9562) */
+    /**
+     * @param jobId in upper or lower case (RFC 9562)
+     * @returns null when the job is unknown or another organisation's
+     */
     findForOrg(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOne({ _id: jobId.toLowerCase(), org });
     },
 
-    /** queued -> processing, one run more; its first start counts for the time limit. @returns null once it has ended */
+    /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
     start(jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: IN_PROGRESS } },
+        { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
         [
           {
             $set: {
@@ -137,20 +140,26 @@ export function createAiJobs(
       );
     },
 
-    /** @param jobId in either case @returns the job as it is, when it has not ended yet; else null */
+    /**
+     * @param jobId in upper or lower case
+     * @returns the job, or null when it is unknown or has finished
+     */
     requestCancel(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId.toLowerCase(), org, status: { $in: IN_PROGRESS } },
+        { _id: jobId.toLowerCase(), org, status: { $in: IN_PROGRESS_STATUSES } },
         { $set: { cancel_requested: true } },
         { returnDocument: 'after' },
       );
     },
 
-    /** Part of the transaction that also writes the delivery. @returns the job as it ended; null when it had before */
-    async finish(jobId: string, outcome: JobOutcome, now: Date, session: ClientSession): Promise<AiJobRecord | null> {
+    /**
+     * Sets the final status, in the transaction that stores the delivery.
+     * @returns the finished job, or null when it had finished before
+     */
+    async finish(jobId: string, outcome: JobOutcome, now: Date, tx: ClientSession): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
-      const ended = await aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: IN_PROGRESS } },
+      const finished = await aiJobs.findOneAndUpdate(
+        { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
         {
           $set: {
             status: outcome.status,
@@ -159,24 +168,25 @@ export function createAiJobs(
             expires_at,
           },
         },
-        { session, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after' },
       );
-      if (ended) await aiJobResults.updateOne({ _id: jobId }, { $set: { expires_at } }, { session });
-      return ended;
+      if (finished) await aiJobResults.updateOne({ _id: jobId }, { $set: { expires_at } }, { session: tx });
+      return finished;
     },
 
     /**
-     * The first result counts: what has been announced does not change when an attempt that was given up wakes.
-     * @param result canonical JSON
-     * @throws RangeError when it is too large to be stored, even compressed
+     * Saves the result unless the job has one: an attempt that continues after its timeout must not change a result that
+     * clients have received.
+     * @throws RangeError when the result is too large, even compressed
      */
     async saveResult(jobId: string, { output, original }: AiJobResult): Promise<void> {
       const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
       if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
-        throw new RangeError('too large');
+        throw new RangeError('the result is too large to be stored');
       await aiJobResults.updateOne({ _id: jobId }, { $setOnInsert: { ...packed, expires_at: null } }, { upsert: true });
     },
 
+    /** @returns the result as canonical JSON, or null when the job has none yet */
     async getResult(jobId: string): Promise<AiJobResult | null> {
       const found = await aiJobResults.findOne({ _id: jobId });
       if (!found) return null;
@@ -187,32 +197,35 @@ export function createAiJobs(
       return (await aiJobResults.findOne({ _id: jobId }, { projection: { _id: 1 } })) !== null;
     },
 
-    /** A passing error of its provider. @returns how many there were, this one included */
+    /** Counts a transient error of the provider. @returns their number */
     async countProviderFailure(jobId: string): Promise<number> {
-      const after = await aiJobs.findOneAndUpdate(
+      const counted = await aiJobs.findOneAndUpdate(
         { _id: jobId },
         { $inc: { provider_failures: 1 } },
         { returnDocument: 'after', projection: { provider_failures: 1 } },
       );
-      return after?.provider_failures ?? 0;
+      return counted?.provider_failures ?? 0;
     },
 
-    /** The run that `start` counted has ended with the process alive. */
+    /** Takes back the run that `start` counted, because it returned, with a result or an error. */
     async countOrderlyEnd(jobId: string): Promise<void> {
       await aiJobs.updateOne({ _id: jobId }, { $inc: { runs: -1 } });
     },
 
-    /** Whether a job that waits or runs names this upload. */
+    /** Whether a job in progress uses this upload. */
     async isFileNeeded(fileId: string): Promise<boolean> {
       return (
-        (await aiJobs.findOne({ file_id: fileId, status: { $in: IN_PROGRESS } }, { projection: { _id: 1 } })) !== null
+        (await aiJobs.findOne(
+          { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } },
+          { projection: { _id: 1 } },
+        )) !== null
       );
     },
 
     /** Jobs in progress that are due for a check, without their inputs; they are not due again before `next`. */
     takeStale(before: Date, next: Date, limit: number): Promise<AiJobRecord[]> {
       const query = { before, next, limit };
-      return takeStale(aiJobs, { status: { $in: IN_PROGRESS } }, query, {
+      return takeStale(aiJobs, { status: { $in: IN_PROGRESS_STATUSES } }, query, {
         projection: { input: 0, user_parameters: 0 },
       });
     },

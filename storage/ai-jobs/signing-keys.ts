@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { Binary, type Collection, type MongoClient } from 'mongodb';
 import { newSigningKeyId } from '../../domain/ids.js';
 import type { Sealer } from '../../domain/sealing.js';
-import { isDuplicateKey } from '../transactions.js';
+import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import type { AiJobRecord } from './jobs.js';
 
@@ -13,7 +13,7 @@ export interface SigningKeyRecord {
   sealed_private_key: Binary;
   /** PEM, SPKI. */
   public_key: string;
-  /** True of exactly one. */
+  /** True for exactly one key. */
   current: boolean;
   created_at: Date;
   retired_at: Date | null;
@@ -22,10 +22,10 @@ export interface SigningKeyRecord {
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 
 const MODULUS_BITS = 3072;
-/** A receiver that queues what it gets may verify long after the last callback. */
-const READABLE_FOR_MS = 24 * 60 * 60 * 1000;
+/** How long a retired key stays public: a receiver with a queue may verify a callback long after it arrived. */
+const PUBLIC_FOR_MS = 24 * 60 * 60 * 1000;
 
-/** The RSA keys that sign job callbacks: one current, and retired ones for as long as somebody may need them. */
+/** The RSA keys that sign job callbacks: the current key, and retired keys while receivers may need them. */
 export function createSigningKeys(
   {
     mongoClient,
@@ -44,15 +44,15 @@ export function createSigningKeys(
   const opened = new Map<string, KeyObject>();
 
   return {
-    /** The id of the key that signs new jobs; the first is made when it is first asked for. */
+    /** @returns the id of the key that signs callbacks of new jobs; creates the first key */
     async currentId(): Promise<string> {
-      return (await signingKeys.findOne({ current: true }, { projection: { _id: 1 } }))?._id ?? (await makeFirst());
+      return (await signingKeys.findOne({ current: true }, { projection: { _id: 1 } }))?._id ?? (await createFirst());
     },
 
-    /** @throws Error when there is no such key, or it was sealed with another sealing key */
+    /** @throws Error when the key does not exist or was sealed with another sealing key */
     async openPrivateKey(id: string): Promise<KeyObject> {
-      const known = opened.get(id);
-      if (known) return known;
+      const cached = opened.get(id);
+      if (cached) return cached;
       const record = await signingKeys.findOne({ _id: id });
       if (!record) throw new Error(`there is no signing key ${id}`);
       const key = createPrivateKey(sealer.open(record.sealed_private_key.value(), context(id)));
@@ -60,26 +60,24 @@ export function createSigningKeys(
       return key;
     },
 
-    /** Public keys (PEM) that receivers may need: the current one first, then those that unfinished jobs are signed with. */
+    /** @returns the public keys (PEM) that receivers may need: the current key, then retired keys, newest first */
     async listPublicKeys(): Promise<string[]> {
       await this.currentId();
       const records = await signingKeys.find().sort({ current: -1, created_at: -1 }).toArray();
       const unsent = await unsentJobs();
-      const waitedFor = await Promise.all(records.map((record) => isReadable(record, unsent)));
-      return records.filter((_record, n) => waitedFor[n]).map(({ public_key }) => public_key);
+      const needed = await Promise.all(records.map((record) => isNeeded(record, unsent)));
+      return records.filter((_record, n) => needed[n]).map(({ public_key }) => public_key);
     },
 
-    /** New jobs are signed with a new key from now on. @returns its id */
+    /** Creates a key for new jobs and retires the current one. @returns the new key's id */
     async rotate(): Promise<string> {
       await this.currentId();
       const next = await newKey();
       const retired = { $set: { current: false, retired_at: new Date() } };
-      await mongoClient.withSession((session) =>
-        session.withTransaction(async () => {
-          await signingKeys.updateOne({ current: true }, retired, { session });
-          await signingKeys.insertOne(next, { session });
-        }),
-      );
+      await inTransaction(mongoClient, async (tx) => {
+        await signingKeys.updateOne({ current: true }, retired, { session: tx });
+        await signingKeys.insertOne(next, { session: tx });
+      });
       return next._id;
     },
   };
@@ -98,8 +96,8 @@ export function createSigningKeys(
     };
   }
 
-  /** Two processes may come here at once: the index lets one key in. */
-  async function makeFirst(): Promise<string> {
+  /** When two processes create a key at once, the unique index admits one. */
+  async function createFirst(): Promise<string> {
     const key = await newKey();
     try {
       await signingKeys.insertOne(key);
@@ -110,13 +108,13 @@ export function createSigningKeys(
     }
   }
 
-  /** Jobs that have ended and whose callback is still under way. */
+  /** @returns ids of finished jobs whose callback has not been delivered yet */
   async function unsentJobs(): Promise<string[]> {
     const found = await deliveries
       .find({
         event_type: 'async_job_completed',
         status: { $in: ['pending', 'sweeping', 'failed'] },
-        // So that the small index of unfinished deliveries is used.
+        // Matches every record, so that MongoDB uses the partial index of unfinished deliveries.
         check_at: { $gt: new Date(0) },
       })
       .project<{ doc_id: string }>({ doc_id: 1 })
@@ -124,8 +122,9 @@ export function createSigningKeys(
     return found.map(({ doc_id }) => doc_id);
   }
 
-  async function isReadable({ _id, current, retired_at }: SigningKeyRecord, unsent: string[]): Promise<boolean> {
-    if (current || retired_at === null || retired_at.getTime() > Date.now() - READABLE_FOR_MS) return true;
+  /** Whether the key was retired a short time ago, or a callback signed with it may still be sent. */
+  async function isNeeded({ _id, current, retired_at }: SigningKeyRecord, unsent: string[]): Promise<boolean> {
+    if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
     if (await aiJobs.findOne({ signing_key: _id, status: { $in: ['queued', 'processing'] } })) return true;
     return (await aiJobs.findOne({ _id: { $in: unsent }, signing_key: _id })) !== null;
   }

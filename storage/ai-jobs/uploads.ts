@@ -14,27 +14,29 @@ export interface UploadRecord {
 
 export type Uploads = ReturnType<typeof createUploads>;
 
-/** Files that AI jobs name by id; the content is in the file store under the same id. */
+/** Uploaded files, which AI jobs reference by id. Their content is in the file store under the same id. */
 export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }) {
   return {
     async add(upload: UploadRecord): Promise<void> {
       await uploads.insertOne(upload);
     },
 
-    /** @returns null for one that is unknown, another organisation's, or expired */
+    /** @returns null when the upload is unknown, another organisation's, or expired */
     findForOrg(org: string, fileId: string): Promise<UploadRecord | null> {
       return uploads.findOne({ _id: fileId, org, expires_at: { $gt: new Date() } });
     },
 
-    /** @returns null when its content has been removed */
+    /** @returns an upload that may have expired; null once it was removed */
     getById(fileId: string): Promise<UploadRecord | null> {
       return uploads.findOne({ _id: fileId });
     },
 
+    /** Changes when the upload expires. */
     async keepUntil(fileId: string, until: Date): Promise<void> {
       await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
     },
 
+    /** @returns uploads to remove, with their content */
     listExpired(limit: number): Promise<UploadRecord[]> {
       return uploads
         .find({ expires_at: { $lt: new Date() } })

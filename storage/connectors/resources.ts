@@ -2,57 +2,58 @@ import type { ClientSession, Collection } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
-import type { Validators } from './connectors.js';
+import type { Validators } from './syncs.js';
 
 export interface ConnectorResourceRecord extends Validators {
-  /** Connector and hash of the key. */
+  /** `<connector>/<hash of the key>` */
   _id: string;
   org: string;
   connector: string;
-  /** Address of a page, id of a feed's entry, key of an object. */
+  /** URL of a page, id of a feed entry, or key of an object. */
   key: string;
-  /** Links from the start to here. */
+  /** Number of links from a start page. */
   depth: number;
-  /** The last sync that has met it. */
+  /** The last sync that has seen it. */
   sync: number;
-  /** To be fetched in that sync. */
+  /** Whether that sync has yet to fetch it. */
   due: boolean;
   outcome: ResourceOutcome | null;
-  /** What the listing says about its version; taken over as `etag` once that is fetched. */
+  /** Entity tag in the listing; becomes `etag` when the resource is fetched. */
   listed_etag?: string | undefined;
-  /** SHA-256 of its content, hex. */
+  /** SHA-256 of the content, hex. */
   hash: string | null;
-  /** The id of its item; null as long as there is none. */
+  /** The id of its item; null before it has one. */
   item_id: string | null;
-  /** Where a page leads to on its site. */
+  /** Links of a page to the same site. */
   links?: string[] | undefined;
   error?: { code: string; message: string; at: Date } | undefined;
 }
 
 export type ConnectorResources = ReturnType<typeof createConnectorResources>;
 
+/** A resource in a listing. */
 export interface SeenResource {
   key: string;
   depth: number;
-  /** What the listing says about its version. */
+  /** Entity tag in the listing. */
   etag?: string | undefined;
 }
 
-/** What has become of a resource that was due. */
+/** The result of fetching a resource that was due. */
 export interface ResourceResult
   extends Partial<Pick<ConnectorResourceRecord, 'etag' | 'last_modified' | 'hash' | 'item_id' | 'links'>> {
   _id: string;
-  /** `gone` ones are removed with those that are not listed any more. */
+  /** `gone`: removed together with resources that are no longer listed. */
   outcome: ResourceOutcome | 'gone';
   error?: { code: string; message: string };
-  /** The error of before stands. */
+  /** Keeps the error of an earlier fetch. */
   keepError?: boolean;
 }
 
-/** The sync of a resource that has vanished for certain, however incomplete the listing was. */
+/** Value of `sync` for resources that no longer exist, which are removed even after an incomplete listing. */
 const GONE = 0;
 
-/** The resources of connectors: what each sync has found them to be, and what the next asks them by. */
+/** The resources of connectors: the outcome of each in its last sync, and the validators for its next fetch. */
 export function createConnectorResources({
   connectorResources: resources,
 }: {
@@ -60,25 +61,26 @@ export function createConnectorResources({
 }) {
   return {
     /**
-     * Resources that this sync has come upon; those it has met before are passed over. What the listing shows to be
-     * unchanged is done with, the others are due.
-     * @param room how many more the sync takes in. @returns how many were left out
+     * Records resources that the sync has found. Resources that the listing shows to be unchanged are complete, all others
+     * are due. Resources that this sync has seen before do not change.
+     * @param room how many more resources the sync may contain
+     * @returns the number of resources that were left out
      */
     async recordSeen(
       ref: StartedSync,
       seen: readonly SeenResource[],
       room: number,
-      session: ClientSession,
+      tx: ClientSession,
     ): Promise<number> {
       const ids = new Map(seen.map((resource) => [resourceId(ref.connector, resource.key), resource]));
-      const known = await resources.find({ _id: { $in: [...ids.keys()] } }, { session }).toArray();
-      const before = new Map(known.map((one) => [one._id, one]));
+      const stored = await resources.find({ _id: { $in: [...ids.keys()] } }, { session: tx }).toArray();
+      const storedById = new Map(stored.map((resource) => [resource._id, resource]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
-        const old = before.get(_id);
-        // Shorter ways to a page are found while its turn has not come; its place is that of the first.
-        if (old?.sync === ref.sync) return [];
-        const unchanged = etag !== undefined && old?.etag === etag && old.hash !== null;
-        const outcome: ResourceOutcome | null = unchanged ? (old.error ? 'failed' : 'unchanged') : null;
+        const previous = storedById.get(_id);
+        // A page keeps the depth at which the sync first found it, even if a shorter path is found later.
+        if (previous?.sync === ref.sync) return [];
+        const unchanged = etag !== undefined && previous?.etag === etag && previous.hash !== null;
+        const outcome: ResourceOutcome | null = unchanged ? (previous.error ? 'failed' : 'unchanged') : null;
         return [
           {
             updateOne: {
@@ -98,39 +100,40 @@ export function createConnectorResources({
           },
         ];
       });
-      const taken = writes.slice(0, Math.max(0, room));
-      if (taken.length > 0) await resources.bulkWrite(taken, { session, ordered: false });
-      return writes.length - taken.length;
+      const accepted = writes.slice(0, Math.max(0, room));
+      if (accepted.length > 0) await resources.bulkWrite(accepted, { session: tx, ordered: false });
+      return writes.length - accepted.length;
     },
 
-    /** The source says that nothing has changed: everything known stands as it was. */
-    async recordAllSeen({ connector, sync }: StartedSync, session: ClientSession): Promise<void> {
+    /** Marks all resources as seen and unchanged, because the source reports that its listing has not changed. */
+    async recordAllSeen({ connector, sync }: StartedSync, tx: ClientSession): Promise<void> {
       await resources.updateMany(
         { connector, sync: { $lt: sync } },
         [{ $set: { sync, due: false, outcome: { $cond: [{ $ifNull: ['$error', false] }, 'failed', 'unchanged'] } } }],
-        { session },
+        { session: tx },
       );
     },
 
-    /** Next in turn, nearest to the start first. */
+    /** @returns resources to fetch, lowest depth first */
     listDue({ connector, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
       return resources.find({ connector, due: true, sync }).sort({ depth: 1, _id: 1 }).limit(limit).toArray();
     },
 
-    /** How many this sync has met. */
+    /** @returns the number of resources that this sync has seen */
     countSeen({ connector, sync }: StartedSync): Promise<number> {
       return resources.countDocuments({ connector, sync });
     },
 
-    async recordResults(results: readonly ResourceResult[], session: ClientSession): Promise<void> {
+    /** Stores the results of fetches; the resources are not due any more. */
+    async recordResults(results: readonly ResourceResult[], tx: ClientSession): Promise<void> {
       const at = new Date();
       await resources.bulkWrite(
-        results.map(({ _id, outcome, error, keepError, ...facts }) => ({
+        results.map(({ _id, outcome, error, keepError, ...fields }) => ({
           updateOne: {
             filter: { _id },
             update: {
               $set: {
-                ...facts,
+                ...fields,
                 due: false,
                 outcome: outcome === 'gone' ? null : outcome,
                 ...(outcome === 'gone' ? { sync: GONE } : {}),
@@ -140,11 +143,14 @@ export function createConnectorResources({
             },
           },
         })),
-        { session },
+        { session: tx },
       );
     },
 
-    /** What this sync has not met. @param complete false when it has not met all there is: then only what is gone for certain */
+    /**
+     * @param complete whether the sync has seen the whole listing; if not, only resources that are certainly gone
+     * @returns resources to remove, because the sync has not seen them
+     */
     listVanished(
       { connector, sync }: StartedSync,
       complete: boolean,
@@ -156,24 +162,28 @@ export function createConnectorResources({
         .toArray();
     },
 
-    /** Of a deleted connector, whatever their state. */
+    /** @returns resources in any state, to remove those of a deleted connector */
     listAny(connector: string, limit: number): Promise<ConnectorResourceRecord[]> {
       return resources.find({ connector }).limit(limit).toArray();
     },
 
-    async remove(ids: readonly string[], session?: ClientSession): Promise<void> {
-      await resources.deleteMany({ _id: { $in: [...ids] } }, session ? { session } : {});
+    async remove(ids: readonly string[], tx?: ClientSession): Promise<void> {
+      await resources.deleteMany({ _id: { $in: [...ids] } }, { session: tx });
     },
 
+    /** @returns the counts of a sync; `removed` is passed through */
     async countOutcomes(connector: string, sync: number, removed: number): Promise<SyncCounts> {
-      const counted = await Promise.all(
+      const numbers = await Promise.all(
         RESOURCE_OUTCOMES.map((outcome) => resources.countDocuments({ connector, sync, outcome })),
       );
-      const found = Object.fromEntries(RESOURCE_OUTCOMES.map((outcome, n) => [outcome, counted[n]!]));
-      return { ...(found as Record<ResourceOutcome, number>), removed };
+      const counts = Object.fromEntries(RESOURCE_OUTCOMES.map((outcome, n) => [outcome, numbers[n]!]));
+      return { ...(counts as Record<ResourceOutcome, number>), removed };
     },
 
-    /** Those whose last fetch has failed, by id. @param after the last id of the page before */
+    /**
+     * @param after the last id of the previous page
+     * @returns one page of the resources whose last fetch failed, by id
+     */
     listFailing(connector: string, { after, limit }: { after?: string | undefined; limit: number }) {
       return resources
         .find({
@@ -192,7 +202,7 @@ function resourceId(connector: string, key: string): string {
   return `${connector}/${hashOf(key)}`;
 }
 
-/** The item of a resource: the same for its life, another connector's is another one. */
+/** @returns the client id of a resource's item, which is stable and differs between connectors */
 export function itemIdOf(connector: string, key: string): string {
   return `${connector}-${hashOf(key)}`;
 }

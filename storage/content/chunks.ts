@@ -23,14 +23,14 @@ export interface ChunkRecord {
   sheet: string | null;
   /** First and last row of a table, from 1. */
   rows?: [number, number];
-  /** 32-bit floats, little endian; null until embedded, or for good where no model is at hand. */
+  /** 32-bit floats, little endian; null until embedded, and without an embedding model. */
   vector: Binary | null;
 }
 
 /** A chunk with its vector as numbers. */
 export type EmbeddedChunk = Omit<ChunkRecord, 'vector'> & { vector: Float32Array | null };
 
-/** What a chunk takes over from its item. */
+/** The fields that a chunk copies from its item. */
 export interface ChunkOwner {
   _id: string;
   id: string;
@@ -42,10 +42,10 @@ export interface ChunkOwner {
 
 export type Chunks = ReturnType<typeof createChunks>;
 
-/** Chunks with their vectors: what the search index is built from, and can be built from again. */
+/** Chunks with their vectors, from which the search index is built and can be rebuilt. */
 export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
   return {
-    /** Writes the chunks of one item version; repeating it changes nothing. */
+    /** Stores the chunks of one item version; does nothing for chunks that are stored. */
     async put(records: readonly ChunkRecord[]): Promise<void> {
       if (records.length === 0) return;
       await chunks.bulkWrite(
@@ -56,11 +56,12 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
-    /** The chunks of a version, in their order. */
+    /** @returns the chunks of a version in order, with vectors */
     listByRef(ref: ItemRef): Promise<EmbeddedChunk[]> {
       return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();
     },
 
+    /** @param vectors by chunk id */
     async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
       if (vectors.size === 0) return;
       await chunks.bulkWrite(
@@ -71,7 +72,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
-    /** Chunks by id, as a map: what an answer shows is read from here, never from the index. */
+    /** @returns chunks by id, without vectors. Responses show these, and never the text of the index. */
     async getByIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
       const found = await chunks
         .find({ _id: { $in: [...ids] } })
@@ -80,18 +81,21 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       return new Map(found.map((chunk) => [chunk._id, chunk]));
     },
 
-    /** Every chunk of a database, in no order, for a rebuild. */
+    /** @returns every chunk of a database, in no order, to rebuild its index */
     streamDatabase(databaseId: string): AsyncIterable<EmbeddedChunk> {
       return chunks.find({ database_id: databaseId }).map(withVector);
     },
 
-    /** What earlier versions of the item have left. */
+    /** @returns chunk ids of earlier versions of the item */
     async listOlderIds(ref: ItemRef): Promise<string[]> {
       const older = chunks.find({ item: ref.item, version: { $lt: ref.version } }, { projection: { _id: 1 } });
       return (await older.toArray()).map((chunk) => chunk._id);
     },
 
-    /** A page of a version's chunks in their order. @param from the first ordinal */
+    /**
+     * @param from the first ordinal
+     * @returns one page of a version's chunks in order, without vectors
+     */
     listPage(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
       return chunks
         .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
@@ -101,10 +105,10 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
         .toArray();
     },
 
-    /** The database that this version's chunks, or earlier ones', are in; null when there are none. */
+    /** @returns the internal id of the database that holds chunks of this or an earlier version, or null without chunks */
     async findDatabaseId(ref: ItemRef): Promise<string | null> {
-      const one = { item: ref.item, version: { $lte: ref.version } };
-      return (await chunks.findOne(one, { projection: { database_id: 1 } }))?.database_id ?? null;
+      const upToVersion = { item: ref.item, version: { $lte: ref.version } };
+      return (await chunks.findOne(upToVersion, { projection: { database_id: 1 } }))?.database_id ?? null;
     },
 
     async remove(ids: readonly string[]): Promise<void> {
@@ -113,7 +117,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
   };
 }
 
-/** A vector as 4 bytes a number; BSON's own array of doubles takes about 11. */
+/** Packs a vector into 4 bytes per number; an array of doubles in BSON takes about 11. */
 export function packVector(vector: Float32Array): Binary {
   return new Binary(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
 }
@@ -123,12 +127,12 @@ function withVector(record: ChunkRecord): EmbeddedChunk {
 }
 
 function unpackVector(binary: Binary): Float32Array {
-  // A copy, because a Float32Array must start at a multiple of four and the driver's buffer need not.
+  // Copied, because a Float32Array must start at a multiple of four, and the driver's buffer may not.
   const bytes = Uint8Array.from(binary.buffer.subarray(0, binary.position));
   return new Float32Array(bytes.buffer);
 }
 
-/** The chunks of an item version as they are stored first, without vectors. */
+/** @returns the chunk records of an item version, without vectors */
 export function chunkRecords(item: ChunkOwner, title: string | null, chunks: readonly Chunk[]): ChunkRecord[] {
   return chunks.map(({ ordinal, text, headings, page, page_label, slide, slide_title, sheet, rows }) => ({
     _id: chunkId(item._id, item.version, ordinal),

@@ -23,7 +23,7 @@ export interface DatabaseStats {
   by_status: Record<string, number>;
   by_type: Record<string, number>;
   chunks: number;
-  /** Of the files and texts that were ingested. */
+  /** Total size of the ingested files and texts. */
   bytes: number;
 }
 
@@ -33,11 +33,11 @@ interface Group {
   bytes: number;
 }
 
-/** The contents of a database as a whole: counted and removed. `databaseId` is the internal id. */
+/** Counts and removes the contents of whole databases. `databaseId` is the internal id. */
 export function createDatabaseContents(collections: DatabaseContentsCollections) {
   const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = collections;
   return {
-    /** Collections with the number of their items, by name. Read from an index alone. */
+    /** @returns the collections by name, with the number of their items. Reads an index alone. */
     async collections(databaseId: string): Promise<{ collection: string; items: number }[]> {
       const found = await items
         .aggregate<{ _id: string; items: number }>(
@@ -53,6 +53,7 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       return found.map(({ _id, items: count }) => ({ collection: _id, items: count }));
     },
 
+    /** @returns counts and sizes. Items are read from an index alone. */
     async stats(databaseId: string): Promise<DatabaseStats> {
       const [groups, chunkCount] = await Promise.all([
         items
@@ -87,7 +88,7 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       };
     },
 
-    /** A page of items with the files they own. */
+    /** @returns keys of some items, and the files that these own */
     async listItemFiles(databaseId: string, limit: number): Promise<{ keys: string[]; file_ids: string[] }> {
       const page = await items
         .find({ database_id: databaseId })
@@ -104,16 +105,16 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       await items.deleteMany({ _id: { $in: [...keys] } });
     },
 
-    /** Files of removed items that have not been cleared yet. */
+    /** @returns files of deleted items that are not cleared yet */
     async listRemovedFiles(databaseId: string): Promise<string[]> {
       return (await removedItems.find({ database_id: databaseId }).toArray()).flatMap(({ files }) => files);
     },
 
-    /** What is kept about the items of a database beside them. */
+    /** Removes version counters of deleted items, feedback and tallies. */
     async removeItemHistory(databaseId: string): Promise<void> {
-      const ofDatabase = { database_id: databaseId };
-      await removedItems.deleteMany(ofDatabase);
-      await Promise.all([feedback.deleteMany(ofDatabase), feedbackTallies.deleteMany(ofDatabase)]);
+      const inDatabase = { database_id: databaseId };
+      await removedItems.deleteMany(inDatabase);
+      await Promise.all([feedback.deleteMany(inDatabase), feedbackTallies.deleteMany(inDatabase)]);
     },
 
     async removeChunks(databaseId: string): Promise<void> {

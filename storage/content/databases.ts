@@ -13,7 +13,7 @@ export interface DatabaseRecord {
   name: string;
   status: DatabaseStatus;
   metadata_schema: MetadataField[];
-  /** Set by the provisioning workflow, part by part. */
+  /** Set by the provisioning workflow when the graph can be written. */
   graph_ready: boolean;
   created_at: Date;
   updated_at: Date;
@@ -21,7 +21,7 @@ export interface DatabaseRecord {
 
 export type Databases = ReturnType<typeof createDatabases>;
 
-/** Databases of an organisation: named by the client, known inside by a fixed internal id. */
+/** Databases. Clients know a database by its name; all other records refer to its internal id. */
 export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
@@ -46,7 +46,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         await databases.insertOne(record, { session: tx });
       } catch (error) {
         if (isDuplicateKey(error)) {
-          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" exists already.`);
+          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" already exists.`);
         }
         throw error;
       }
@@ -54,8 +54,8 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     /**
-     * A database to work with.
-     * @throws ServiceError DATABASE_NOT_FOUND, for another organisation's and for one that is being deleted as well
+     * @returns a database that is not being deleted
+     * @throws ServiceError DATABASE_NOT_FOUND, also when it is being deleted or is another organisation's
      */
     async requireForOrg(org: string, name: string): Promise<DatabaseRecord> {
       const record = await databases.findOne({ org, name });
@@ -65,7 +65,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return record ?? notFound(name);
     },
 
-    /** A database in any state. @throws ServiceError DATABASE_NOT_FOUND */
+    /** @returns a database in any state. @throws ServiceError DATABASE_NOT_FOUND */
     async requireAnyForOrg(org: string, name: string): Promise<DatabaseRecord> {
       return (await databases.findOne({ org, name })) ?? notFound(name);
     },
@@ -76,8 +76,9 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     /**
-     * Adds fields to the schema of metadata.
-     * @throws ServiceError DATABASE_NOT_FOUND, METADATA_FIELD_CONFLICT, VALIDATION_ERROR for too many
+     * Adds fields to the metadata schema.
+     * @returns the changed database
+     * @throws ServiceError DATABASE_NOT_FOUND, METADATA_FIELD_CONFLICT, or VALIDATION_ERROR for too many fields
      */
     async addMetadataFields(org: string, name: string, added: readonly MetadataField[]): Promise<DatabaseRecord> {
       for (;;) {
@@ -90,19 +91,22 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
           );
         }
         if (merged.fields.length > MAX_METADATA_FIELDS) {
-          throw new ServiceError('VALIDATION_ERROR', `a database has at most ${MAX_METADATA_FIELDS} metadata fields`);
+          throw new ServiceError(
+            'VALIDATION_ERROR',
+            `A database can have at most ${MAX_METADATA_FIELDS} metadata fields.`,
+          );
         }
-        // Another request may have changed the schema since; then this one is judged anew.
-        const written = await databases.findOneAndUpdate(
+        // When another request has changed the schema meanwhile, the fields are checked again.
+        const updated = await databases.findOneAndUpdate(
           { _id, metadata_schema, status: { $ne: 'deleting' } },
           { $set: { metadata_schema: merged.fields, updated_at: new Date() } },
           { returnDocument: 'after' },
         );
-        if (written) return written;
+        if (updated) return updated;
       }
     },
 
-    /** provisioning | ready -> deleting. Nothing comes back from there. */
+    /** provisioning | ready -> deleting, which is final. */
     async markDeleting(databaseId: string): Promise<void> {
       await databases.updateOne(
         { _id: databaseId, status: { $ne: 'deleting' } },
@@ -110,24 +114,25 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       );
     },
 
-    /** Whether items may be written into it. */
+    /** Whether items may be added: the database exists and is not being deleted. */
     async isOpen(databaseId: string): Promise<boolean> {
       return (
         (await databases.findOne({ _id: databaseId, status: { $ne: 'deleting' } }, { projection: { _id: 1 } })) !== null
       );
     },
 
+    /** Removes the record of a database that is being deleted. */
     async remove(databaseId: string): Promise<void> {
       await databases.deleteOne({ _id: databaseId, status: 'deleting' });
     },
 
-    /** Names of those that can be asked, in their order; a hundred at the most. */
+    /** @returns the names of databases that can be queried, in order, at most 100 */
     async listReadyNames(org: string): Promise<string[]> {
       const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
       return found.map(({ name }) => name);
     },
 
-    /** @returns what the index has to know of metadata; nothing once the database is gone */
+    /** @returns the metadata schema; empty when the database does not exist */
     async metadataSchema(databaseId: string): Promise<MetadataField[]> {
       const record = await databases.findOne({ _id: databaseId }, { projection: { metadata_schema: 1 } });
       return record?.metadata_schema ?? [];
@@ -137,6 +142,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       await databases.updateOne({ _id: databaseId }, { $set: { graph_ready: true, updated_at: new Date() } });
     },
 
+    /** provisioning -> ready */
     async markReady(databaseId: string): Promise<void> {
       await databases.updateOne(
         { _id: databaseId, status: 'provisioning' },
@@ -144,11 +150,12 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       );
     },
 
+    /** @returns the databases of all organisations */
     listAll(): Promise<DatabaseRecord[]> {
       return databases.find().toArray();
     },
 
-    /** Databases whose provisioning or deletion may have been lost before it was started. */
+    /** Databases in provisioning or deletion that have not changed since `before`; due until they are ready or removed. */
     takeStale(before: Date, _next: Date, limit: number): Promise<DatabaseRecord[]> {
       return databases
         .find({ status: { $in: ['provisioning', 'deleting'] }, updated_at: { $lt: before } })

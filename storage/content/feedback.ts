@@ -12,22 +12,22 @@ export interface FeedbackRecord {
   database_id: string;
   database: string;
   query: string | null;
-  /** The client's id of the item; of a chunk's, when a chunk was rated. Null when the answer as a whole was. */
+  /** The client's id of the rated item, or of the rated chunk's item; null for a rating of the whole response. */
   source_id: string | null;
   chunk_id: string | null;
   /** -1 to 1. */
   rating: number;
   comment: string | null;
-  /** Database, source, key and question: of the ratings that have these in common only the last counts. */
+  /** Hash of database, source, API key and query. Of the ratings with the same vote, only the last counts. */
   vote: string;
-  /** Whether it is that one. */
+  /** Whether this is the last rating with its vote. */
   counts: boolean;
   created_at: Date;
 }
 
-/** The ratings that count of one source, summed up. */
+/** Sum and number of the ratings of one source that count. */
 export interface FeedbackTallyRecord {
-  /** Internal id of the database and the client's id of the item. */
+  /** `<database>/<source>`: the database's internal id and the client's id of the item. */
   _id: string;
   database_id: string;
   sum: number;
@@ -36,16 +36,17 @@ export interface FeedbackTallyRecord {
 
 export type Feedback = ReturnType<typeof createFeedback>;
 
-/** What a client says of an answer, of a source in it, or of one chunk. */
+/** A client's rating of a query response, of one source in it, or of one chunk. */
 export type FeedbackInput = Pick<FeedbackRecord, 'query' | 'source_id' | 'chunk_id' | 'rating' | 'comment'>;
 
+/** Filters of a list; an absent filter matches every rating. */
 export interface FeedbackFilter {
   source_id?: string;
   min_rating?: number;
   max_rating?: number;
 }
 
-/** Ratings of answers. Each is kept; those of a source are summed up as well, for the ranking of later questions. */
+/** Ratings of query responses. All are kept; the ratings of a source are also summed up, to rank later hits. */
 export function createFeedback({
   mongoClient,
   feedback,
@@ -57,34 +58,31 @@ export function createFeedback({
 }) {
   return {
     /**
-     * Makes a record; nothing is written yet, so that its id can stand in an answer that is kept with it.
-     * @param keyId of the API key it came with
+     * @param keyId id of the client's API key
+     * @returns a record that is not stored yet, so that a saved response can contain its id
      */
-    newFeedback(database: DatabaseRecord, keyId: string, opinion: FeedbackInput): FeedbackRecord {
-      const { query, source_id } = opinion;
+    newFeedback(database: DatabaseRecord, keyId: string, input: FeedbackInput): FeedbackRecord {
+      const { query, source_id } = input;
       return {
         _id: newFeedbackId(),
         org: database.org,
         database_id: database._id,
         database: database.name,
-        ...opinion,
+        ...input,
         vote: sha256Hex(JSON.stringify([database._id, source_id, keyId, query])),
         counts: true,
         created_at: new Date(),
       };
     },
 
-    /** Keeps a rating; it counts in place of what the same key said of the same source and question before. */
+    /** Stores a rating. It replaces an earlier rating with the same vote in the tally. */
     async add(record: FeedbackRecord, tx?: ClientSession): Promise<void> {
-      await inTransaction(
-        mongoClient,
-        async (session) => {
-          // The tally first: two ratings of one source at the same moment conflict there, and one is repeated.
-          await count(record, session);
-          await feedback.insertOne(record, { session });
-        },
-        tx,
-      );
+      const write = async (session: ClientSession) => {
+        // The tally is written first: concurrent ratings of one source conflict there, and one transaction is repeated.
+        await count(record, session);
+        await feedback.insertOne(record, { session });
+      };
+      await inTransaction(mongoClient, write, tx);
     },
 
     /** @returns one page, newest first, of the ratings that match; both rating bounds are inclusive */
@@ -103,7 +101,7 @@ export function createFeedback({
       return newestFirst(feedback, filter, page).toArray();
     },
 
-    /** @returns by the client's id, the tallies of those sources that have been rated */
+    /** @returns the tallies of the rated sources among these, by the client's id */
     async getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> {
       const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), source]));
       const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] } }).toArray();
@@ -113,32 +111,32 @@ export function createFeedback({
 
   async function count(
     { database_id: databaseId, source_id, vote, rating }: FeedbackRecord,
-    session: ClientSession,
+    tx: ClientSession,
   ): Promise<void> {
-    const former = () =>
+    const replaceEarlier = () =>
       feedback.findOneAndUpdate(
         { vote, counts: true },
         { $set: { counts: false } },
-        { session, projection: { rating: 1 } },
+        { session: tx, projection: { rating: 1 } },
       );
     if (source_id === null) {
-      await former();
+      await replaceEarlier();
       return;
     }
     const key = tallyKey(databaseId, source_id);
     await feedbackTallies.updateOne(
       { _id: key },
       { $inc: { sum: rating, count: 1 }, $setOnInsert: { database_id: databaseId } },
-      { session, upsert: true },
+      { session: tx, upsert: true },
     );
-    const replaced = await former();
+    const replaced = await replaceEarlier();
     if (replaced) {
-      await feedbackTallies.updateOne({ _id: key }, { $inc: { sum: -replaced.rating, count: -1 } }, { session });
+      await feedbackTallies.updateOne({ _id: key }, { $inc: { sum: -replaced.rating, count: -1 } }, { session: tx });
     }
   }
 }
 
-/** Ratings of these sources stay to be read, but count no more: an item that comes later under such an id is another. */
+/** Takes the ratings of deleted sources out of the ranking, because a later item with the same id is another item. */
 export async function discountRatings(
   {
     feedback,
@@ -146,14 +144,14 @@ export async function discountRatings(
   }: { feedback: Collection<FeedbackRecord>; feedbackTallies: Collection<FeedbackTallyRecord> },
   databaseId: string,
   sources: readonly string[],
-  session: ClientSession,
+  tx: ClientSession,
 ): Promise<void> {
   const keys = sources.map((source) => tallyKey(databaseId, source));
-  await feedbackTallies.deleteMany({ _id: { $in: keys } }, { session });
+  await feedbackTallies.deleteMany({ _id: { $in: keys } }, { session: tx });
   await feedback.updateMany(
     { database_id: databaseId, source_id: { $in: [...sources] }, counts: true },
     { $set: { counts: false } },
-    { session },
+    { session: tx },
   );
 }
 

@@ -10,7 +10,7 @@ export interface EntityRecord {
   database_id: string;
   source_id: string;
   name: string;
-  /** Folded for look-ups across items. */
+  /** Normalised name, equal for the same entity in different items. */
   key: string;
   type: string;
   mentions: { chunk_id: string; sentence: string }[];
@@ -30,7 +30,7 @@ export interface RelationRecord {
 
 export type GraphStore = ReturnType<typeof createGraphStore>;
 
-/** The knowledge graph: entities and relations of each item, with the sentences they were read in. */
+/** The knowledge graph: entities and relations of each item, with the sentences that mention them. */
 export function createGraphStore({
   entities,
   relations,
@@ -39,7 +39,7 @@ export function createGraphStore({
   relations: Collection<RelationRecord>;
 }) {
   return {
-    /** Replaces what earlier runs and earlier versions of the item have left. */
+    /** Stores the graph of an item version. Replaces the graphs of earlier runs and earlier versions. */
     async put(item: ItemRecord, graph: Graph): Promise<void> {
       const owner = { item: item._id, version: item.version, database_id: item.database_id, source_id: item.id };
       const replaced = { item: item._id, version: { $lte: item.version } };
@@ -59,47 +59,51 @@ export function createGraphStore({
       if (edges.length > 0) await relations.insertMany(edges, { ordered: false });
     },
 
-    /** Takes away what this version and earlier ones have left. */
+    /** Removes the graphs of this version and of earlier versions. */
     async removeUpTo({ item, version }: ItemRef): Promise<void> {
-      const left = { item, version: { $lte: version } };
-      await Promise.all([entities.deleteMany(left), relations.deleteMany(left)]);
+      const removed = { item, version: { $lte: version } };
+      await Promise.all([entities.deleteMany(removed), relations.deleteMany(removed)]);
     },
 
-    /** Relations of these items, or of a whole database, by id. @param after the last id of the page before */
+    /**
+     * @param query `refs` restricts the list to these items; `after` is the last id of the previous page
+     * @returns one page of the relations of a database, by id
+     */
     listRelations(
       databaseId: string,
       query: { refs?: readonly ItemRef[] | undefined; after?: string | undefined; limit: number },
     ): Promise<RelationRecord[]> {
-      const of = query.refs
+      const filter = query.refs
         ? { $or: query.refs.map(({ item, version }) => ({ item, version, database_id: databaseId })) }
         : { database_id: databaseId };
       return relations
-        .find({ ...of, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
+        .find({ ...filter, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
         .sort({ _id: 1 })
         .limit(query.limit)
         .toArray();
     },
 
     /**
-     * The graph around hits: entities mentioned in these chunks, and the relations whose evidence stands in them.
-     * @param refs the items the chunks belong to
+     * @param refs the items that the chunks belong to
+     * @param limit of entities, and of relations
+     * @returns the entities mentioned in these chunks, most mentioned first, and the relations whose evidence is in them
      */
     async graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
       if (refs.length === 0) return { entities: [], relations: [] };
-      const here = new Set(chunkIds);
+      const hits = new Set(chunkIds);
       const owners = { $or: refs.map((ref) => ({ item: ref.item, version: ref.version })) };
       const [nodes, edges] = await Promise.all([
         entities
-          .find({ ...owners, 'mentions.chunk_id': { $in: [...here] } })
+          .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } })
           .limit(limit * 4)
           .toArray(),
         relations
-          .find({ ...owners, 'evidence.chunk_id': { $in: [...here] } })
+          .find({ ...owners, 'evidence.chunk_id': { $in: [...hits] } })
           .limit(limit * 4)
           .toArray(),
       ]);
       return {
-        entities: mergeEntities(nodes, here).slice(0, limit),
+        entities: mergeEntities(nodes, hits).slice(0, limit),
         relations: edges
           .sort(statedFirst)
           .slice(0, limit)
@@ -108,22 +112,22 @@ export function createGraphStore({
             target: edge.target,
             relation: edge.relation,
             source_id: edge.source_id,
-            evidence: edge.evidence.filter((one) => here.has(one.chunk_id)),
+            evidence: edge.evidence.filter(({ chunk_id }) => hits.has(chunk_id)),
           })),
       };
     },
   };
 }
 
-/** The same entity in several items is one entity in an answer; the most mentioned come first. */
-function mergeEntities(nodes: readonly EntityRecord[], here: ReadonlySet<string>) {
+/** Merges the entities with the same key in several items; the most mentioned come first. */
+function mergeEntities(nodes: readonly EntityRecord[], hits: ReadonlySet<string>) {
   const merged = new Map<string, { name: string; type: string; source_ids: string[]; chunk_ids: string[] }>();
   for (const node of nodes) {
     const entity = merged.get(node.key) ?? { name: node.name, type: node.type, source_ids: [], chunk_ids: [] };
     merged.set(node.key, entity);
     if (!entity.source_ids.includes(node.source_id)) entity.source_ids.push(node.source_id);
     for (const { chunk_id } of node.mentions) {
-      if (here.has(chunk_id) && !entity.chunk_ids.includes(chunk_id)) entity.chunk_ids.push(chunk_id);
+      if (hits.has(chunk_id) && !entity.chunk_ids.includes(chunk_id)) entity.chunk_ids.push(chunk_id);
     }
   }
   return [...merged.values()].sort((a, b) => b.chunk_ids.length - a.chunk_ids.length);
@@ -133,7 +137,7 @@ function entityKey(name: string): string {
   return name.normalize('NFKC').toLowerCase();
 }
 
-/** A stated relation says more than two names in one sentence. */
+/** Sorts stated relations before pairs of names that only occur together. */
 function statedFirst(a: RelationRecord, b: RelationRecord): number {
   return Number(a.relation === CO_OCCURS) - Number(b.relation === CO_OCCURS);
 }

@@ -3,6 +3,7 @@ import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } fro
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { takeStale } from '../queries.js';
+import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
 
 export interface CrewExecutionRecord {
@@ -10,21 +11,22 @@ export interface CrewExecutionRecord {
   _id: string;
   org: string;
   crew: string;
-  /** As the crew was when it was kicked off: an execution goes on with it, whatever happens to the files. */
+  /** The crew at the kickoff. Later changes to the crew's files do not affect the execution. */
   definition: CrewDefinition;
-  /** As JSON, because their names may be any; so is `meta`. */
+  /** JSON, because MongoDB does not store every field name. */
   inputs: string;
+  /** JSON, as the client sent it. */
   meta: string | null;
   status: ExecutionStatus;
-  /** Of the kickoff, then of the latest resume. */
+  /** URLs of the kickoff, then of the latest resume. */
   urls: WebhookUrls;
   tasks: CrewTaskRecord[];
   error_message: string | null;
-  /** From when on the sweep may wonder whether its workflow exists. */
+  /** Time after which the reconciler checks the execution's workflow. */
   check_at: Date;
   created_at: Date;
   finished_at: Date | null;
-  /** When MongoDB removes the record; null as long as it is under way. */
+  /** When MongoDB removes the record; null while the execution is unfinished. */
   expires_at: Date | null;
 }
 
@@ -34,39 +36,20 @@ export interface CrewTaskRecord {
   agent: string;
   status: CrewTaskStatus;
   attempts: number;
-  /** Of the latest attempt that gave one. */
+  /** Output of the latest attempt that has one. */
   output: string | null;
-  /** The label of the model that works on it. */
+  /** Label of the model that runs the task. */
   model: string | null;
-}
-
-/** What a person answered. */
-export interface CrewFeedbackRecord {
-  /** `fbk_…` */
-  _id: string;
-  execution: string;
-  task: string;
-  attempt: number;
-  text: string;
-  is_approve: boolean;
-  urls: WebhookUrls;
-  created_at: Date;
-  /** Null until it took effect; one that never did counts for nothing. */
-  applied_at: Date | null;
-  /** What the attempt that it is about gave. */
-  output: string | null;
-  expires_at: Date | null;
 }
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 
-const AT_WORK: ExecutionStatus[] = ['running', 'retrying'];
-const UNFINISHED: ExecutionStatus[] = [...AT_WORK, 'pending_human_input'];
+const RUNNING_STATUSES: ExecutionStatus[] = ['running', 'retrying'];
+const UNFINISHED_STATUSES: ExecutionStatus[] = [...RUNNING_STATUSES, 'pending_human_input'];
 
 /**
- * Executions of crews and what people answered to them. Every move is one conditional update, so that a step that is
- * repeated changes nothing.
- * @param retentionMs how long an execution outlives its end
+ * Executions of crews. Every change of status is one conditional update, so that a repeated step changes nothing.
+ * @param retentionMs how long a finished execution is kept
  */
 export function createCrewExecutions(
   {
@@ -89,15 +72,19 @@ export function createCrewExecutions(
       return crewExecutions.findOne({ _id: id });
     },
 
-    /** @param id as its client wrote it: a UUID is the same in capitals (RFC 9562) */
+    /**
+     * @param id in upper or lower case (RFC 9562)
+     * @returns null when the execution is unknown, of another crew, or another organisation's
+     */
     findForOrg(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOne({ _id: id.toLowerCase(), org, crew });
     },
 
-    /** pending | retrying -> running: an attempt at a task begins. @param model its label */
+    /** Task: pending | retrying -> running. @param model label of the model that runs the task */
     async startTask({ execution, task, attempt }: AttemptRef, model: string): Promise<void> {
+      const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
       await crewExecutions.updateOne(
-        { _id: execution, status: { $in: AT_WORK }, tasks: { $elemMatch: { task_id: task, attempts: attempt - 1 } } },
+        { _id: execution, status: { $in: RUNNING_STATUSES }, tasks: notStarted },
         {
           $set: {
             status: attempt === 1 ? 'running' : 'retrying',
@@ -110,111 +97,92 @@ export function createCrewExecutions(
     },
 
     /**
-     * running -> completed, or pending_human_input when a person has to agree; part of the transaction that also writes
-     * the delivery. @returns the execution as it is then; null when that had happened before
+     * Task: running -> completed, or pending_human_input when a person must approve the output. Belongs to the
+     * transaction that stores the delivery.
+     * @returns the changed execution, or null when this attempt had ended before
      */
     endTask(
       { execution, task, attempt }: AttemptRef,
       output: string,
-      human: boolean,
-      session: ClientSession,
+      humanInput: boolean,
+      tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
       const running = { $elemMatch: { task_id: task, attempts: attempt, status: 'running' as const } };
       return crewExecutions.findOneAndUpdate(
-        { _id: execution, status: { $in: AT_WORK }, tasks: running },
+        { _id: execution, status: { $in: RUNNING_STATUSES }, tasks: running },
         {
           $set: {
-            'tasks.$.status': human ? 'pending_human_input' : 'completed',
+            'tasks.$.status': humanInput ? 'pending_human_input' : 'completed',
             'tasks.$.output': output,
-            ...(human ? { status: 'pending_human_input' } : {}),
+            ...(humanInput ? { status: 'pending_human_input' } : {}),
           },
         },
-        { session, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after' },
       );
     },
 
-    /** What a person answered, before it takes effect. */
-    async addFeedback(feedback: CrewFeedbackRecord): Promise<void> {
-      await crewFeedback.insertOne(feedback);
-    },
-
-    /** One that was refused. */
-    async removeFeedback(id: string): Promise<void> {
-      await crewFeedback.deleteOne({ _id: id, applied_at: null });
-    },
-
-    async isFeedbackApplied(id: string): Promise<boolean> {
-      return (await crewFeedback.countDocuments({ _id: id, applied_at: { $ne: null } }, { limit: 1 })) === 1;
-    },
-
-    /** What took effect, oldest first. */
-    listAppliedFeedback(execution: string): Promise<CrewFeedbackRecord[]> {
-      return crewFeedback
-        .find({ execution, applied_at: { $ne: null } })
-        .sort({ applied_at: 1 })
-        .toArray();
-    },
-
     /**
-     * pending_human_input -> running | retrying, with the URLs of the answer and no others; part of the transaction that
-     * also writes the delivery. @returns the execution as it is then; null when it was not waiting for this
+     * pending_human_input -> running when the feedback approves, else retrying. The URLs of the feedback replace all
+     * earlier URLs. Belongs to the transaction that stores the delivery.
+     * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
     async resume(
-      { execution, task, attempt, feedback, is_approve }: ResumeRef,
+      { execution, task, attempt, feedback: feedbackId, is_approve }: ResumeRef,
       now: Date,
-      session: ClientSession,
+      tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const answer = await crewFeedback.findOne({ _id: feedback, execution }, { session });
-      if (!answer) return null;
+      const feedback = await crewFeedback.findOne({ _id: feedbackId, execution }, { session: tx });
+      if (!feedback) return null;
       const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
       const resumed = await crewExecutions.findOneAndUpdate(
         { _id: execution, status: 'pending_human_input', tasks: waiting },
         {
           $set: {
             status: is_approve ? 'running' : 'retrying',
-            urls: answer.urls,
+            urls: feedback.urls,
             'tasks.$.status': is_approve ? 'completed' : 'retrying',
             check_at: now,
           },
         },
-        { session, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after' },
       );
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
-      await crewFeedback.updateOne({ _id: feedback }, { $set: { applied_at: now, output } }, { session });
+      await crewFeedback.updateOne({ _id: feedbackId }, { $set: { applied_at: now, output } }, { session: tx });
       return resumed;
     },
 
-    /** Part of the transaction that also writes the delivery. @returns the execution as it ended; null when it had before */
+    /**
+     * Sets the final status, in the transaction that stores the delivery. An error also ends the current task.
+     * @returns the finished execution, or null when it had finished before
+     */
     async finish(
       id: string,
       { status, error_message }: CrewOutcome,
       now: Date,
-      session: ClientSession,
+      tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const failing = { 'tasks.$[failed].status': 'error' as const };
+      const failed = status === 'error';
       return crewExecutions.findOneAndUpdate(
-        { _id: id, status: { $in: UNFINISHED } },
+        { _id: id, status: { $in: UNFINISHED_STATUSES } },
         {
           $set: {
             status,
             error_message: error_message ?? null,
             finished_at: now,
             expires_at: new Date(now.getTime() + retentionMs),
-            ...(status === 'error' ? failing : {}),
+            ...(failed ? { 'tasks.$[current].status': 'error' as const } : {}),
           },
         },
         {
-          session,
+          session: tx,
           returnDocument: 'after',
-          ...(status === 'error'
-            ? { arrayFilters: [{ 'failed.status': { $in: ['running', 'retrying', 'pending_human_input'] } }] }
-            : {}),
+          ...(failed ? { arrayFilters: [{ 'current.status': { $in: UNFINISHED_STATUSES } }] } : {}),
         },
       );
     },
 
-    /** Steps are needed no more, what people said goes with the execution. */
+    /** Removes steps and unapplied feedback of a finished execution. Applied feedback expires with the execution. */
     async removeLeftovers(id: string, now: Date): Promise<void> {
       await crewSteps.deleteMany({ execution: id });
       await crewFeedback.deleteMany({ execution: id, applied_at: null });
@@ -223,14 +191,14 @@ export function createCrewExecutions(
     },
 
     /**
-     * Unfinished executions that are due for a look, oldest first; not due again before `next`, those that wait for a
-     * person not before tomorrow.
+     * Unfinished executions that are due for a check, without inputs and outputs. They are not due again before `next`,
+     * or a day later when they wait for a person.
      */
     takeStale(before: Date, next: Date, limit: number): Promise<CrewExecutionRecord[]> {
       const waiting = { $eq: ['$status', 'pending_human_input'] };
       return takeStale(
         crewExecutions,
-        { status: { $in: UNFINISHED } },
+        { status: { $in: UNFINISHED_STATUSES } },
         { before, next, limit },
         {
           projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },

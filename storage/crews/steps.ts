@@ -2,15 +2,15 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
 import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
 
-/** A step of an attempt at a task: what a model or a tool gave. */
+/** One step of an attempt at a task: a model call, or a tool call that the model asked for. */
 export interface CrewStepRecord {
-  /** Execution, task, attempt, step and (of a tool) call. */
+  /** `<execution>/<task>/<attempt>/<step>`, and `/<call>` for a tool call. */
   _id: string;
   execution: string;
   task: string;
   attempt: number;
   step: number;
-  /** Of a tool call; null for the model's. */
+  /** Number of the tool call; null for a model call. */
   call: number | null;
   /** An `AgentStep` as JSON. */
   content: string;
@@ -19,23 +19,25 @@ export interface CrewStepRecord {
 
 export type CrewSteps = ReturnType<typeof createCrewSteps>;
 
-type At = StepRef & { call?: number };
+/** A model call, or with `call` one of its tool calls. */
+type AnyStepRef = StepRef & { call?: number };
 
-/** What agents and their tools did in an attempt at a task: kept until the execution ends, so that no step is made twice. */
+/** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
 export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepRecord> }) {
   return {
-    async getById(at: At): Promise<AgentStep | null> {
-      const found = await crewSteps.findOne({ _id: stepId(at) });
+    /** @returns null when the call has no result yet */
+    async getById(ref: AnyStepRef): Promise<AgentStep | null> {
+      const found = await crewSteps.findOne({ _id: stepId(ref) });
       return found && (JSON.parse(found.content) as AgentStep);
     },
 
-    async add(at: At, content: AgentStep, session: ClientSession): Promise<void> {
-      const { execution, task, attempt, step, call = null } = at;
-      const record = { _id: stepId(at), execution, task, attempt, step, call, expires_at: null };
-      await crewSteps.insertOne({ ...record, content: JSON.stringify(content) }, { session });
+    async add(ref: AnyStepRef, content: AgentStep, tx: ClientSession): Promise<void> {
+      const { execution, task, attempt, step, call = null } = ref;
+      const record = { _id: stepId(ref), execution, task, attempt, step, call, expires_at: null };
+      await crewSteps.insertOne({ ...record, content: JSON.stringify(content) }, { session: tx });
     },
 
-    /** In the order in which they were made: a model's before the tool calls it asked for. */
+    /** @returns the steps of an attempt in order: each model call before its tool calls */
     async listByAttempt({ execution, task, attempt }: AttemptRef): Promise<AgentStep[]> {
       const found = await crewSteps.find({ execution, task, attempt }).sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));
@@ -43,7 +45,7 @@ export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepR
   };
 }
 
-/** Names a step for good, and with it what announces it. */
-export function stepId({ execution, task, attempt, step, call }: At): string {
+/** @returns the step's id, which is also part of the dedupe key of its callback */
+export function stepId({ execution, task, attempt, step, call }: AnyStepRef): string {
   return `${execution}/${task}/${attempt}/${step}${call === undefined ? '' : `/${call}`}`;
 }

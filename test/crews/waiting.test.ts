@@ -14,6 +14,7 @@ import { createLanguageModels } from '../../providers/language-models/index.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
+import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createStarters } from '../../temporal/starters.js';
@@ -59,6 +60,7 @@ describe('an execution that waits', () => {
       activities: createCrewActivities({
         mongoClient: collections.mongoClient,
         crewExecutions: executions,
+        crewFeedback: createCrewFeedback(collections),
         crewSteps: createCrewSteps(collections),
         deliveries: createDeliveries(collections),
         databases: createDatabases(collections),
@@ -105,7 +107,7 @@ describe('an execution that waits', () => {
 
   async function resume(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
     const feedback = newFeedbackId();
-    await executions.addFeedback({
+    await createCrewFeedback(collections).add({
       _id: feedback,
       execution: id,
       task: TASK,

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 const ATTEMPTS = 8;
 const FIRST_PAUSE_MS = 20;
 
-/** Writers of one table commit optimistically; who comes second does it again. Appends never conflict, removals may. */
+/** Repeats a commit that conflicts with another writer's. Writers commit optimistically; removals can conflict, appends cannot. */
 export async function retryConflicts<T>(commit: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -15,12 +15,12 @@ export async function retryConflicts<T>(commit: () => Promise<T>): Promise<T> {
   }
 }
 
-/** LanceDB gives no error codes to Node, only sentences. */
+/** LanceDB's errors have no codes in Node, only messages. */
 function isConflict(error: unknown): boolean {
   return /commit conflict|concurrent (transaction|commit|writer)|preempted/i.test((error as Error).message);
 }
 
-/** A table, or a file that only an older version of it had: dropped or compacted away by another process. */
+/** Whether a table, or a file of an older version of it, is missing: another process has dropped or compacted the table. */
 export function isMissing(error: unknown): boolean {
   return /not found/i.test((error as Error).message);
 }

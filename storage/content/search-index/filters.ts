@@ -2,17 +2,17 @@ import type { MetadataFilter } from '../../../domain/content/metadata-filters.js
 import type { SearchRequest } from '../../../domain/content/search.js';
 import { rangeColumn } from './schema.js';
 
-/** Rows named in one delete; a longer predicate costs more to parse than a second delete. */
-const ROWS_A_PREDICATE = 500;
+/** Rows in one delete; parsing a longer predicate costs more than a second delete. */
+const ROWS_PER_PREDICATE = 500;
 
-/** An SQL string literal. DataFusion knows no backslash escapes: doubling the quote is all there is. */
+/** @returns an SQL string literal. DataFusion has no backslash escapes; only the quote is doubled. */
 export function literal(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
 }
 
 /**
- * @param columns of the table; a range over a column that no row has had a value for matches nothing
- * @returns null when the request restricts nothing; an empty list of collections or sources lets nothing through
+ * @param columns of the table; a range over a column that the table lacks matches no row
+ * @returns SQL, or null without restrictions. An empty list of collections or sources matches no row
  */
 export function filterOf(request: SearchRequest, columns: ReadonlySet<string>): string | null {
   const { collections, type, source_ids, metadata } = request;
@@ -24,7 +24,7 @@ export function filterOf(request: SearchRequest, columns: ReadonlySet<string>): 
   return parts.length === 0 ? null : parts.join(' AND ');
 }
 
-/** True or false of every row, never null, so that a negation is everything else. */
+/** @returns SQL that is true or false for every row, never null, so that a negation matches all other rows */
 function metadataPredicate(filter: MetadataFilter, columns: ReadonlySet<string>): string {
   const joined = (parts: readonly MetadataFilter[], word: 'AND' | 'OR') =>
     `(${parts.map((part) => metadataPredicate(part, columns)).join(` ${word} `)})`;
@@ -35,15 +35,15 @@ function metadataPredicate(filter: MetadataFilter, columns: ReadonlySet<string>)
   const { field, comparison, value } = filter;
   const column = rangeColumn(typeof value === 'number' ? 'number' : 'text', field);
   if (!columns.has(column)) return 'false';
-  // In scientific notation a number is a double for DataFusion, whatever its size.
+  // DataFusion reads a number in scientific notation as a double, whatever its size.
   const bound = typeof value === 'number' ? value.toExponential() : literal(value);
   return `(${column} IS NOT NULL AND ${column} ${comparison} ${bound})`;
 }
 
-/** Predicates that together name these rows. @param chunkIds of the rows */
+/** @returns predicates that together match the rows with these chunk ids */
 export function* predicatesOf(chunkIds: readonly string[]): Generator<string> {
-  for (let start = 0; start < chunkIds.length; start += ROWS_A_PREDICATE) {
-    yield oneOf('chunk_id', chunkIds.slice(start, start + ROWS_A_PREDICATE));
+  for (let start = 0; start < chunkIds.length; start += ROWS_PER_PREDICATE) {
+    yield oneOf('chunk_id', chunkIds.slice(start, start + ROWS_PER_PREDICATE));
   }
 }
 

@@ -9,7 +9,7 @@ import { searchTable } from './query.js';
 import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 
 export interface LanceIndexOptions {
-  /** A folder, or a place in a bucket. */
+  /** A folder, or a location in a bucket. */
   at: string | S3Location;
   log?: { warn(details: object, message: string): void };
 }
@@ -17,36 +17,38 @@ export interface LanceIndexOptions {
 /** LanceDB's caches, in bytes; its own defaults are 6 GB and 1 GB. */
 const INDEX_CACHE = 64n << 20n;
 const METADATA_CACHE = 16n << 20n;
-/** Tables held open. The least recently used is let go; memory comes back when nothing uses it any more. */
+/** Maximum number of open tables. The least recently used is dropped, and freed when nothing uses it any more. */
 const OPEN_TABLES = 100;
 /**
- * What may pile up before a table is compacted unasked. A query opens every fragment, one a commit, and reads every row
- * that is not indexed yet, about 30 a millisecond. Larger tables wait longer, because compacting rewrites them.
+ * Changes after which a table is compacted between the scheduled compactions. A query opens every fragment, one for each
+ * commit, and reads every row that is not indexed yet, about 30 per millisecond. Larger tables wait longer, because
+ * compacting rewrites them.
  */
-const UNFOLDED = { commits: 100, rows: 1_000, shareOfCommits: 1 / 1_000, shareOfRows: 1 / 50 };
+const COMPACT_AFTER = { commits: 100, rows: 1_000, shareOfCommits: 1 / 1_000, shareOfRows: 1 / 50 };
 
 interface OpenTable {
   table: Table;
   changes: ReturnType<typeof createChangeQueue>;
-  /** What this process has added since the last compaction. */
+  /** Commits of this process since the last compaction. */
   commits: number;
+  /** Rows that this process has added since the last compaction. */
   rows: number;
   compaction?: Promise<void> | undefined;
-  /** The version a compaction left behind: unchanged since means nothing to do. */
+  /** Version after the last compaction; while it is current, there is nothing to compact. */
   compacted?: number;
 }
 
 /**
- * Full text and vectors in LanceDB, one table a database. Any number of processes may read and write one folder: reads
- * see the newest version, appends commute, conflicting removals are tried again.
+ * The search index in LanceDB: full text and vectors, one table per database. Any number of processes may read and write
+ * one location: reads see the newest version, appends do not conflict, and removals that conflict are repeated.
  */
 export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
-  const opened = new Map<string, Promise<OpenTable>>();
+  const tables = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
 
   function connected(): Promise<Connection> {
     connection ??= connect({
-      ...placeOf(at),
+      ...locationOf(at),
       readConsistencyInterval: 0,
       session: new Session(INDEX_CACHE, METADATA_CACHE),
     });
@@ -54,89 +56,93 @@ export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
   }
 
   function open(name: string): Promise<OpenTable> {
-    const found = opened.get(name) ?? openTable(name);
-    opened.delete(name);
-    opened.set(name, found);
-    if (opened.size > OPEN_TABLES) opened.delete(opened.keys().next().value!);
-    found.catch(() => opened.delete(name));
-    return found;
+    const opening = tables.get(name) ?? openTable(name);
+    // The map's order is the order of use.
+    tables.delete(name);
+    tables.set(name, opening);
+    if (tables.size > OPEN_TABLES) tables.delete(tables.keys().next().value!);
+    opening.catch(() => tables.delete(name));
+    return opening;
   }
 
   async function openTable(name: string): Promise<OpenTable> {
     const table = await (await connected()).openTable(name);
-    const one: OpenTable = { table, commits: 0, rows: 0, changes: createChangeQueue((change) => commit(one, change)) };
-    return one;
+    const changes = createChangeQueue((change) => commit(opened, change));
+    const opened: OpenTable = { table, commits: 0, rows: 0, changes };
+    return opened;
   }
 
-  async function commit(one: OpenTable, { rows, remove }: Change): Promise<void> {
-    // A removal would undo the compaction under way, again and again where many items are replaced.
-    if (remove.length > 0) await one.compaction?.catch(() => undefined);
-    for (const predicate of predicatesOf(remove)) await retryConflicts(() => one.table.delete(predicate));
+  async function commit(opened: OpenTable, { rows, remove }: Change): Promise<void> {
+    // A removal conflicts with a running compaction, which would be repeated again and again while items are replaced.
+    if (remove.length > 0) await opened.compaction?.catch(() => undefined);
+    for (const predicate of predicatesOf(remove)) await retryConflicts(() => opened.table.delete(predicate));
     if (rows.length > 0) {
-      const dimensions = await fitColumns(one.table, rows);
-      await retryConflicts(() => one.table.add(columnsOf(rows, dimensions)));
+      const dimensions = await fitColumns(opened.table, rows);
+      await retryConflicts(() => opened.table.add(columnsOf(rows, dimensions)));
     }
-    one.commits += 1;
-    one.rows += rows.length;
-    if (!one.compaction && (one.commits >= UNFOLDED.commits || one.rows >= UNFOLDED.rows)) void compactWhenDue(one);
+    opened.commits += 1;
+    opened.rows += rows.length;
+    if (!opened.compaction && (opened.commits >= COMPACT_AFTER.commits || opened.rows >= COMPACT_AFTER.rows))
+      void compactWhenDue(opened);
   }
 
-  async function compactWhenDue(one: OpenTable): Promise<void> {
+  async function compactWhenDue(opened: OpenTable): Promise<void> {
     try {
-      const total = await one.table.countRows();
-      const commits = UNFOLDED.commits + total * UNFOLDED.shareOfCommits;
-      const rows = UNFOLDED.rows + total * UNFOLDED.shareOfRows;
-      if (one.commits < commits && one.rows < rows) return;
-      await compactOnce(one);
+      const total = await opened.table.countRows();
+      const commits = COMPACT_AFTER.commits + total * COMPACT_AFTER.shareOfCommits;
+      const rows = COMPACT_AFTER.rows + total * COMPACT_AFTER.shareOfRows;
+      if (opened.commits < commits && opened.rows < rows) return;
+      await compactOnce(opened);
     } catch (error) {
-      // Searching goes on without it, only slower; the next commits or the schedule try again.
-      log?.warn({ table: one.table.name, reason: (error as Error).message }, 'search index not compacted');
+      // Searches are only slower without it. Later commits or the schedule compact the table.
+      log?.warn({ table: opened.table.name, reason: (error as Error).message }, 'search index not compacted');
     }
   }
 
-  function compactOnce(one: OpenTable): Promise<void> {
-    one.compaction ??= (async () => {
-      const { commits, rows } = one;
-      if ((await one.table.version()) === one.compacted) return;
-      await optimizeTable(one.table);
-      one.compacted = await one.table.version();
-      one.commits -= commits;
-      one.rows -= rows;
+  /** Joins a running compaction. */
+  function compactOnce(opened: OpenTable): Promise<void> {
+    opened.compaction ??= (async () => {
+      const { commits, rows } = opened;
+      if ((await opened.table.version()) === opened.compacted) return;
+      await optimizeTable(opened.table);
+      opened.compacted = await opened.table.version();
+      opened.commits -= commits;
+      opened.rows -= rows;
     })().finally(() => {
-      one.compaction = undefined;
+      opened.compaction = undefined;
     });
-    return one.compaction;
+    return opened.compaction;
   }
 
-  /** Another process may have dropped or compacted what this one still had open: a fresh look, once. */
-  async function fresh<T>(name: string, read: (one: OpenTable) => Promise<T>): Promise<T> {
+  /** Reads a table. When another process has dropped or compacted it, opens it again and repeats the read once. */
+  async function readTable<T>(name: string, read: (opened: OpenTable) => Promise<T>): Promise<T> {
     try {
       return await read(await open(name));
     } catch (error) {
       if (!isMissing(error)) throw error;
-      opened.delete(name);
+      tables.delete(name);
       return read(await open(name));
     }
   }
 
   return {
     async create(name) {
-      const one = await open(name).catch(async (error) => {
+      const { table } = await open(name).catch(async (error) => {
         if (!isMissing(error)) throw error;
         await (await connected()).createTable(name, firstRow(), { mode: 'create', existOk: true });
         return open(name);
       });
-      await ensureTextIndex(one.table);
+      await ensureTextIndex(table);
     },
     async clear(name) {
-      // A new version and not a new table: processes that have it open go on without noticing.
+      // A new version, not a new table, so that other processes can go on using the open table.
       await retryConflicts(async () => {
         await (await connected()).createTable(name, firstRow(), { mode: 'overwrite' });
       });
       await ensureTextIndex((await open(name)).table);
     },
     async exists(name) {
-      return fresh(name, ({ table }) => table.version()).then(
+      return readTable(name, ({ table }) => table.version()).then(
         () => true,
         (error) => (isMissing(error) ? false : Promise.reject(error)),
       );
@@ -146,34 +152,35 @@ export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
       dimensionsIn(rows);
       await (await open(name)).changes.push({ rows, remove });
     },
-    search: (name, request) => fresh(name, ({ table }) => searchTable(table, request)),
+    search: (name, request) => readTable(name, ({ table }) => searchTable(table, request)),
     compact: (name) =>
-      fresh(name, async (one) => {
-        // One under way may have begun before the latest rows came.
-        await one.compaction?.catch(() => undefined);
-        await compactOnce(one);
+      readTable(name, async (opened) => {
+        // A running compaction may have started before the latest rows were added.
+        await opened.compaction?.catch(() => undefined);
+        await compactOnce(opened);
       }),
     async drop(name) {
-      opened.delete(name);
+      tables.delete(name);
       await (await connected())
         .dropTable(name)
         .catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
     },
     async close() {
-      for (const one of await Promise.allSettled(opened.values())) {
-        if (one.status === 'rejected') continue;
-        await one.value.changes.idle();
-        await one.value.compaction?.catch(() => undefined);
-        one.value.table.close();
+      for (const opening of await Promise.allSettled(tables.values())) {
+        if (opening.status === 'rejected') continue;
+        const opened = opening.value;
+        await opened.changes.idle();
+        await opened.compaction?.catch(() => undefined);
+        opened.table.close();
       }
-      opened.clear();
+      tables.clear();
       (await connection)?.close();
       connection = undefined;
     },
   };
 }
 
-function placeOf(at: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
+function locationOf(at: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
   if (typeof at === 'string') return { uri: at, storageOptions: {} };
   const { bucket, prefix, endpoint, region } = at;
   const storageOptions = {
@@ -184,25 +191,26 @@ function placeOf(at: string | S3Location): { uri: string; storageOptions: Record
 }
 
 /**
- * Gives the table the columns that rows need and it lacks: for vectors with the first of them, for metadata with the first
- * row that has a field. @returns the dimensions of its vectors
+ * Adds the columns that these rows need and the table lacks: the vector column, and columns of metadata fields.
+ * @returns the dimensions of the table's vectors, or null when it has none
  */
 async function fitColumns(table: Table, rows: readonly IndexRow[]): Promise<number | null> {
   const dimensions = dimensionsIn(rows);
   return retryConflicts(async () => {
     const schema = await table.schema();
-    const has = dimensionsOf(schema);
-    if (has !== null && dimensions !== null && has !== dimensions) throw dimensionsDiffer(has, dimensions);
-    const lacks = async () => {
+    const existing = dimensionsOf(schema);
+    if (existing !== null && dimensions !== null && existing !== dimensions)
+      throw dimensionsDiffer(existing, dimensions);
+    const listMissing = async () => {
       const present = new Set((await table.schema()).fields.map(({ name }) => name));
-      return fieldsFor(rows, has === null ? dimensions : null).filter(({ name }) => !present.has(name));
+      return fieldsFor(rows, existing === null ? dimensions : null).filter(({ name }) => !present.has(name));
     };
-    const missing = await lacks();
-    if (missing.length === 0) return has ?? dimensions;
-    // Earlier rows stay as they are: the columns are null for them. Another process may be faster by a moment.
+    const missing = await listMissing();
+    if (missing.length === 0) return existing ?? dimensions;
+    // The columns are null in earlier rows. Another process may have added them first.
     await table.addColumns(missing).catch(async (error) => {
-      if ((await lacks()).length > 0) throw error;
+      if ((await listMissing()).length > 0) throw error;
     });
-    return has ?? dimensions;
+    return existing ?? dimensions;
   });
 }

@@ -6,18 +6,19 @@ import { filterOf } from './filters.js';
 import { dimensionsDiffer, dimensionsOf, spaced, WORDS } from './schema.js';
 
 /**
- * Least length of a ranking by vectors, and of both that are fused: a chunk that is tenth in both should beat one that is
- * first in one, and the vector index must be asked for more than it should give, because it ranks by compressed vectors.
+ * Minimum length of a vector ranking, and of both rankings that are fused: a chunk that is tenth in both should rank above
+ * a chunk that is first in one. The vector index needs more candidates than results, because it ranks compressed vectors.
  */
 const DEPTH = 100;
-/** Candidates with all the words among which a phrase is looked for; the second time only where the first gave too few. */
+/** Candidates with all words that are checked for a phrase; the second number is used when the first gives too few hits. */
 const PHRASE_DEPTHS = [200, 2_000];
-/** So many chunks with a phrase are enough: no answer shows more. */
+/** Chunks with the phrase that are enough: no response shows more. */
 const PHRASE_ENOUGH = 60;
-/** A question's words beyond this do not make its answer better. */
+/** Characters of a query that are searched; more words do not improve the result. */
 const MAX_QUERY_CHARACTERS = 4_000;
-/** Partitions of the vector index that are looked through at the least, and how many times the depth is compared exactly. */
+/** Minimum number of partitions of the vector index that are searched. */
 const PROBES = 20;
+/** Candidates that are compared exactly, as a multiple of the limit. */
 const REFINE = 3;
 
 const COLUMNS = ['chunk_id', 'source_id', 'collection'] as const;
@@ -28,25 +29,26 @@ interface Row extends Omit<SearchHit, 'score'> {
   text?: string;
 }
 
-/** A request, and what the table said about it. */
-interface Asked extends SearchRequest {
-  /** SQL that holds the restrictions; every ranking is made within them. */
+/** A request with what the table's schema decides. */
+interface PlannedSearch extends SearchRequest {
+  /** The restrictions as SQL; null without restrictions. Every ranking contains only rows that match. */
   where: string | null;
-  /** Of the table's vectors; null when it has none. */
+  /** Dimensions of the table's vectors; null when it has none. */
   dimensions: number | null;
 }
 
 /**
- * Answers one request from one table. Null vectors are in no vector ranking; a question without words finds nothing.
- * @throws ServiceError SERVICE_UNAVAILABLE for a filter by metadata where rows were written before there were any
+ * Searches one table. Rows without a vector are in no vector ranking; a text search without words finds nothing.
+ * @returns hits, best first
+ * @throws ServiceError SERVICE_UNAVAILABLE for a metadata filter when rows were written before filters existed
  */
-export async function searchTable(table: Table, question: SearchRequest): Promise<SearchHit[]> {
-  if (question.limit <= 0) return [];
-  const { limit } = question;
+export async function searchTable(table: Table, search: SearchRequest): Promise<SearchHit[]> {
+  if (search.limit <= 0) return [];
+  const { limit } = search;
   const schema = await table.schema();
   const columns = new Set(schema.fields.map(({ name }) => name));
-  if (question.metadata) await requireMetadata(table, columns);
-  const request: Asked = { ...question, where: filterOf(question, columns), dimensions: dimensionsOf(schema) };
+  if (search.metadata) await requireMetadata(table, columns);
+  const request: PlannedSearch = { ...search, where: filterOf(search, columns), dimensions: dimensionsOf(schema) };
   switch (request.mode) {
     case 'text':
       return byWords(table, request, limit);
@@ -64,23 +66,25 @@ export async function searchTable(table: Table, question: SearchRequest): Promis
   }
 }
 
-async function byWords(table: Table, request: Asked, limit: number): Promise<SearchHit[]> {
-  // The words go in as a query object, never as query syntax: there is nothing a client's text could break out of.
+async function byWords(table: Table, request: PlannedSearch, limit: number): Promise<SearchHit[]> {
+  // The words are passed as a query object, not as query syntax, so a client's text cannot inject operators.
   const words = spaced(request.query.slice(0, MAX_QUERY_CHARACTERS));
   if (request.operator === 'phrase') return byPhrase(table, request, words, limit);
   const operator = request.operator === 'and' ? Operator.And : Operator.Or;
   return (await matches(table, request, words, operator, limit, false)).map(wordHit);
 }
 
-/** Chunks with all of the phrase's words, of which those are kept that have them side by side and in order. */
-async function byPhrase(table: Table, request: Asked, words: string, limit: number): Promise<SearchHit[]> {
+/** Finds chunks with all words of the phrase, and keeps those that have the words next to each other and in order. */
+async function byPhrase(table: Table, request: PlannedSearch, words: string, limit: number): Promise<SearchHit[]> {
   const phrase = await tokenize(words, WORDS);
   if (phrase.length === 0) return [];
   let found: Row[] = [];
   for (const depth of PHRASE_DEPTHS) {
     const candidates = await matches(table, request, words, Operator.And, depth, true);
-    const holds = await Promise.all(candidates.map(async ({ text }) => contains(await tokenize(text!, WORDS), phrase)));
-    found = candidates.filter((_, at) => holds[at]);
+    const matching = await Promise.all(
+      candidates.map(async ({ text }) => contains(await tokenize(text!, WORDS), phrase)),
+    );
+    found = candidates.filter((_, at) => matching[at]);
     if (found.length >= Math.min(limit, PHRASE_ENOUGH) || candidates.length < depth) break;
   }
   return found.slice(0, limit).map(wordHit);
@@ -91,7 +95,7 @@ interface Token {
   position: number;
 }
 
-/** Positions count stop words too, so a phrase with one inside asks for a gap of one word. */
+/** Positions count stop words, so a phrase with a stop word inside matches a gap of one word. */
 function contains(text: readonly Token[], phrase: readonly Token[]): boolean {
   const at = new Map(text.map((token) => [token.position, token.text]));
   const [first] = phrase;
@@ -104,7 +108,7 @@ function contains(text: readonly Token[], phrase: readonly Token[]): boolean {
 
 async function matches(
   table: Table,
-  request: Asked,
+  request: PlannedSearch,
   words: string,
   operator: Operator,
   limit: number,
@@ -119,7 +123,7 @@ async function matches(
   return (await (request.where ? query.where(request.where) : query).toArray()) as Row[];
 }
 
-async function byVector(table: Table, request: Asked, limit: number): Promise<SearchHit[]> {
+async function byVector(table: Table, request: PlannedSearch, limit: number): Promise<SearchHit[]> {
   const { vector, dimensions } = request;
   if (!vector || dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
@@ -129,7 +133,7 @@ async function byVector(table: Table, request: Asked, limit: number): Promise<Se
     .column('vector')
     .distanceType('cosine')
     .minimumNprobes(PROBES)
-    // As many more as a narrow filter needs until there are enough.
+    // Without a maximum, so that a narrow filter still gets enough rows.
     .maximumNprobes(0)
     .refineFactor(REFINE);
   const rows = (await (request.where ? query.where(request.where) : query)
@@ -147,18 +151,18 @@ function hit({ chunk_id, source_id, collection }: Row, score: number): SearchHit
   return { chunk_id, source_id, collection, score };
 }
 
-/** Tables in which every row has been seen to have tags: that stays so. */
-const complete = new WeakSet<Table>();
+/** Tables whose rows all have tags. Rows without tags are not written any more, so this stays true. */
+const tablesWithTags = new WeakSet<Table>();
 
-/** Rows of before there were tags would silently be missing from every filtered answer. */
+/** Rejects a table with rows from before tags existed, because filtered results would silently lack these rows. */
 async function requireMetadata(table: Table, columns: ReadonlySet<string>): Promise<void> {
-  if (complete.has(table)) return;
+  if (tablesWithTags.has(table)) return;
   if (columns.has('tags') && (await table.countRows("tags IS NULL AND chunk_id != ''")) === 0) {
-    complete.add(table);
+    tablesWithTags.add(table);
     return;
   }
   throw new ServiceError(
     'SERVICE_UNAVAILABLE',
-    'This database was indexed before its metadata could be filtered by; its operator can run "postback index rebuild".',
+    'The index of this database does not support metadata filters yet. An operator can rebuild it with "postback index rebuild".',
   );
 }

@@ -5,11 +5,11 @@ import { UNSPACED } from '../../../domain/content/chunking.js';
 import { NO_METADATA } from '../../../domain/content/indexed-metadata.js';
 import type { IndexRow } from '../../../domain/content/search.js';
 
-// Required, not imported: LanceDB requires it too, and knows only objects of that copy's classes as its own.
+// Loaded with require, as LanceDB does, because LanceDB accepts only objects of that copy's classes.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
 const { Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
 
-/** How text becomes words, for rows and for questions alike. */
+/** How text is split into words, in rows and in queries. */
 export const WORDS = {
   baseTokenizer: 'simple',
   language: 'English',
@@ -20,26 +20,26 @@ export const WORDS = {
   asciiFolding: true,
 } as const satisfies Partial<FtsOptions>;
 
-/** Puts spaces around the characters of scripts that have none: the tokenizer would take a whole sentence for one word. */
+/** Puts spaces around characters of scripts without spaces, because the tokenizer would read a whole sentence as one word. */
 export function spaced(text: string): string {
   return text.replace(UNSPACED, ' $& ');
 }
 
-/** Without positions: phrases are checked on the text itself, which also finds rows that are not indexed yet. */
+/** Full-text index without positions: phrases are checked in the text itself, which also finds rows that are not indexed yet. */
 export const textIndex = () => Index.fts({ ...WORDS, withPosition: false });
 
 const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as const;
 
-/** Equality, lists and existence are asked of these; null in rows of before there were any. */
+/** Tags answer equality, lists and existence; null in rows from before tags existed. */
 const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
 
 /**
- * A column for ranges, one for each metadata field that a row has a value of. Its name holds the field's as hex, so that
- * any name makes a column and none can be mistaken for something else.
+ * Name of the column for ranges over a metadata field. It contains the field's name as hex, so that any field name gives a
+ * valid and unique column name.
  */
 export const rangeColumn = (kind: 'number' | 'text', field: string) => `${kind}_${Buffer.from(field).toString('hex')}`;
 
-/** The columns of metadata that these rows need and that a table may lack, with what each row has in them. */
+/** @returns the metadata columns that these rows need, with the value of each row */
 function metadataColumns(rows: readonly IndexRow[]) {
   const tags = { field: tagsField(), values: rows.map(({ metadata }): unknown => metadata.tags) };
   const ranges = (kind: 'number' | 'text', of: (row: IndexRow) => ReadonlyMap<string, unknown>) =>
@@ -50,7 +50,7 @@ function metadataColumns(rows: readonly IndexRow[]) {
   return [tags, ...ranges('number', (row) => row.metadata.numbers), ...ranges('text', (row) => row.metadata.texts)];
 }
 
-/** The columns that rows need beside those that every table has. @param dimensions null without vectors */
+/** @returns the columns that rows need in addition to those of every table. @param dimensions null without vectors */
 export function fieldsFor(rows: readonly IndexRow[], dimensions: number | null): Arrow.Field[] {
   const metadata: Arrow.Field[] = metadataColumns(rows).map(({ field }) => field);
   return dimensions === null ? metadata : [...metadata, vectorField(dimensions)];
@@ -65,7 +65,7 @@ export function dimensionsOf(schema: Arrow.Schema): number | null {
   return field ? (field.type as Arrow.FixedSizeList).listSize : null;
 }
 
-/** @returns the one number of dimensions in these rows, null without vectors; throws when they differ */
+/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws Error when it differs */
 export function dimensionsIn(rows: readonly IndexRow[]): number | null {
   let dimensions: number | null = null;
   for (const { vector } of rows) {
@@ -76,16 +76,17 @@ export function dimensionsIn(rows: readonly IndexRow[]): number | null {
   return dimensions;
 }
 
-export function dimensionsDiffer(has: number, got: number): Error {
+/** The error for a vector that does not fit the table. */
+export function dimensionsDiffer(expected: number, actual: number): Error {
   return new Error(
-    `The search index holds vectors of ${has} dimensions and got one of ${got}: rebuild it for the new model.`,
+    `The search index has vectors of ${expected} dimensions and got a vector of ${actual}: rebuild it for the new model.`,
   );
 }
 
 /**
- * Rows as the columns LanceDB takes without copying each number through an object. Columns of the table that none of the
- * rows has a value for are left out, and are null.
- * @param dimensions of the table; null leaves the vector column out
+ * Converts rows to columns, which LanceDB accepts without copying each number through an object. Columns for which no row
+ * has a value are left out; LanceDB stores null.
+ * @param dimensions of the table's vectors; null leaves the vector column out
  */
 export function columnsOf(rows: readonly IndexRow[], dimensions: number | null): Arrow.Table {
   const fields: Arrow.Field[] = [];
@@ -109,7 +110,7 @@ export function columnsOf(rows: readonly IndexRow[], dimensions: number | null):
 
 function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow.Float32>): Arrow.Vector {
   const numbers = new Float32Array(rows.length * type.listSize);
-  // One bit a row, least significant first: set where there is a vector.
+  // One bit per row, least significant bit first; set when the row has a vector.
   const validity = new Uint8Array(Math.ceil(rows.length / 8));
   let nulls = 0;
   for (const [at, { vector }] of rows.entries()) {
@@ -125,8 +126,8 @@ function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow
 }
 
 /**
- * The row every table starts with, in no collection and found by no question. A full-text index without any row leaves
- * the answers of rows that are not indexed yet unsorted (seen in LanceDB 0.37); with one it ranks them as it should.
+ * The first row of every table, in no collection and found by no query. With an empty full-text index, LanceDB does not
+ * sort hits among rows that are not indexed yet (seen in version 0.37); with one row it does.
  */
 export function firstRow(): Arrow.Table {
   const row = { chunk_id: '', source_id: '', collection: '', type: 'memory', text: '' } as const;

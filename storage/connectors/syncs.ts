@@ -1,0 +1,114 @@
+import type { ClientSession, Collection } from 'mongodb';
+import type { SyncCounts, SyncStatus } from '../../domain/connectors/connectors.js';
+import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
+import type { ConnectorRecord } from './connectors.js';
+
+/** The latest sync of a connector, inside the connector's record. */
+export interface SyncRecord {
+  number: number;
+  status: SyncStatus;
+  started_at: Date;
+  finished_at: Date | null;
+  /** Position in the listing; null before its first page and after its last. */
+  cursor: string | null;
+  /** Whether the listing has been read to its end. */
+  listed: boolean;
+  /** Whether resources were left out because of the limit of a sync. */
+  truncated: boolean;
+  /** Validators of the listing; the connector keeps them when the sync ends without a failure. */
+  validators: Validators;
+  steps: number;
+  removed: number;
+  error_code: string | null;
+  error_message: string | null;
+  /** Null until the sync has finished. */
+  counts: SyncCounts | null;
+}
+
+/** HTTP validators of a version of a resource, for the conditional request of the next sync. */
+export interface Validators {
+  etag?: string | undefined;
+  last_modified?: string | undefined;
+}
+
+/** Progress of a sync; absent fields do not change. `removed` is added to the count of removed resources. */
+export interface SyncStep {
+  cursor?: string | null;
+  listed?: boolean;
+  truncated?: boolean;
+  validators?: Validators;
+  removed?: number;
+}
+
+export type ConnectorSyncs = ReturnType<typeof createConnectorSyncs>;
+
+/** The state of each connector's latest sync. Every change is one conditional update. */
+export function createConnectorSyncs({ connectors }: { connectors: Collection<ConnectorRecord> }) {
+  const running = ({ connector, org, sync }: StartedSync) => ({
+    _id: connector,
+    org,
+    'sync.number': sync,
+    'sync.status': 'running' as const,
+    deleted_at: null,
+  });
+
+  return {
+    /** Starts the connector's next sync. @returns the connector with that sync, or null when it was deleted */
+    start(org: string, id: string): Promise<ConnectorRecord | null> {
+      const sync: Record<keyof SyncRecord, unknown> = {
+        number: { $add: [{ $ifNull: ['$sync.number', 0] }, 1] },
+        status: 'running',
+        started_at: '$$NOW',
+        finished_at: null,
+        cursor: null,
+        listed: false,
+        truncated: false,
+        validators: { $literal: {} },
+        steps: { $literal: 0 },
+        removed: { $literal: 0 },
+        error_code: null,
+        error_message: null,
+        counts: null,
+      };
+      return connectors.findOneAndUpdate({ _id: id, org, deleted_at: null }, [{ $set: { sync } }], {
+        returnDocument: 'after',
+      });
+    },
+
+    /** @returns the connector, or null when it was deleted or this sync is not its latest or has finished */
+    findRunning(ref: StartedSync): Promise<ConnectorRecord | null> {
+      return connectors.findOne(running(ref));
+    },
+
+    /**
+     * Records a step of the sync, in the transaction of the step's own writes.
+     * @returns false when the sync is not running any more: then the transaction must be aborted
+     */
+    async recordStep(ref: StartedSync, tx: ClientSession, step: SyncStep = {}): Promise<boolean> {
+      const { removed = 0, ...progress } = step;
+      const set = Object.fromEntries(Object.entries(progress).map(([name, value]) => [`sync.${name}`, value]));
+      const result = await connectors.updateOne(
+        running(ref),
+        // Every step writes to the connector, so that a concurrent deletion conflicts with the transaction.
+        { $set: set, $inc: { 'sync.steps': 1, 'sync.removed': removed } },
+        { session: tx },
+      );
+      return result.matchedCount === 1;
+    },
+
+    /** Finishes the sync. @param listing validators for the next listing */
+    async end(ref: StartedSync, outcome: SyncOutcome, counts: SyncCounts, listing: Validators): Promise<void> {
+      await connectors.updateOne(running(ref), {
+        $set: {
+          'sync.status': outcome.status,
+          'sync.finished_at': new Date(),
+          'sync.error_code': outcome.error_code ?? null,
+          'sync.error_message': outcome.error_message ?? null,
+          'sync.cursor': null,
+          'sync.counts': counts,
+          listing,
+        },
+      });
+    },
+  };
+}
