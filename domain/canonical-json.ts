@@ -53,17 +53,20 @@ export function canonicalObject(members: { [name: string]: string }): string {
 
 function write(value: Json, depth: number, push: (piece: string) => void): void {
   if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
-  if (value === null || typeof value === 'boolean') return push(String(value));
-  if (typeof value === 'string') return push(writeString(value));
-  if (typeof value === 'number') return push(writeNumber(String(value)));
-  if (isLosslessNumber(value)) return push(writeNumber(value.value));
+  if (!isContainer(value)) {
+    push(writeScalar(value));
+    return;
+  }
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
   const members: [prefix: string, item: Json][] = Array.isArray(value)
     ? value.map((item) => ['', item])
     : Object.keys(value)
         .sort(byCodePoint)
         .map((name) => [`${writeString(name)}: `, value[name]!]);
-  if (members.length === 0) return push(`${open}${close}`);
+  if (members.length === 0) {
+    push(`${open}${close}`);
+    return;
+  }
   const indent = `\n${'  '.repeat(depth + 1)}`;
   push(open!);
   for (const [n, [prefix, item]] of members.entries()) {
@@ -71,6 +74,16 @@ function write(value: Json, depth: number, push: (piece: string) => void): void 
     write(item, depth + 1, push);
   }
   push(`\n${'  '.repeat(depth)}${close}`);
+}
+
+function isContainer(value: Json): value is Json[] | { [name: string]: Json } {
+  return typeof value === 'object' && value !== null && !isLosslessNumber(value);
+}
+
+function writeScalar(value: Exclude<Json, Json[] | { [name: string]: Json }>): string {
+  if (typeof value === 'string') return writeString(value);
+  if (isLosslessNumber(value)) return writeNumber(value.value);
+  return typeof value === 'number' ? writeNumber(String(value)) : String(value);
 }
 
 /** For characters, both languages escape the same ones in the same way; only half a surrogate pair cannot be sent. */
