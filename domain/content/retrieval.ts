@@ -31,7 +31,7 @@ const SPARE = 10;
 /** Relations and entities that an answer carries at the most. */
 const MAX_GRAPH = 50;
 
-/** A stored chunk, as far as a result shows it. */
+/** The fields of a stored chunk that a result shows. */
 export interface RetrievedChunk {
   _id: string;
   item: string;
@@ -46,10 +46,11 @@ export interface RetrievedChunk {
   slide?: number;
   slide_title?: string;
   sheet: string | null;
+  /** First and last row of a table, from 1. */
   rows?: [number, number];
 }
 
-/** A stored item, as far as a result shows it. */
+/** The fields of a stored item that a result shows. */
 export interface RetrievedItem {
   _id: string;
   id: string;
