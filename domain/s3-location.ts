@@ -15,6 +15,6 @@ export function parseS3Uri(uri: string): { bucket: string; prefix: string } | nu
   const found = S3_URI.exec(uri);
   if (!found) return null;
   const [, bucket, path = ''] = found;
-  const prefix = path.replace(/\/+$/, '');
+  const prefix = path.replace(/(?<!\/)\/+$/, '');
   return { bucket: bucket!, prefix: prefix === '' ? '' : `${prefix}/` };
 }
