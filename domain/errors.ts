@@ -57,11 +57,11 @@ export class ServiceError extends Error {
   }
 }
 
-/** The embedding model could not be asked, or refused. */
+/** The embedding model was not reachable or rejected the request. */
 export class EmbeddingError extends Error {
   override readonly name = 'EmbeddingError';
 
-  /** @param retryable false when asking again cannot help (a wrong key, an unknown model) */
+  /** @param retryable false when a retry cannot help (a wrong key, an unknown model) */
   constructor(
     message: string,
     readonly retryable: boolean,
@@ -69,11 +69,12 @@ export class EmbeddingError extends Error {
     super(message);
   }
 }
-/** `message` is fit for the client: helpful, no internals, no document content, no keys, no addresses. */
+
+/** A provider of AI jobs or a language model failed. `message` is for the client: no internals, document content, keys or addresses. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
 
-  /** @param retryAfterMs how long the provider asked to be left alone */
+  /** @param retryAfterMs the `Retry-After` of the provider */
   constructor(
     message: string,
     readonly retryable: boolean,

@@ -1,15 +1,15 @@
-/** The shapes between the search index, the embedders and whoever asks a question. */
+/** Types shared by the search index, the embedders and retrieval. */
 import type { IndexedMetadata } from './indexed-metadata.js';
 import type { MetadataFilter } from './metadata-filters.js';
 
-/** Turns text into vectors. One implementation a file, under `providers/embeddings/`. */
+/** Turns text into vectors; implemented in `providers/embeddings/`. */
 export interface Embedder {
-  /** Model name as an operator would recognise it. */
+  /** Model name, as operators know it. */
   readonly model: string;
   readonly dimensions: number;
-  /** @returns one unit-length vector a text, in the order given; rejects when the model is out of reach */
+  /** @returns one unit-length vector per text, in order. @throws EmbeddingError */
   embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
-  /** Queries may need another prefix than documents (bge's do). */
+  /** Separate from documents, because some models (bge) need a prefix for queries. @throws EmbeddingError */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
   close(): Promise<void>;
 }
