@@ -27,13 +27,10 @@ const text = z.string().max(MAX_TEXT);
 export const ingestFieldsSchema = z.object({
   database: nameSchema,
   collection: nameSchema.default('default'),
-  type: z
-    .enum(ITEM_TYPES)
-    .default('knowledge')
-    .meta({
-      description:
-        'The type of the `documents`. Items of `app_knowledge` are knowledge, items of `memories` are memories.',
-    }),
+  type: z.enum(ITEM_TYPES).default('knowledge').meta({
+    description:
+      'The type of the `documents`. Items of `app_knowledge` are knowledge, items of `memories` are memories.',
+  }),
   upsert: z
     .enum(['true', 'false'])
     .default('false')
