@@ -48,20 +48,30 @@ const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 
 const webSettingsSchema = z
   .object({
-    urls: z.array(address).min(1).max(MAX_PAGES_NAMED).optional().meta({ description: 'Pages to take in.' }),
-    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, gzipped or not.' }),
-    follow_links: z.boolean().default(false).meta({ description: 'Whether links to the same site are followed.' }),
-    max_depth: z.int().min(1).max(10).default(2).meta({ description: 'Links from a page named to the last followed.' }),
-    max_pages: z.int().min(1).max(100_000).optional().meta({ description: 'Below the limit of the service.' }),
+    urls: z.array(address).min(1).max(MAX_PAGES_NAMED).optional().meta({ description: 'Pages to sync.' }),
+    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, optionally gzipped.' }),
+    follow_links: z.boolean().default(false).meta({ description: 'Whether to follow links to the same site.' }),
+    max_depth: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(2)
+      .meta({ description: 'Maximum number of links from one of the `urls` to a page.' }),
+    max_pages: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .optional()
+      .meta({ description: 'Maximum number of pages per sync, in addition to the limit of the service.' }),
   })
   .strict()
-  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'needs urls or sitemap');
+  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'must have urls or sitemap');
 
 const feedSettingsSchema = z
   .object({
     url: address.meta({ description: 'An RSS or Atom feed.' }),
     remove_dropped: z.boolean().default(false).meta({
-      description: 'Whether entries go when the feed does not list them any more; most feeds list the newest.',
+      description: 'Whether to remove entries that the feed no longer lists. Most feeds list only the newest entries.',
     }),
   })
   .strict();
@@ -73,12 +83,12 @@ const s3SettingsSchema = z
       .string()
       .regex(/^[A-Za-z0-9-]{1,64}$/)
       .default('us-east-1'),
-    bucket: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/, 'is not the name of a bucket'),
+    bucket: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/, 'must be the name of a bucket'),
     prefix: z.string().max(1024).default(''),
     path_style: z
       .boolean()
       .default(true)
-      .meta({ description: 'Whether the bucket stands in the path of the address; else in front of its host.' }),
+      .meta({ description: 'Whether the URL has the bucket in its path; otherwise in front of the host.' }),
   })
   .strict();
 
@@ -117,7 +127,9 @@ export const createConnectorSchema = z.discriminatedUnion('kind', [
     kind: z.literal('s3'),
     ...common,
     settings: s3SettingsSchema,
-    credentials: s3CredentialsSchema.optional().meta({ description: 'Stored sealed, never shown. None: unsigned.' }),
+    credentials: s3CredentialsSchema
+      .optional()
+      .meta({ description: 'Stored encrypted and never returned. Without credentials, requests are unsigned.' }),
   }),
 ]);
 
@@ -130,7 +142,7 @@ export const changeConnectorSchema = z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: "All settings of the connector's kind." }),
-    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'null removes them.' }),
+    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'Null removes them.' }),
     schedule: z
       .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })
       .strict()

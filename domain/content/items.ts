@@ -56,9 +56,9 @@ export const deleteItemsSchema = z.object({
   ids: z
     .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
     .transform((ids) => ids.filter((id) => id !== ''))
-    .refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`)
+    .refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`)
     .optional()
-    .meta({ description: 'A list, or one text separated by commas.' }),
+    .meta({ description: 'A list, or one string separated by commas.' }),
 });
 
 /** What an item is made of; two items that agree in all of it are indexed to the same. */

@@ -17,11 +17,11 @@ const VALUES: Record<
   { value: (field: MetadataField) => z.ZodType; must: (field: MetadataField) => string }
 > = {
   BOOL: { value: () => z.boolean(), must: () => 'true or false' },
-  INT8: { value: () => integer(8), must: () => 'an integer from -128 to 127' },
-  INT16: { value: () => integer(16), must: () => 'an integer from -32768 to 32767' },
-  INT32: { value: () => integer(32), must: () => 'an integer from -2147483648 to 2147483647' },
+  INT8: { value: () => integer(8), must: () => 'an integer between -128 and 127' },
+  INT16: { value: () => integer(16), must: () => 'an integer between -32768 and 32767' },
+  INT32: { value: () => integer(32), must: () => 'an integer between -2147483648 and 2147483647' },
   // JSON numbers are exact up to here; a larger one has been rounded before anybody can see it.
-  INT64: { value: () => z.int(), must: () => 'an integer of at most 2^53 - 1 either way' },
+  INT64: { value: () => z.int(), must: () => 'an integer between -(2^53 - 1) and 2^53 - 1' },
   FLOAT: { value: () => z.number().min(-FLOAT_MAX).max(FLOAT_MAX), must: () => 'a number that 32 bits can hold' },
   DOUBLE: { value: () => z.number(), must: () => 'a number' },
   VARCHAR: {
@@ -38,18 +38,18 @@ const MAX_LEVELS = 64;
 
 /**
  * Whether an item's metadata can be stored at all, whatever the schema says.
- * @returns what is wrong (`may have …`), or null
+ * @returns what is wrong (`must not exceed …`), or null
  */
 export function unfitMetadata(metadata: unknown): string | null {
   // Depth comes first: what is nested without end cannot be measured either.
   const unfit = unfitPart(metadata, 0);
   if (unfit) return unfit;
-  return JSON.stringify(metadata).length > MAX_METADATA ? 'may have 64 KiB as JSON at the most' : null;
+  return JSON.stringify(metadata).length > MAX_METADATA ? 'must not exceed 64 KiB as JSON' : null;
 }
 
 function unfitPart(value: unknown, level: number): string | null {
   if (typeof value !== 'object' || value === null) return null;
-  if (level >= MAX_LEVELS) return `may be nested ${MAX_LEVELS} levels deep at the most`;
+  if (level >= MAX_LEVELS) return `must not be nested deeper than ${MAX_LEVELS} levels`;
   // Read back as a reference between documents, which is another object.
   if (Object.hasOwn(value, '$ref') && Object.hasOwn(value, '$id'))
     return 'has an object with both "$ref" and "$id", which cannot be stored';

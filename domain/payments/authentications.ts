@@ -74,7 +74,10 @@ export const createAuthenticationSchema = z.object({
   return_url: text.refine(isPlainHttpsUrl, 'must be an https URL without credentials').optional(),
   metadata: z
     .record(z.string().max(40), z.union([z.string().max(500), z.number(), z.boolean()]))
-    .refine((fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS, `has over ${MAX_METADATA_FIELDS} fields`)
+    .refine(
+      (fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS,
+      `must not exceed ${MAX_METADATA_FIELDS} fields`,
+    )
     .optional(),
 });
 export type CreateAuthentication = z.output<typeof createAuthenticationSchema>;
@@ -124,7 +127,7 @@ const eligibilityCheckDataSchema = z.object({
   click_to_pay: z
     .object({ network_a: networkASchema.optional(), network_b: networkBSchema.optional() })
     .refine(({ network_a, network_b }) => network_a !== undefined || network_b !== undefined, {
-      message: 'must contain network_a or network_b',
+      message: 'must have network_a or network_b',
     }),
 });
 export type EligibilityCheckData = z.output<typeof eligibilityCheckDataSchema>;
@@ -134,6 +137,6 @@ export const eligibilityCheckSchema = z.object({
   client_secret: z
     .string()
     .default('')
-    .meta({ description: 'As `POST /authentication` gave it. Without the right one: 401.' }),
+    .meta({ description: 'From the response of `POST /authentication`. A missing or wrong secret is 401.' }),
   eligibility_check_data: eligibilityCheckDataSchema,
 });
