@@ -32,7 +32,15 @@ export function parseExact(text: string): Json {
  * @throws JsonError when Python or UTF-8 cannot represent the value, or the result is too long
  */
 export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY): string {
-  return write(value, 0, maxLength);
+  const pieces: string[] = [];
+  let remaining = maxLength;
+  write(value, 0, (piece) => {
+    remaining -= piece.length;
+    // Checked while writing, so that a value that is too long is rejected before all of it has been written.
+    if (remaining < 0) throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
+    pieces.push(piece);
+  });
+  return pieces.join('');
 }
 
 /** @param members canonical JSON by name. @returns the object as canonical JSON: the members are indented, not written again */
@@ -44,23 +52,39 @@ export function canonicalObject(members: { [name: string]: string }): string {
   return `{\n${lines.join(',\n')}\n}`;
 }
 
-function write(value: Json, depth: number, maxLength: number): string {
+function write(value: Json, depth: number, push: (piece: string) => void): void {
   if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
-  if (value === null || typeof value === 'boolean') return String(value);
-  if (typeof value === 'string') return writeString(value);
-  if (typeof value === 'number') return writeNumber(String(value));
-  if (isLosslessNumber(value)) return writeNumber(value.value);
-  const items = Array.isArray(value)
-    ? value.map((item) => write(item, depth + 1, maxLength))
+  if (!isContainer(value)) {
+    push(writeScalar(value));
+    return;
+  }
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const members: [prefix: string, item: Json][] = Array.isArray(value)
+    ? value.map((item) => ['', item])
     : Object.keys(value)
         .sort(byCodePoint)
-        .map((name) => `${writeString(name)}: ${write(value[name]!, depth + 1, maxLength)}`);
-  const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  if (items.length === 0) return `${open}${close}`;
-  const indent = '  '.repeat(depth + 1);
-  const text = `${open}\n${indent}${items.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
-  if (text.length > maxLength) throw new JsonError(`It is longer than ${maxLength} characters when indented.`);
-  return text;
+        .map((name) => [`${writeString(name)}: `, value[name]!]);
+  if (members.length === 0) {
+    push(`${open}${close}`);
+    return;
+  }
+  const indent = `\n${'  '.repeat(depth + 1)}`;
+  push(open!);
+  for (const [n, [prefix, item]] of members.entries()) {
+    push(`${n === 0 ? '' : ','}${indent}${prefix}`);
+    write(item, depth + 1, push);
+  }
+  push(`\n${'  '.repeat(depth)}${close}`);
+}
+
+function isContainer(value: Json): value is Json[] | { [name: string]: Json } {
+  return typeof value === 'object' && value !== null && !isLosslessNumber(value);
+}
+
+function writeScalar(value: Exclude<Json, Json[] | { [name: string]: Json }>): string {
+  if (typeof value === 'string') return writeString(value);
+  if (isLosslessNumber(value)) return writeNumber(value.value);
+  return typeof value === 'number' ? writeNumber(String(value)) : String(value);
 }
 
 /** Python and JavaScript escape the same characters in the same way. Only half of a surrogate pair cannot be sent. */
@@ -69,9 +93,19 @@ function writeString(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Sorts by code points, as the bytes of UTF-8 do. JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
+/** Python sorts by code points; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
 function byCodePoint(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Sorts surrogates after all other units, because they encode the highest code points. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
 }
 
 /** @param text a JSON number. Python reads a float when it has a fraction or an exponent, else an integer */
