@@ -56,11 +56,11 @@ export class ServiceError extends Error {
   }
 }
 
-/** The embedding model could not be reached, or rejected the request. */
+/** The embedding model was not reachable or rejected the request. */
 export class EmbeddingError extends Error {
   override readonly name = 'EmbeddingError';
 
-  /** @param retryable false when another attempt cannot succeed (a wrong key, an unknown model) */
+  /** @param retryable false when a retry cannot help (a wrong key, an unknown model) */
   constructor(
     message: string,
     readonly retryable: boolean,
@@ -69,11 +69,11 @@ export class EmbeddingError extends Error {
   }
 }
 
-/** A model provider failed. `message` may be shown to the client: no internals, document content, keys or addresses. */
+/** A provider of AI jobs or a language model failed. `message` is for the client: no internals, document content, keys or addresses. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
 
-  /** @param retryAfterMs how long to wait before the next attempt, if the provider says so */
+  /** @param retryAfterMs the `Retry-After` of the provider */
   constructor(
     message: string,
     readonly retryable: boolean,

@@ -5,15 +5,15 @@ import { z } from 'zod';
  * same for every provider. Validation, types and the OpenAPI document derive from this table.
  */
 
-const file = z.string().min(1).max(2_048).meta({ description: 'A file id of POST /v3/upload, or an https URL.' });
-const text = z.string().regex(/\S/, 'It is empty.').meta({ description: 'The text itself.' });
+const file = z.string().min(1).max(2_048).meta({ description: 'A file id from `POST /v3/upload`, or an https URL.' });
+const text = z.string().regex(/\S/, 'must not be empty').meta({ description: 'The text to process.' });
 const language = z
   .string()
   .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)
-  .refine(isLanguageTag, 'Use a language tag such as "en" or "pt-BR".')
+  .refine(isLanguageTag, 'must be a language tag such as en or pt-BR')
   .meta({ description: 'Language tag (BCP 47).', examples: ['en', 'pt-BR'] });
 const fraction = z.number().min(0).max(1);
-const page = z.int().positive().meta({ description: 'From 1: page of a PDF, frame of a TIFF.' });
+const page = z.int().positive().meta({ description: 'Page of a PDF or frame of a TIFF, from 1.' });
 
 /** @param settings fields of the subfeature besides `file` */
 const fileInput = <Settings extends z.ZodRawShape>(settings: Settings) => z.strictObject({ file, ...settings });
@@ -25,23 +25,23 @@ const textInput = <Settings extends z.ZodRawShape>(settings: Settings) =>
       text: text.optional(),
       file: file
         .optional()
-        .meta({ description: 'A file id of POST /v3/upload, or an https URL. The text of the file is used.' }),
+        .meta({ description: 'A file whose text is processed: a file id from `POST /v3/upload`, or an https URL.' }),
       ...settings,
     })
     .refine((input: { text?: unknown; file?: unknown }) => (input.text === undefined) !== (input.file === undefined), {
-      message: 'Give either "text" or "file", not both.',
+      message: 'must have either text or file',
     })
     .meta({ oneOf: [{ required: ['text'] }, { required: ['file'] }] });
 
 const box = z
   .object({ left: fraction, top: fraction, width: fraction, height: fraction })
-  .meta({ description: 'Fractions of the width and height of the upright page, from its upper left corner.' });
+  .meta({ description: 'As fractions of the width and height of the upright page, from its upper left corner.' });
 const line = z.object({ text: z.string(), confidence: fraction, box });
 /** A recognised page, also as a checkpoint. */
 export const ocrPage = z.object({
   page,
-  text: z.string().meta({ description: 'Empty for a page without words.' }),
-  confidence: fraction.meta({ description: '0 for a page without words.' }),
+  text: z.string().meta({ description: 'Empty for a page without text.' }),
+  confidence: fraction.meta({ description: '0 for a page without text.' }),
   lines: z.array(line),
 });
 export type OcrPage = z.output<typeof ocrPage>;
@@ -65,13 +65,13 @@ const sentences = z
 
 export const AI_FEATURES = {
   'ocr/ocr_async': {
-    summary: 'The text of images and PDF pages, including scans',
+    summary: 'Recognise the text of pictures and PDF pages, including scans',
     takes: 'file',
     input: fileInput({}),
     output: z.object({ text: z.string(), number_of_pages: z.int().positive(), pages: z.array(ocrPage) }),
   },
   'document/text_extraction': {
-    summary: 'The text of a document, divided into sections',
+    summary: 'Extract the text of a document, by sections',
     takes: 'file',
     input: fileInput({}),
     output: z.object({
@@ -81,19 +81,21 @@ export const AI_FEATURES = {
         z.object({
           text: z.string(),
           headings: z.array(z.string()).meta({ description: 'Headings above the text, outermost first.' }),
-          page: page.nullable().meta({ description: 'Page, slide or frame, from 1; null in other documents.' }),
+          page: page
+            .nullable()
+            .meta({ description: 'Page, slide or frame, from 1; null where the document has none.' }),
           sheet: z.string().nullable().meta({ description: 'Sheet of a workbook.' }),
         }),
       ),
     }),
   },
   'text/language_detection': {
-    summary: 'The language of a text',
+    summary: 'Detect the language of a text',
     takes: 'text',
     input: textInput({}),
     output: z.object({
-      language: language.nullable().meta({ description: 'The most likely language; null when no language is likely.' }),
-      reliable: z.boolean().meta({ description: 'False when the text is too short or fits two languages.' }),
+      language: language.nullable().meta({ description: 'The most likely language; null when none was detected.' }),
+      reliable: z.boolean().meta({ description: 'False for texts that are too short or mix languages.' }),
       candidates: z
         .array(
           z.object({ language, display_name: z.string().meta({ description: 'In English.' }), confidence: fraction }),
@@ -102,19 +104,19 @@ export const AI_FEATURES = {
     }),
   },
   'text/sentiment_analysis': {
-    summary: 'Whether a text is positive, negative or neutral',
+    summary: 'Rate the sentiment of a text',
     takes: 'text',
     input: textInput({}),
     output: z.object({
       sentiment: z
         .enum([...sentiment.options, 'mixed'])
-        .meta({ description: 'Mixed: at least a third of the sentences contradict the rest.' }),
-      score: score.meta({ description: 'From -1 to 1: the mean of all sentences that are not neutral.' }),
+        .meta({ description: '`mixed`: at least a third of the sentences contradicts the rest.' }),
+      score: score.meta({ description: 'From -1 to 1: the mean of the sentences that are not neutral.' }),
       sentences: z.array(z.object({ text: z.string(), sentiment, score })),
     }),
   },
   'text/named_entity_recognition': {
-    summary: 'People, organisations, places, dates, sums and addresses in a text',
+    summary: 'Find people, organisations, places, dates, amounts and addresses in a text',
     takes: 'text',
     input: textInput({}),
     output: z.object({
@@ -124,28 +126,28 @@ export const AI_FEATURES = {
     }),
   },
   'text/keyword_extraction': {
-    summary: 'The most important words and phrases of a text',
+    summary: 'Extract the keywords of a text',
     takes: 'text',
     input: textInput({ max_keywords: z.int().min(1).max(100).default(20) }),
     output: z.object({
       keywords: z
         .array(z.object({ keyword: z.string(), importance: fraction, count: z.int().positive() }))
-        .meta({ description: 'Most important first. The first has importance 1.' }),
+        .meta({ description: 'Sorted by importance; the first has importance 1.' }),
     }),
   },
   'text/summarize': {
-    summary: 'A short version of a text',
+    summary: 'Summarise a text',
     takes: 'text',
     input: textInput({ sentences }),
     output: z.object({ summary: z.string() }),
   },
   'text/chat': {
-    summary: 'The next message of a conversation',
+    summary: 'Generate the next message of a conversation',
     takes: 'messages',
     input: z.strictObject({
       messages: z.array(message).min(1).max(500),
       temperature: z.number().min(0).max(2).optional(),
-      max_tokens: z.int().positive().optional().meta({ description: 'Maximum length of the message.' }),
+      max_tokens: z.int().positive().optional().meta({ description: 'Maximum length of the generated message.' }),
     }),
     output: z.object({
       text: z.string(),
@@ -154,31 +156,31 @@ export const AI_FEATURES = {
     }),
   },
   'translation/automatic_translation': {
-    summary: 'Translation into another language',
+    summary: 'Translate a text',
     takes: 'text',
     input: textInput({
-      source_language: language.optional().meta({ description: 'Detected when absent.' }),
+      source_language: language.optional().meta({ description: 'Detected from the text if absent.' }),
       target_language: language,
     }),
     output: z.object({ text: z.string(), target_language: language }),
   },
   'image/captioning': {
-    summary: 'A description of an image',
+    summary: 'Describe a picture',
     takes: 'file',
     input: fileInput({ language: language.default('en') }),
     output: z.object({ caption: z.string() }),
   },
   'audio/speech_to_text_async': {
-    summary: 'The words spoken in an audio file',
+    summary: 'Transcribe a recording',
     takes: 'file',
-    input: fileInput({ language: language.optional().meta({ description: 'Detected when absent.' }) }),
+    input: fileInput({ language: language.optional().meta({ description: 'Detected if absent.' }) }),
     output: z.object({
       text: z.string(),
-      language: z.string().nullable().meta({ description: 'The name that the provider uses.' }),
+      language: z.string().nullable().meta({ description: 'In the notation of the provider.' }),
       duration_seconds: z.number().nonnegative().nullable(),
       segments: z
         .array(z.object({ start: z.number(), end: z.number(), text: z.string() }))
-        .meta({ description: 'Times in seconds from the beginning. Empty when the provider returns no segments.' }),
+        .meta({ description: 'In seconds from the start; empty when the provider returns none.' }),
     }),
   },
 } as const satisfies Record<string, AiFeature>;

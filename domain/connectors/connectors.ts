@@ -48,31 +48,30 @@ const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 
 const webSettingsSchema = z
   .object({
-    urls: z.array(address).min(1).max(MAX_START_PAGES).optional().meta({ description: 'Pages to ingest.' }),
-    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index; may be gzipped.' }),
-    follow_links: z.boolean().default(false).meta({ description: 'Whether links to the same site are followed.' }),
+    urls: z.array(address).min(1).max(MAX_START_PAGES).optional().meta({ description: 'Pages to sync.' }),
+    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, optionally gzipped.' }),
+    follow_links: z.boolean().default(false).meta({ description: 'Whether to follow links to the same site.' }),
     max_depth: z
       .int()
       .min(1)
       .max(10)
       .default(2)
-      .meta({ description: 'Maximum number of links between a given page and a followed page.' }),
+      .meta({ description: 'Maximum number of links from one of the `urls` to a page.' }),
     max_pages: z
       .int()
       .min(1)
       .max(100_000)
       .optional()
-      .meta({ description: 'Maximum number of pages, within the limit of the service.' }),
+      .meta({ description: 'Maximum number of pages per sync, in addition to the limit of the service.' }),
   })
   .strict()
-  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'urls or sitemap is required');
+  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'must have urls or sitemap');
 
 const feedSettingsSchema = z
   .object({
     url: address.meta({ description: 'An RSS or Atom feed.' }),
     remove_dropped: z.boolean().default(false).meta({
-      description:
-        'Whether an entry is removed when the feed no longer lists it. Most feeds list only the newest entries.',
+      description: 'Whether to remove entries that the feed no longer lists. Most feeds list only the newest entries.',
     }),
   })
   .strict();
@@ -89,7 +88,7 @@ const s3SettingsSchema = z
     path_style: z
       .boolean()
       .default(true)
-      .meta({ description: 'Whether the bucket is part of the path of the URL, or else of the host name.' }),
+      .meta({ description: 'Whether the URL has the bucket in its path; otherwise in front of the host.' }),
   })
   .strict();
 
@@ -130,7 +129,7 @@ export const createConnectorSchema = z.discriminatedUnion('kind', [
     settings: s3SettingsSchema,
     credentials: s3CredentialsSchema
       .optional()
-      .meta({ description: 'Stored encrypted and never shown. Without credentials, requests are not signed.' }),
+      .meta({ description: 'Stored encrypted and never returned. Without credentials, requests are unsigned.' }),
   }),
 ]);
 
@@ -143,7 +142,7 @@ export const changeConnectorSchema = z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: "All settings of the connector's kind." }),
-    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'null removes the credentials.' }),
+    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'Null removes them.' }),
     schedule: z
       .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })
       .strict()

@@ -1,10 +1,10 @@
-/** The knowledge graph of one item: entities, their relations, and the sentences as evidence. */
+/** The knowledge graph of one item: its entities, their relations, and the sentences as evidence. */
 
-/** Types of entities. `name` is a proper name of unknown type. */
+/** Types of entities. `name` is a proper name whose type the text does not show. */
 export const ENTITY_TYPES = ['person', 'organization', 'place', 'date', 'concept', 'name'] as const;
 export type EntityType = (typeof ENTITY_TYPES)[number];
 
-/** A sentence, and the chunk that contains it. */
+/** A sentence and its chunk. */
 export interface Evidence {
   chunk_id: string;
   sentence: string;
@@ -17,7 +17,7 @@ export interface Entity {
   mentions: Evidence[];
 }
 
-/** The relation of two names that occur in one sentence without a stated relation. */
+/** The relation of two names in a sentence that states no other relation between them. */
 export const CO_OCCURS = 'co-occurs with';
 
 export interface Relation {

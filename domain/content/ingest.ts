@@ -22,33 +22,34 @@ export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((val
   if (message) context.addIssue({ code: 'custom', message });
 });
 const metadata = metadataSchema.default({});
-const text = z.string().max(MAX_TEXT, 'must not exceed 2 MiB');
+const text = z.string().max(MAX_TEXT);
 
 /** The plain fields of the ingest form. */
 export const ingestFieldsSchema = z.object({
   database: nameSchema,
   collection: nameSchema.default('default'),
   type: z.enum(ITEM_TYPES).default('knowledge').meta({
-    description: 'Type of the `documents`. Items of `app_knowledge` and `memories` have the type of their field.',
+    description:
+      'The type of the `documents`. Items of `app_knowledge` are knowledge, items of `memories` are memories.',
   }),
   upsert: z
     .enum(['true', 'false'])
     .default('false')
     .transform((value) => value === 'true')
-    .meta({ description: 'Whether existing items are replaced. If not, an existing id is an error (409).' }),
+    .meta({ description: 'Whether an item with an existing id replaces the existing item; otherwise 409.' }),
 });
 
-/** `document_metadata`: one object for each file, in the order of the files. */
+/** `document_metadata`: one object per file, in the order of the files. */
 export const documentMetadataSchema = z.array(
   z.object({ id: itemIdSchema.optional(), metadata, additional_metadata: metadata }),
 );
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
-/** @param fields names of the fields that may have the text, for the error message */
+/** @param fields names the fields that can have the text */
 const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string) =>
   item
-    .refine((source) => wholeText(source) !== '', `${fields} is required`)
-    .refine((source) => wholeText(source).length <= MAX_TEXT, 'must not exceed 2 MiB of text');
+    .refine((source) => wholeText(source) !== '', `must have ${fields}`)
+    .refine((source) => wholeText(source).length <= MAX_TEXT, `must not exceed ${MAX_TEXT} characters of text`);
 
 /** `app_knowledge`: items with a text. */
 export const appKnowledgeSchema = z.array(
@@ -101,20 +102,20 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
   documents: z
     .array(z.file())
     .optional()
-    .meta({ description: 'One or more files. The file kind is detected by content.' }),
+    .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
   document_metadata: jsonText(
     documentMetadataSchema,
-    'an array with one object for each file, in the order of the files. Optional: `id`, `metadata`, `additional_metadata`.',
+    'an array with one object per file, in the order of the files. Optional fields: `id`, `metadata`, `additional_metadata`.',
     [{ id: 'handbook', metadata: { year: 2026 } }],
   ),
   app_knowledge: jsonText(
     appKnowledgeSchema,
-    'an array of items, each with `text` or `content`. Optional: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
+    'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
     [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
   ),
   memories: jsonText(
     memoriesSchema,
-    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional: `id`, `title`, `metadata`, `additional_metadata`.',
+    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
     [{ id: 'ada', text: 'Ada prefers the reading room.' }],
   ),
 });

@@ -59,9 +59,9 @@ export const deleteItemsSchema = z.object({
   ids: z
     .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
     .transform((ids) => ids.filter((id) => id !== ''))
-    .refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`)
+    .refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`)
     .optional()
-    .meta({ description: 'A list, or a text with ids separated by commas.' }),
+    .meta({ description: 'A list, or one string separated by commas.' }),
 });
 
 /** Everything that affects how an item is indexed. */

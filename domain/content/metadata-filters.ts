@@ -22,19 +22,19 @@ export type MetadataFilter =
 
 /** The syntax of filters, for the documentation of the route (Markdown). */
 export const FILTER_GUIDE = [
-  'Conditions on fields of the metadata schema of the database. All conditions must match.',
+  'Conditions on fields of the metadata schema of the database. An item must match all of them.',
   '',
   '| condition | matches |',
   '| --- | --- |',
-  '| `{"brand": "Acme"}`, `{"brand": {"$eq": "Acme"}}` | equal; for an ARRAY: contains |',
+  '| `{"brand": "Acme"}`, `{"brand": {"$eq": "Acme"}}` | equal; an ARRAY contains the value |',
   '| `{"brand": ["Acme", "Bolt"]}`, `{"brand": {"$in": […]}}` | equal to one of the values |',
-  '| `{"year": {"$gte": 2000, "$lt": 2010}}` | a range of numbers, or of text in code point order; also `$gt`, `$lte` |',
-  '| `{"year": {"$exists": true}}` | has the field (`true`) or lacks it (`false`) |',
-  '| `{"brand": {"$ne": "Acme"}}`, `{"brand": {"$nin": […]}}` | all other items, including items without the field |',
+  '| `{"year": {"$gte": 2000, "$lt": 2010}}` | a range of numbers, or of text by code points; also `$gt`, `$lte` |',
+  '| `{"year": {"$exists": true}}` | has the field, or does not have it (`false`) |',
+  '| `{"brand": {"$ne": "Acme"}}`, `{"brand": {"$nin": […]}}` | not equal; includes items without the field |',
   '| `{"$or": [{…}, {…}]}`, `{"$and": [{…}]}`, `{"$not": {…}}` | combinations of filters |',
-  '| `{"additional_metadata": {"source": "wiki"}}` | free fields: equality, lists and `$exists` |',
+  '| `{"additional_metadata": {"source": "wiki"}}` | undeclared fields: equality, lists and `$exists` |',
   '',
-  'An unknown field, or a value that does not have the type of its field, is rejected.',
+  'Unknown fields and values of another type than the field are rejected.',
 ].join('\n');
 
 /** Limits of one request: levels of nesting, conditions, and values in all conditions together. */
@@ -43,7 +43,7 @@ const MAX_CONDITIONS = 100;
 const MAX_VALUES = 1_000;
 
 const COMPARISONS: Readonly<Record<string, Comparison>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
-const JSON_FIELDS_ONLY_EXIST = 'is a JSON field, which only supports $exists';
+const JSON_FIELDS_ONLY_EXIST = 'is a JSON field, which supports only $exists';
 
 interface Field {
   scope: TagScope;
@@ -72,7 +72,7 @@ export function readMetadataFilters(
 
   function readObject(value: unknown, path: string, depth: number): MetadataFilter {
     if (!isObject(value)) throw invalid(path, 'must be an object of conditions');
-    if (depth > MAX_DEPTH) throw invalid(path, `is nested deeper than ${MAX_DEPTH} levels`);
+    if (depth > MAX_DEPTH) throw invalid(path, `must not be nested deeper than ${MAX_DEPTH} levels`);
     return all(Object.entries(value).map(([name, part]) => readEntry(name, part, `${path}.${name}`, depth)));
   }
 
@@ -109,7 +109,7 @@ export function readMetadataFilters(
   function readOperator(field: Field, operator: string, operand: unknown, path: string): MetadataFilter {
     conditions += 1;
     if (conditions > MAX_CONDITIONS) {
-      throw invalid('metadata_filters', `must not have more than ${MAX_CONDITIONS} conditions`);
+      throw invalid('metadata_filters', `must not exceed ${MAX_CONDITIONS} conditions`);
     }
     switch (operator) {
       case '$exists': {
@@ -131,7 +131,7 @@ export function readMetadataFilters(
       case '$lte':
         return readRange(field, COMPARISONS[operator]!, operand, path);
       default:
-        throw invalid(path, 'is not an operator; supported are $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte and $exists');
+        throw invalid(path, 'is not an operator; use $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte or $exists');
     }
   }
 
@@ -142,14 +142,14 @@ export function readMetadataFilters(
 
   function readTag(field: Field, value: unknown, path: string): string {
     valuesLeft -= 1;
-    if (valuesLeft < 0) throw invalid('metadata_filters', `must not have more than ${MAX_VALUES} values`);
+    if (valuesLeft < 0) throw invalid('metadata_filters', `must not exceed ${MAX_VALUES} values`);
     return tagOf(field.scope, field.name, readValue(field, value, path));
   }
 }
 
 function readRange(field: Field, comparison: Comparison, operand: unknown, path: string): MetadataFilter {
   if (field.kind !== 'number' && field.kind !== 'text') {
-    throw invalid(path, 'ranges are supported for number and VARCHAR fields of the metadata schema');
+    throw invalid(path, 'ranges require a number or VARCHAR field of the metadata schema');
   }
   const value = readValue(field, operand, path) as number | string;
   const bound = typeof value === 'string' ? value.slice(0, RANGE_CHARACTERS) : value;

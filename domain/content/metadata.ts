@@ -17,11 +17,11 @@ const VALUES: Record<
   { value: (field: MetadataField) => z.ZodType; requirement: (field: MetadataField) => string }
 > = {
   BOOL: { value: () => z.boolean(), requirement: () => 'true or false' },
-  INT8: { value: () => integer(8), requirement: () => 'an integer from -128 to 127' },
-  INT16: { value: () => integer(16), requirement: () => 'an integer from -32768 to 32767' },
-  INT32: { value: () => integer(32), requirement: () => 'an integer from -2147483648 to 2147483647' },
+  INT8: { value: () => integer(8), requirement: () => 'an integer between -128 and 127' },
+  INT16: { value: () => integer(16), requirement: () => 'an integer between -32768 and 32767' },
+  INT32: { value: () => integer(32), requirement: () => 'an integer between -2147483648 and 2147483647' },
   // JSON numbers are exact up to this limit; larger numbers are rounded when the request is parsed.
-  INT64: { value: () => z.int(), requirement: () => 'an integer from -(2^53 - 1) to 2^53 - 1' },
+  INT64: { value: () => z.int(), requirement: () => 'an integer between -(2^53 - 1) and 2^53 - 1' },
   FLOAT: {
     value: () => z.number().min(-FLOAT_MAX).max(FLOAT_MAX),
     requirement: () => 'a number that fits into 32 bits',

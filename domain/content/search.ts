@@ -1,15 +1,15 @@
-/** The interfaces of embedding models and of the search index. */
+/** Types shared by the search index, the embedders and retrieval. */
 import type { IndexedMetadata } from './indexed-metadata.js';
 import type { MetadataFilter } from './metadata-filters.js';
 
-/** Converts text to vectors. `providers/embeddings/` implements it. */
+/** Turns text into vectors; implemented in `providers/embeddings/`. */
 export interface Embedder {
-  /** Model name for operators. */
+  /** Model name, as operators know it. */
   readonly model: string;
   readonly dimensions: number;
-  /** @returns one vector of unit length for each text, in order. @throws EmbeddingError */
+  /** @returns one unit-length vector per text, in order. @throws EmbeddingError */
   embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
-  /** Models such as bge need another prefix for queries than for documents. @throws EmbeddingError */
+  /** Separate from documents, because some models (bge) need a prefix for queries. @throws EmbeddingError */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
   close(): Promise<void>;
 }

@@ -76,7 +76,7 @@ export const createAuthenticationSchema = z.object({
     .record(z.string().max(40), z.union([z.string().max(500), z.number(), z.boolean()]))
     .refine(
       (fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS,
-      `must not have more than ${MAX_METADATA_FIELDS} fields`,
+      `must not exceed ${MAX_METADATA_FIELDS} fields`,
     )
     .optional(),
 });
@@ -127,7 +127,7 @@ const eligibilityCheckDataSchema = z.object({
   click_to_pay: z
     .object({ network_a: networkASchema.optional(), network_b: networkBSchema.optional() })
     .refine(({ network_a, network_b }) => network_a !== undefined || network_b !== undefined, {
-      message: 'must contain network_a or network_b',
+      message: 'must have network_a or network_b',
     }),
 });
 export type EligibilityCheckData = z.output<typeof eligibilityCheckDataSchema>;
@@ -137,6 +137,6 @@ export const eligibilityCheckSchema = z.object({
   client_secret: z
     .string()
     .default('')
-    .meta({ description: 'From the response of `POST /authentication`. A missing or wrong secret is an error (401).' }),
+    .meta({ description: 'From the response of `POST /authentication`. A missing or wrong secret is 401.' }),
   eligibility_check_data: eligibilityCheckDataSchema,
 });

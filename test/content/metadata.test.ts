@@ -167,7 +167,7 @@ describe('metadata of a database', () => {
       '{"a\\u0000b":1}',
       '{"a":{"_bsontype":"Long"}}',
       '{"a":{"$id":"x","$ref":"b.json"}}',
-      `{"a":${'['.repeat(70)}${']'.repeat(70)}}`,
+      `{"a":${'['.repeat(80)}${']'.repeat(80)}}`,
     ];
     await api.ingest({ database: 'typed', memories: '[{"id":"fit","text":"Fit to be stored."}]' });
     await api.ended('typed', 'fit');
