@@ -1,9 +1,8 @@
 /**
- * One family of errors for everything a client can do wrong or has to wait for.
- * Each service turns them into its own shape in one place (`api/errors.ts` for the content service).
+ * The errors that clients see. Each service converts them to its own response shape in one place (`api/errors.ts`).
  */
 
-/** Error codes of the content service and the HTTP status each is answered with (specification, "Errors"). */
+/** Error codes and their HTTP status (specification, "Errors"). */
 export const ERROR_STATUS = {
   INVALID_PARAMETERS: 400,
   UNAUTHORIZED: 401,
@@ -21,7 +20,7 @@ export const ERROR_STATUS = {
   DATABASE_ALREADY_EXISTS: 409,
   SOURCE_ALREADY_EXISTS: 409,
   SOURCE_PROCESSING: 409,
-  /** What deprecated routes call a duplicate. */
+  /** The code of deprecated routes for a duplicate. */
   INVALID_INPUT: 409,
   METADATA_FIELD_CONFLICT: 409,
   DELIVERY_NOT_RETRYABLE: 409,
@@ -43,7 +42,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
 
-  /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
+  /** @param retryAfterSeconds value of the `Retry-After` header */
   constructor(
     readonly code: ErrorCode,
     message: string,

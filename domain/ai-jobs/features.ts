@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * What can be asked for: per `<feature>/<subfeature>` what it takes, the schema of a job's `input`, and that of the
- * normalised `output`, the same for every provider. Validation, types and the OpenAPI document derive from this table.
+ * The features, by `<feature>/<subfeature>`: the schema of a job's `input`, and of the normalised `output`, which is the
+ * same for every provider. Validation, types and the OpenAPI document derive from this table.
  */
 
 const file = z.string().min(1).max(2_048).meta({ description: 'A file id from `POST /v3/upload`, or an https URL.' });
@@ -12,13 +12,13 @@ const language = z
   .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)
   .refine(isLanguageTag, 'must be a language tag such as en or pt-BR')
   .meta({ description: 'Language tag (BCP 47).', examples: ['en', 'pt-BR'] });
-const share = z.number().min(0).max(1);
+const fraction = z.number().min(0).max(1);
 const page = z.int().positive().meta({ description: 'Page of a PDF or frame of a TIFF, from 1.' });
 
-/** @param settings of the subfeature, beside the file */
+/** @param settings fields of the subfeature besides `file` */
 const fileInput = <Settings extends z.ZodRawShape>(settings: Settings) => z.strictObject({ file, ...settings });
 
-/** @param settings of the subfeature, beside exactly one of text and file */
+/** @param settings fields of the subfeature besides exactly one of `text` and `file` */
 const textInput = <Settings extends z.ZodRawShape>(settings: Settings) =>
   z
     .strictObject({
@@ -34,14 +34,14 @@ const textInput = <Settings extends z.ZodRawShape>(settings: Settings) =>
     .meta({ oneOf: [{ required: ['text'] }, { required: ['file'] }] });
 
 const box = z
-  .object({ left: share, top: share, width: share, height: share })
+  .object({ left: fraction, top: fraction, width: fraction, height: fraction })
   .meta({ description: 'As fractions of the width and height of the upright page, from its upper left corner.' });
-const line = z.object({ text: z.string(), confidence: share, box });
-/** One page as recognised; also what is kept of a finished page when a worker dies. */
+const line = z.object({ text: z.string(), confidence: fraction, box });
+/** A recognised page, also as a checkpoint. */
 export const ocrPage = z.object({
   page,
   text: z.string().meta({ description: 'Empty for a page without text.' }),
-  confidence: share.meta({ description: '0 for a page without text.' }),
+  confidence: fraction.meta({ description: '0 for a page without text.' }),
   lines: z.array(line),
 });
 export type OcrPage = z.output<typeof ocrPage>;
@@ -97,7 +97,9 @@ export const AI_FEATURES = {
       language: language.nullable().meta({ description: 'The most likely language; null when none was detected.' }),
       reliable: z.boolean().meta({ description: 'False for texts that are too short or mix languages.' }),
       candidates: z
-        .array(z.object({ language, display_name: z.string().meta({ description: 'In English.' }), confidence: share }))
+        .array(
+          z.object({ language, display_name: z.string().meta({ description: 'In English.' }), confidence: fraction }),
+        )
         .meta({ description: 'Most likely first.' }),
     }),
   },
@@ -129,7 +131,7 @@ export const AI_FEATURES = {
     input: textInput({ max_keywords: z.int().min(1).max(100).default(20) }),
     output: z.object({
       keywords: z
-        .array(z.object({ keyword: z.string(), importance: share, count: z.int().positive() }))
+        .array(z.object({ keyword: z.string(), importance: fraction, count: z.int().positive() }))
         .meta({ description: 'Sorted by importance; the first has importance 1.' }),
     }),
   },
@@ -185,7 +187,7 @@ export const AI_FEATURES = {
 
 interface AiFeature {
   summary: string;
-  /** `text`: the input names a text or a file, and the provider always gets text. */
+  /** `text`: the input has a text or a file, and the provider always receives text. */
   takes: 'file' | 'text' | 'messages';
   input: z.ZodType;
   output: z.ZodType;

@@ -21,10 +21,11 @@ export interface Entity {
 export const CO_OCCURS = 'co-occurs with';
 
 export interface Relation {
-  /** Names of two entities of the same graph. */
+  /** Name of an entity of the same graph. */
   source: string;
+  /** Name of another entity of the same graph. */
   target: string;
-  /** The words between them ("was built by"), or `co-occurs with`. */
+  /** The words between the names ("was built by"), or `CO_OCCURS`. */
   relation: string;
   evidence: Evidence[];
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { nameSchema } from './databases.js';
-import { unfitMetadata } from './metadata.js';
+import { unstorableMetadata } from './metadata.js';
 import { ITEM_TYPES } from './search.js';
 
-/** Bytes of an item's id: it becomes a part of a workflow id, a search attribute and a summary, which have limits. */
+/** Limit of an item's id, which is part of a workflow id, a search attribute and a summary; all have limits. */
 const MAX_ID_BYTES = 200;
 
-/** Client ids of items: anything printable. */
+/** Client ids of items: any printable text. */
 export const itemIdSchema = z
   .string()
   .min(1)
@@ -16,8 +16,9 @@ export const itemIdSchema = z
 /** Characters. */
 const MAX_TEXT = 2 * 1024 * 1024;
 
+/** Metadata that can be stored. The database's own schema is checked later. */
 export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((value, context) => {
-  const message = unfitMetadata(value);
+  const message = unstorableMetadata(value);
   if (message) context.addIssue({ code: 'custom', message });
 });
 const metadata = metadataSchema.default({});
@@ -50,6 +51,7 @@ const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string
     .refine((source) => wholeText(source) !== '', `must have ${fields}`)
     .refine((source) => wholeText(source).length <= MAX_TEXT, `must not exceed ${MAX_TEXT} characters of text`);
 
+/** `app_knowledge`: items with a text. */
 export const appKnowledgeSchema = z.array(
   withText(
     z.object({
@@ -66,6 +68,7 @@ export const appKnowledgeSchema = z.array(
   ),
 );
 
+/** `memories`: items with a text or a conversation. */
 export const memoriesSchema = z.array(
   withText(
     z.object({
@@ -84,8 +87,7 @@ export const memoriesSchema = z.array(
 );
 
 /**
- * A field that carries JSON as its text. It names no media type, which would make documentation pages ask for a file
- * instead of text.
+ * A text field that contains JSON. It declares no media type, because documentation pages would then ask for a file.
  */
 function jsonText(schema: z.ZodType, description: string, example: unknown) {
   const { $schema, ...contentSchema } = z.toJSONSchema(schema, { io: 'input' });
@@ -95,7 +97,7 @@ function jsonText(schema: z.ZodType, description: string, example: unknown) {
     .meta({ contentSchema, description: `JSON text: ${description}`, example: JSON.stringify(example) });
 }
 
-/** The whole form, as it is documented. */
+/** The whole form, for the documentation. */
 export const ingestFormSchema = ingestFieldsSchema.extend({
   documents: z
     .array(z.file())
@@ -118,14 +120,14 @@ export const ingestFormSchema = ingestFieldsSchema.extend({
   ),
 });
 
-/** What an app item or a memory says, by whichever of its fields. */
+/** The fields of an app item or a memory that have its text. */
 interface TextSource {
   text?: string | undefined;
   content?: string | undefined;
   user_assistant_pairs?: readonly { user: string; assistant: string }[] | undefined;
 }
 
-/** The text that is indexed: all that is said, each thing once. Empty when that is nothing but blanks. */
+/** @returns the text to index: the texts of all fields, without duplicates; empty when all are blank */
 export function wholeText({ text, content, user_assistant_pairs = [] }: TextSource): string {
   const conversation = user_assistant_pairs
     .filter((pair) => `${pair.user}${pair.assistant}`.trim() !== '')

@@ -11,16 +11,16 @@ import {
 
 export type Comparison = '>' | '>=' | '<' | '<=';
 
-/** A filter that has been checked. Each part is true or false of an item: one that lacks a field matches no condition on it. */
+/** A validated filter. An item without a field matches no condition on that field. */
 export type MetadataFilter =
   | { all: readonly MetadataFilter[] }
   | { any: readonly MetadataFilter[] }
   | { not: MetadataFilter }
-  /** Items that carry one of these tags. */
+  /** Items that have at least one of these tags. */
   | { tags: readonly string[] }
   | { field: string; comparison: Comparison; value: number | string };
 
-/** How filters are written, for the documentation of the route (Markdown). */
+/** The syntax of filters, for the documentation of the route (Markdown). */
 export const FILTER_GUIDE = [
   'Conditions on fields of the metadata schema of the database. An item must match all of them.',
   '',
@@ -37,7 +37,7 @@ export const FILTER_GUIDE = [
   'Unknown fields and values of another type than the field are rejected.',
 ].join('\n');
 
-/** Bounds on what one request may ask: of nesting, of conditions, and of values in all of them. */
+/** Limits of one request: levels of nesting, conditions, and values in all conditions together. */
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 100;
 const MAX_VALUES = 1_000;
@@ -48,16 +48,16 @@ const JSON_FIELDS_ONLY_EXIST = 'is a JSON field, which supports only $exists';
 interface Field {
   scope: TagScope;
   name: string;
-  /** `any` of a free field. */
+  /** `any` for a free field. */
   kind: FieldKind | 'any';
   integer: boolean;
 }
 
 /**
- * Reads `metadata_filters`.
- * @param schema of the database that is asked
- * @returns null where nothing is restricted
- * @throws ServiceError VALIDATION_ERROR that names the field
+ * Validates `metadata_filters`.
+ * @param schema the metadata schema of the database
+ * @returns null when the filter has no conditions
+ * @throws ServiceError VALIDATION_ERROR with the path of the invalid part
  */
 export function readMetadataFilters(
   filters: Readonly<Record<string, unknown>>,
@@ -161,8 +161,8 @@ function readValue({ kind, integer }: Field, value: unknown, path: string): stri
   if (kind === 'json') throw invalid(path, JSON_FIELDS_ONLY_EXIST);
   if (!isScalar(value))
     throw invalid(path, value === null ? 'must not be null; use $exists' : 'must be a single value');
-  const wanted = { number: 'number', text: 'string', boolean: 'boolean', list: null, any: null }[kind];
-  if (wanted !== null && typeof value !== wanted) throw invalid(path, `must be a ${wanted}`);
+  const expected = { number: 'number', text: 'string', boolean: 'boolean', list: null, any: null }[kind];
+  if (expected !== null && typeof value !== expected) throw invalid(path, `must be a ${expected}`);
   if (integer && !Number.isInteger(value)) throw invalid(path, 'must be an integer');
   return value;
 }
