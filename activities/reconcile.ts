@@ -30,18 +30,19 @@ export function staleWork<Name extends string, Entry>(work: StaleWork<Name, Entr
 export interface ReconcileDependencies {
   staleWork: readonly StaleWork<keyof ReconcileReport>[];
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
-  uploads: Uploads;
+  uploads: Pick<Uploads, 'keepUntil' | 'listExpired' | 'remove'>;
   items: Pick<Items, 'anyOfBatch'>;
   databases: Pick<Databases, 'listAll'>;
-  files: FileStore;
+  files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
   index: Pick<SearchIndex, 'compact'>;
-  log: Logger;
+  log: Pick<Logger, 'error' | 'info'>;
   /** Milliseconds without a change after which a record's workflow is checked. */
   quietMs: number;
 }
 
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
+/** Records of each kind checked in one run. */
 const BATCH = 1_000;
 /** Most quiet work only waits for its turn. Checking it more often would load Temporal and slow the work down. */
 const CHECK_AGAIN_MS = 10 * 60 * 1000;

@@ -6,11 +6,11 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** A range that the operator has opened: base address and prefix length. */
+/** A range that the operator allows: base address and prefix length. */
 export type AllowedCidr = readonly [base: Address, prefixLength: number];
 
 export type AddressVerdict =
-  /** `opened`: an allowed CIDR covers it, so plain http is allowed too. */
+  /** `opened`: a range of the operator contains the address, so plain http is allowed too. */
   { allowed: true; opened: boolean } | { allowed: false; reason: string };
 
 type Rule = readonly [reason: string, cidr: string];
@@ -35,7 +35,7 @@ const BLOCKED_IPV4: readonly Rule[] = [
   ['multicast', '224.0.0.0/4'],
   ['broadcast', '255.255.255.255/32'],
   ['reserved', '240.0.0.0/4'],
-  // A public address by number, but the platform agent (keys, certificates) of every Azure machine.
+  // A public address, but on Azure the platform agent of every machine, with its keys and certificates.
   ['cloud platform', '168.63.129.16/32'],
 ];
 
@@ -75,8 +75,8 @@ const GLOBAL_UNICAST = ipaddr.parseCIDR(IPV6_GLOBAL_UNICAST);
 /**
  * Decides whether Postback may connect to an address.
  * @param text an IPv4 or IPv6 address in its plain spelling; octal, hexadecimal, shortened and zoned forms are rejected
- * @param allowedCidrs ranges that the operator has opened. They override every rule here, for their own address family only:
- *   an IPv4 range does not cover an IPv4-mapped address
+ * @param allowedCidrs ranges that the operator allows. They override all rules, but only for their own address family: an
+ *   IPv4 range does not contain an IPv4-mapped address
  */
 export function judgeAddress(text: string, allowedCidrs: readonly AllowedCidr[] = []): AddressVerdict {
   const address = parseStrictly(text);
@@ -87,8 +87,8 @@ export function judgeAddress(text: string, allowedCidrs: readonly AllowedCidr[] 
 }
 
 /**
- * Reads the list of opened ranges from the environment (OUTBOUND_ALLOW_CIDRS).
- * @param text ranges separated by commas or spaces, such as `127.0.0.0/8,::1/128`; empty opens nothing
+ * Parses the ranges that the operator allows (OUTBOUND_ALLOW_CIDRS).
+ * @param text ranges separated by commas or spaces, such as `127.0.0.0/8,::1/128`; empty allows none
  * @throws Error with the invalid entry and the reason
  */
 export function parseAllowedCidrs(text: string): AllowedCidr[] {
@@ -107,7 +107,7 @@ function parseAllowedCidr(entry: string): AllowedCidr {
   if (length === undefined) throw invalid(`the prefix length is missing; one address is ${base}/${bits}`);
   const prefixLength = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   if (!(prefixLength <= bits)) throw invalid(`the prefix length must be between 1 and ${bits}`);
-  if (prefixLength === 0) throw invalid('it would open every address; list only the ranges you need');
+  if (prefixLength === 0) throw invalid('it would allow every address; list only the ranges you need');
   const network = networkOf(address, prefixLength);
   if (network !== address.toString()) {
     throw invalid(`the address has bits set beyond the prefix; write ${network}/${prefixLength}`);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
-/** Kinds of key; each opens one service (or a part of it) for one organisation. */
+/** Kinds of API key. Each gives access to one service, or a part of it, for one organisation. */
 export const KEY_KINDS = ['api', 'crew_org', 'crew_user', 'payment_secret', 'payment_publishable'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
-/** Prefixes tell a person (and a secret scanner) what they are looking at. */
+/** Prefixes, by which people and secret scanners recognise a key. */
 const PREFIX: Record<KeyKind, string> = {
   api: 'pbk_api_',
   crew_org: 'pbk_crew_',
@@ -13,17 +13,17 @@ const PREFIX: Record<KeyKind, string> = {
   payment_publishable: 'pbk_pk_',
 };
 
-/** @returns a new key with 256 random bits; only its SHA-256 is ever stored */
+/** @returns a new key with 256 random bits. Only its SHA-256 may be stored */
 export function newApiKey(kind: KeyKind): string {
   return PREFIX[kind] + randomBytes(32).toString('base64url');
 }
 
-/** @returns the key's prefix and four of its 43 random characters, for people who compare lists */
+/** @returns the key's prefix and four of its 43 random characters, so that people can recognise it in a list */
 export function keyHint(kind: KeyKind, key: string): string {
   return `${key.slice(0, PREFIX[kind].length + 4)}…`;
 }
 
-/** Who a request comes from, once its key has been found. */
+/** The authenticated client of a request. */
 export interface Principal {
   key_id: string;
   org: string;

@@ -1,79 +1,114 @@
 import { isLosslessNumber, LosslessNumber, parse } from 'lossless-json';
 
-/** A JSON value whose numbers may be kept as they were written. */
+/** A JSON value. A `LosslessNumber` keeps a number as it was written. */
 export type Json = null | boolean | string | number | LosslessNumber | Json[] | { [name: string]: Json };
 
-/** The value cannot be written so that every receiver reads the same. `message` says why, and is fit for a client. */
+/** The value has no form that every receiver reads in the same way. `message` is the reason, and may be shown to the client. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
-/** Python reads no deeper than about a thousand levels, and no integer of more digits than this. */
+/** Python reads about a thousand levels. */
 const MAX_DEPTH = 100;
+/** Python's own limit. */
 const MAX_INTEGER_DIGITS = 4_300;
 
 /**
- * Parses JSON and keeps numbers as they are written: 1.0 stays 1.0, and large integers keep their digits.
- * @throws JsonError for what is not JSON, and for a name that an object has twice
+ * Parses JSON and keeps numbers as they are written: 1.0 stays 1.0, and large integers keep all digits.
+ * @throws JsonError for text that is not JSON, and for an object with a duplicate name
  */
 export function parseExact(text: string): Json {
   try {
     return parse(text, undefined, (number) => new LosslessNumber(number)) as Json;
   } catch (error) {
-    throw new JsonError(error instanceof RangeError ? 'It is nested too deep.' : (error as Error).message);
+    throw new JsonError(error instanceof RangeError ? 'It is nested too deeply.' : (error as Error).message);
   }
 }
 
 /**
- * Writes a value byte for byte as Python's `json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)` writes it, so
- * that a receiver may rebuild the signed text from the parsed body.
- * @param maxLength of the text, which indentation can make many times longer than what it is made from
- * @throws JsonError where Python could not write the same, or UTF-8 not hold it, or it gets too long
+ * Writes a value exactly as Python's `json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)` does, so that a
+ * receiver can rebuild the signed text from the parsed body.
+ * @param maxLength of the result in characters; indentation can make it many times longer than compact JSON
+ * @throws JsonError when Python or UTF-8 cannot represent the value, or the result is too long
  */
 export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY): string {
-  return write(value, 0, maxLength);
+  const pieces: string[] = [];
+  let remaining = maxLength;
+  write(value, 0, (piece) => {
+    remaining -= piece.length;
+    // Checked while writing, so that a value that is too long is rejected before all of it has been written.
+    if (remaining < 0) throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
+    pieces.push(piece);
+  });
+  return pieces.join('');
 }
 
-/** An object of members that are canonical JSON already: they are moved in by one level, not written again. */
+/** @param members canonical JSON by name. @returns the object as canonical JSON: the members are indented, not written again */
 export function canonicalObject(members: { [name: string]: string }): string {
   const lines = Object.keys(members)
     .sort(byCodePoint)
-    // No text holds a bare line break, so each one begins a line of JSON.
+    // JSON strings contain no line breaks, so each line break starts a line of JSON.
     .map((name) => `  ${writeString(name)}: ${members[name]!.replaceAll('\n', '\n  ')}`);
   return `{\n${lines.join(',\n')}\n}`;
 }
 
-function write(value: Json, depth: number, maxLength: number): string {
+function write(value: Json, depth: number, push: (piece: string) => void): void {
   if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
-  if (value === null || typeof value === 'boolean') return String(value);
-  if (typeof value === 'string') return writeString(value);
-  if (typeof value === 'number') return writeNumber(String(value));
-  if (isLosslessNumber(value)) return writeNumber(value.value);
-  const items = Array.isArray(value)
-    ? value.map((item) => write(item, depth + 1, maxLength))
+  if (!isContainer(value)) {
+    push(writeScalar(value));
+    return;
+  }
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const members: [prefix: string, item: Json][] = Array.isArray(value)
+    ? value.map((item) => ['', item])
     : Object.keys(value)
         .sort(byCodePoint)
-        .map((name) => `${writeString(name)}: ${write(value[name]!, depth + 1, maxLength)}`);
-  const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  if (items.length === 0) return `${open}${close}`;
-  const indent = '  '.repeat(depth + 1);
-  const text = `${open}\n${indent}${items.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
-  if (text.length > maxLength) throw new JsonError(`It is longer than ${maxLength} characters when it is indented.`);
-  return text;
+        .map((name) => [`${writeString(name)}: `, value[name]!]);
+  if (members.length === 0) {
+    push(`${open}${close}`);
+    return;
+  }
+  const indent = `\n${'  '.repeat(depth + 1)}`;
+  push(open!);
+  for (const [n, [prefix, item]] of members.entries()) {
+    push(`${n === 0 ? '' : ','}${indent}${prefix}`);
+    write(item, depth + 1, push);
+  }
+  push(`\n${'  '.repeat(depth)}${close}`);
 }
 
-/** For characters, both languages escape the same ones in the same way; only half a surrogate pair cannot be sent. */
+function isContainer(value: Json): value is Json[] | { [name: string]: Json } {
+  return typeof value === 'object' && value !== null && !isLosslessNumber(value);
+}
+
+function writeScalar(value: Exclude<Json, Json[] | { [name: string]: Json }>): string {
+  if (typeof value === 'string') return writeString(value);
+  if (isLosslessNumber(value)) return writeNumber(value.value);
+  return typeof value === 'number' ? writeNumber(String(value)) : String(value);
+}
+
+/** Python and JavaScript escape the same characters in the same way. Only half of a surrogate pair cannot be sent. */
 function writeString(text: string): string {
-  if (!text.isWellFormed()) throw new JsonError('A text holds half of a surrogate pair.');
+  if (!text.isWellFormed()) throw new JsonError('A text contains half of a surrogate pair.');
   return JSON.stringify(text);
 }
 
-/** UTF-8 sorts as code points do; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
+/** Python sorts by code points; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
 function byCodePoint(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return a.length - b.length;
 }
 
-/** @param text a JSON number; Python makes an integer of it, or a float when it has a fraction or an exponent */
+/** Sorts surrogates after all other units, because they encode the highest code points. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
+}
+
+/** @param text a JSON number. Python reads a float when it has a fraction or an exponent, else an integer */
 function writeNumber(text: string): string {
   if (/^-?\d+$/.test(text)) {
     if (text.replace('-', '').length > MAX_INTEGER_DIGITS) throw new JsonError('A number has too many digits.');
@@ -84,7 +119,7 @@ function writeNumber(text: string): string {
   return pythonFloat(float);
 }
 
-/** Python's `repr` of a float: the shortest digits that read back the same, as JavaScript's, in another form. */
+/** @returns Python's `repr` of a float: the same shortest digits as in JavaScript, in another notation */
 function pythonFloat(float: number): string {
   const sign = float < 0 || Object.is(float, -0) ? '-' : '';
   const [mantissa, exponentText] = Math.abs(float).toExponential().split('e') as [string, string];
@@ -99,8 +134,8 @@ function pythonFloat(float: number): string {
 }
 
 /**
- * Makes any value one that can be written: what JSON does not have is left out or null, half surrogate pairs become
- * U+FFFD, and what lies too deep is cut off. For answers of others, which must not fail over such things.
+ * Changes any value so that it can be written: values without a JSON form are dropped or become null, halves of surrogate
+ * pairs become U+FFFD, and levels that are too deep become null. For responses of third parties, which must not fail a job.
  */
 export function tidyJson(value: unknown): Json {
   const plain = JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? String(part) : part)) ?? 'null';
@@ -110,7 +145,7 @@ export function tidyJson(value: unknown): Json {
 function tidy(value: Json, depth: number): Json {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === null || typeof value !== 'object' || isLosslessNumber(value)) return value;
-  // Room is left for the payload around it.
+  // Leaves room for the levels of the payload around the value.
   if (depth >= MAX_DEPTH - 10) return null;
   if (Array.isArray(value)) return value.map((item) => tidy(item, depth + 1));
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.toWellFormed(), tidy(item, depth + 1)]));

@@ -1,6 +1,6 @@
 /**
- * Results of the finished steps (pages, pieces of text) of one piece of work. They outlive the worker, so that a retry
- * continues where the last attempt stopped. They never stand in a Temporal history.
+ * Results of finished steps (pages, pieces of text) of a running job or item. They outlive the worker, so that a retry
+ * continues where the last attempt stopped. They are never part of a Temporal history.
  */
 export interface Checkpoints {
   /** @returns the saved value, or undefined when the step has none */

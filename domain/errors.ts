@@ -1,9 +1,8 @@
 /**
- * One family of errors for everything a client can do wrong or has to wait for.
- * Each service turns them into its own shape in one place (`api/errors.ts` for the content service).
+ * The errors that clients see. Each service converts them to its own response shape in one place (`api/errors.ts`).
  */
 
-/** Error codes of the content service and the HTTP status each is answered with (specification, "Errors"). */
+/** Error codes and their HTTP status (specification, "Errors"). */
 export const ERROR_STATUS = {
   INVALID_PARAMETERS: 400,
   UNAUTHORIZED: 401,
@@ -21,7 +20,7 @@ export const ERROR_STATUS = {
   DATABASE_ALREADY_EXISTS: 409,
   SOURCE_ALREADY_EXISTS: 409,
   SOURCE_PROCESSING: 409,
-  /** What deprecated routes call a duplicate. */
+  /** The code of deprecated routes for a duplicate. */
   INVALID_INPUT: 409,
   METADATA_FIELD_CONFLICT: 409,
   DELIVERY_NOT_RETRYABLE: 409,
@@ -43,7 +42,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
 
-  /** @param retryAfterSeconds sent as `Retry-After` when the client should come back */
+  /** @param retryAfterSeconds value of the `Retry-After` header */
   constructor(
     readonly code: ErrorCode,
     message: string,
@@ -57,11 +56,11 @@ export class ServiceError extends Error {
   }
 }
 
-/** The embedding model could not be asked, or refused. */
+/** The embedding model was not reachable or rejected the request. */
 export class EmbeddingError extends Error {
   override readonly name = 'EmbeddingError';
 
-  /** @param retryable false when asking again cannot help (a wrong key, an unknown model) */
+  /** @param retryable false when a retry cannot help (a wrong key, an unknown model) */
   constructor(
     message: string,
     readonly retryable: boolean,
@@ -69,11 +68,12 @@ export class EmbeddingError extends Error {
     super(message);
   }
 }
-/** `message` is fit for the client: helpful, no internals, no document content, no keys, no addresses. */
+
+/** A provider of AI jobs or a language model failed. `message` is for the client: no internals, document content, keys or addresses. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
 
-  /** @param retryAfterMs how long the provider asked to be left alone */
+  /** @param retryAfterMs the `Retry-After` of the provider */
   constructor(
     message: string,
     readonly retryable: boolean,

@@ -1,33 +1,34 @@
 import type { Readable } from 'node:stream';
 
+/** Where a file comes from. */
 export interface FileOwner {
   org: string;
-  /** The request that the file came with. */
+  /** `bat_…`: the request that uploaded the file. */
   batch: string;
 }
 
-/** The file store: files come and go as streams and are never whole in memory. */
+/** The file store. Files are streamed and never loaded into memory as a whole. */
 export interface FileStore {
-  /** Stores what a stream holds. When that breaks off, it rejects with the stream's error and nothing stays. */
+  /** Stores the content. When the content fails, nothing is stored. @throws the content's error, or FileStoreError */
   write(fileId: string, owner: FileOwner, content: AsyncIterable<Buffer>): Promise<void>;
 
-  /** @param range bytes to read, `end` not included */
+  /** @param range bytes to read; `end` is exclusive */
   read(fileId: string, range?: { start: number; end: number }): Readable;
 
   /** Copies a stored file to local disk, for parsers that need random access. */
   copyTo(fileId: string, path: string): Promise<void>;
 
-  /** Does nothing where there is no such file. */
+  /** Does nothing when the file does not exist. */
   remove(fileId: string): Promise<void>;
 
-  /** The files of this request belong to items now. */
+  /** Records that items own the files of this request. */
   claim(batch: string): Promise<void>;
 
-  /** Files of requests that never became items, because their process died in the middle. */
+  /** @returns files that no item owns, because the process died during the request */
   unclaimedBefore(before: Date, limit: number): Promise<{ file_id: string; batch: string }[]>;
 }
 
-/** The file store could not be reached, or failed. Passes by itself; the cause is for the log. */
+/** The file store could not be reached, or failed. Another attempt may succeed. The cause is for the log. */
 export class FileStoreError extends Error {
   override readonly name = 'FileStoreError';
 

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { ulid } from 'ulid';
 
-/** Ids sort by the time they were made, so an index on them grows at one end. */
+/** Ids sort by creation time, so an index on them grows at one end. */
 const prefixed = (prefix: string) => (): string => `${prefix}_${ulid().toLowerCase()}`;
 
 export const newDeliveryId = prefixed('dlv');
-/** Internal id of a database: fixed for its life, given to receivers as the deprecated `tenant_id`. */
+/** Internal id of a database. It never changes, and receivers see it as the deprecated `tenant_id`. */
 export const newDatabaseId = prefixed('tnt');
 export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
@@ -20,19 +20,20 @@ export const newExecutionId = (): string => randomUUID();
 export const newFeedbackId = prefixed('fbk');
 export const newRequestId = prefixed('req');
 export const newAuthenticationId = prefixed('auth');
-/** Test deliveries leave no record; the prefix tells a receiver so (specification, "Test delivery payload"). */
+/** Test deliveries have no record; receivers recognise them by the prefix (specification, "Test delivery payload"). */
 export const newTestDeliveryId = prefixed('test');
 
-/** A signing secret made by the service: `whsec_` and 32 random bytes, base64url. */
+/** @returns a new signing secret: `whsec_` and 32 random bytes in base64url */
 export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64url')}`;
 }
 
-/** A chunk's id follows from its place, so that a repeated activity writes the same chunks again. */
+/** @returns the id of a chunk, which derives from its position, so that a repeated activity writes the same chunks */
 export function chunkId(itemKey: string, version: number, ordinal: number): string {
   return `chk_${itemKey.slice(4)}_${version}_${ordinal}`;
 }
 
+/** @returns SHA-256 in lower-case hex */
 export function sha256Hex(input: string | Uint8Array): string {
   return createHash('sha256').update(input).digest('hex');
 }

@@ -1,8 +1,8 @@
 import type { DeliveryState, TerminalIndexingStatus } from './states.js';
 
-/** What the workers count, for whoever watches them. */
+/** The counters of a worker. */
 export interface WorkMetrics {
-  /** One attempt of a delivery and what has become of the delivery by it. */
+  /** @param outcome state of the delivery after the attempt */
   deliveryAttempted(outcome: DeliveryState): void;
   itemFinished(status: TerminalIndexingStatus): void;
 }

@@ -1,9 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** Secrets at rest: AES-256-GCM, bound to the record they belong to so that one cannot be moved to another. */
+/** Encrypts secrets for storage (AES-256-GCM). */
 export interface Sealer {
+  /** @param context identifies the record, so that a sealed value cannot be moved to another record */
   seal(secret: string, context: string): Buffer;
-  /** @throws Error when the key is another one, or the value was altered or moved */
+  /** @throws Error when the value was sealed with another key or context, or was altered */
   open(sealed: Uint8Array, context: string): string;
 }
 
@@ -11,7 +12,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FORMAT = 1;
 
-/** @param key 32 bytes, base64 */
+/** @param key 32 bytes in base64. @throws Error when the key has another length */
 export function createSealer(key: string): Sealer {
   const secretKey = Buffer.from(key, 'base64');
   if (secretKey.length !== 32) throw new Error('POSTBACK_SEALING_KEY must be 32 bytes, base64 encoded');

@@ -1,19 +1,19 @@
 /**
- * The search attributes by which operators find work in the Temporal UI. Declared once: workflows and starters set them
- * by these keys, and they are registered with the server before anything starts.
+ * The search attributes by which operators find workflows in the Temporal UI. Workflows and starters set them, and they are
+ * registered with the server before the first workflow starts.
  */
 export const SEARCH_ATTRIBUTES = {
   organisation: { name: 'PostbackOrganisation', type: 'KEYWORD' },
   database: { name: 'PostbackDatabase', type: 'KEYWORD' },
-  /** Id of the item, job, execution or connector that the work is about. */
+  /** Id of the item, job, execution or connector. */
   source: { name: 'PostbackSource', type: 'KEYWORD' },
   /** `<feature>/<subfeature>/<provider>` of an AI job. */
   model: { name: 'PostbackModel', type: 'KEYWORD' },
   crew: { name: 'PostbackCrew', type: 'KEYWORD' },
-  /** The task that waits for a person, and since when; absent while no task waits. */
+  /** The task that waits for a person; absent while no task waits. */
   waitingFor: { name: 'PostbackWaitingFor', type: 'KEYWORD' },
   waitingSince: { name: 'PostbackWaitingSince', type: 'DATETIME' },
-  /** The final state of work that did not succeed; absent for all other work. */
+  /** The final state of work that did not succeed; absent otherwise. */
   outcome: { name: 'PostbackOutcome', type: 'KEYWORD' },
 } as const;
 

@@ -3,7 +3,7 @@
  * Types, validation and documentation derive from these lists.
  */
 
-/** Indexing statuses of an item, in the order it passes through them. */
+/** Indexing statuses of an item, in order. The last two are final. */
 export const INDEXING_STATUSES = ['queued', 'processing', 'graph_creation', 'completed', 'errored'] as const;
 export type IndexingStatus = (typeof INDEXING_STATUSES)[number];
 
@@ -13,13 +13,14 @@ export type TerminalIndexingStatus = (typeof TERMINAL_INDEXING_STATUSES)[number]
 export const DATABASE_STATUSES = ['provisioning', 'ready', 'deleting'] as const;
 export type DatabaseStatus = (typeof DATABASE_STATUSES)[number];
 
-/** States of a delivery: waiting, under way, done, waiting for the next attempt, given up. */
+/** States of a delivery. `sweeping`: an attempt is in progress; `failed`: waiting for the next attempt. */
 export const DELIVERY_STATES = ['pending', 'sweeping', 'delivered', 'failed', 'permanently_failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** The only states a person may put back in the queue (spec: POST …/deliveries/{id}/retry). */
+/** The states from which a client may requeue a delivery (specification, `POST …/deliveries/{id}/retry`). */
 export const RETRYABLE_DELIVERY_STATES = ['failed', 'permanently_failed'] as const satisfies readonly DeliveryState[];
 
+/** Whether an item with this status is finished. */
 export function isTerminal(status: IndexingStatus): status is TerminalIndexingStatus {
   return (TERMINAL_INDEXING_STATUSES as readonly string[]).includes(status);
 }

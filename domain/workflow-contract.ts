@@ -2,10 +2,10 @@
 export const TASK_QUEUES = ['content', 'ai', 'crews', 'connectors', 'deliveries'] as const;
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 
-/** The detail of a failure whose type and message are written for the client: an error code and a sentence. */
+/** The detail of a failure whose type (an error code) and message are for the client. */
 export const FOR_CLIENT = 'for the client';
 
-/** The type of a failure for which only this service is to blame. */
+/** The type of a failure caused by this service. */
 export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 
 /** Records that one run of the reconciler has checked, by kind. */

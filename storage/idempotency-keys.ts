@@ -6,25 +6,25 @@ import type { Sealer } from '../domain/sealing.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
 export interface IdempotencyRecord {
-  /** Organisation, route and SHA-256 of the key. */
+  /** `<org>/<route>/<SHA-256 of the key>` */
   _id: string;
   /** SHA-256 of the request, hex. */
   fingerprint: string;
-  /** Names the claim, so that one that was lost is known as such. */
+  /** Identifies the claim: a claim with another token has expired and was taken over. */
   token: string;
   lease_until: Date;
-  /** Null while the request is carried out. */
+  /** Null while the request is in progress. */
   response: { status: number; headers: Record<string, string>; sealed_body: Binary } | null;
-  /** When the record is removed. */
+  /** When MongoDB removes the record. */
   expires_at: Date;
 }
 
 export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
 
-/** Whose key it is and where it counts: the same key on another route is another one. */
+/** Where a key is unique: the same key on another route or of another organisation is a different key. */
 export interface IdempotencyScope {
   org: string;
-  /** Method and pattern, such as `POST /databases`. */
+  /** Method and path pattern, such as `POST /databases`. */
   route: string;
   key: string;
 }
@@ -36,22 +36,26 @@ export interface SavedResponse {
   body: string;
 }
 
-/** The right to carry a request out; it is lost to another when its lease has run out. */
+/** The right to process a request. After its lease expires, a repeated request can take it over. */
 export interface IdempotencyClaim {
   id: string;
   token: string;
 }
 
+/** `in progress`: the first request is being processed. `another request`: the key was used for a different request. */
 export type ClaimOutcome =
   | { state: 'claimed'; claim: IdempotencyClaim }
   | { state: 'saved'; response: SavedResponse }
   | { state: 'in progress' }
   | { state: 'another request' };
 
-/** How long a claim holds if its process is never heard of again. */
+/** How long a claim is valid when its process dies. */
 const LEASE_MS = 60_000;
 
-/** Idempotency keys: who carries a request out, and what was answered to it. */
+/**
+ * Idempotency keys: the claim on each request, and its saved response.
+ * @param times `ttlMs`: how long a response is kept; `leaseMs`: how long a claim is valid
+ */
 export function createIdempotencyKeys(
   { idempotencyKeys, mongoClient }: { idempotencyKeys: Collection<IdempotencyRecord>; mongoClient: MongoClient },
   sealer: Sealer,
@@ -59,10 +63,13 @@ export function createIdempotencyKeys(
 ) {
   const context = (id: string) => `idempotency/${id}`;
   return {
-    /** @param fingerprint SHA-256 of the request, by which a repeat is told from another request with the same key */
+    /**
+     * Claims the key for a request, or finds the state of an earlier request with the key.
+     * @param fingerprint SHA-256 of the request, which distinguishes a repeated request from a different one
+     */
     async claim({ org, route, key }: IdempotencyScope, fingerprint: string): Promise<ClaimOutcome> {
       const id = `${org}/${route}/${sha256Hex(key)}`;
-      // The record may vanish between two looks at it; each round then begins anew.
+      // Repeated when the record is removed between the update and the read.
       for (;;) {
         const now = new Date();
         const fresh = {
@@ -79,7 +86,7 @@ export function createIdempotencyKeys(
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
         }
-        // Expired records are removed once a minute only; and whoever held this one may have died.
+        // MongoDB removes expired records only once a minute, and the process with the claim may have died.
         const taken = await idempotencyKeys.updateOne(
           {
             _id: id,
@@ -99,8 +106,8 @@ export function createIdempotencyKeys(
 
     /**
      * Runs a write and saves the response in one transaction: both happen or neither.
-     * @param response read after the write
-     * @throws ServiceError IDEMPOTENCY_IN_PROGRESS when another request has taken the key over; nothing is written then
+     * @param response called after the write
+     * @throws ServiceError IDEMPOTENCY_IN_PROGRESS when a repeated request has taken over the claim; nothing is written then
      */
     saveWith<Result>(
       { id, token }: IdempotencyClaim,
@@ -122,13 +129,14 @@ export function createIdempotencyKeys(
       });
     },
 
-    /** Gives the key back when nothing was kept, so that the client may try again at once. */
+    /** Releases a key without a saved response, so that the client can repeat the request at once. */
     async release({ id, token }: IdempotencyClaim): Promise<void> {
       await idempotencyKeys.deleteOne({ _id: id, token, response: null });
     },
   };
 }
 
+/** The error for a repeated request while the first one is in progress. */
 export function requestInProgress(): ServiceError {
   return new ServiceError(
     'IDEMPOTENCY_IN_PROGRESS',

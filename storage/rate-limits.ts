@@ -4,8 +4,8 @@ import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /**
- * So many requests in so many seconds for each key, counted in MongoDB: any number of API processes share the count.
- * @param collection has its indexes in `indexes.ts`
+ * Limits the requests of each key in a period. The count is in MongoDB, so that all API processes share it.
+ * @param collection name of the collection; its indexes are in `indexes.ts`
  */
 export function createRateLimit(
   { mongoClient, db }: { mongoClient: MongoClient; db: Db },
@@ -22,14 +22,14 @@ export function createRateLimit(
     duration: limit.seconds,
   });
   return {
-    /** Counts one request. @returns seconds to wait when it is one too many, else null */
+    /** Counts one request. @returns null, or the seconds to wait when the limit is exceeded */
     async take(key: string): Promise<number | null> {
       try {
         await limiter.consume(key);
         return null;
-      } catch (refusal) {
-        if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
-        throw refusal;
+      } catch (error) {
+        if (error instanceof RateLimiterRes) return Math.max(1, Math.ceil(error.msBeforeNext / 1000));
+        throw error;
       }
     },
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { S3Location } from '../domain/s3-location.js';
 
-/** @throws Error when the bucket cannot be reached */
+/** @returns a client for a bucket that exists. @throws Error when the bucket cannot be reached */
 export async function connectBucket(location: S3Location): Promise<S3Client> {
   const client = createClient(location);
   try {
@@ -15,9 +15,9 @@ export async function connectBucket(location: S3Location): Promise<S3Client> {
 }
 
 /**
- * Makes sure that of two writers of one new object the second is refused. Processes that write one table of the search index
- * rely on it: where it does not hold, rows would be lost without a word.
- * @throws Error when the bucket cannot be reached, or lets the second writer pass
+ * Checks that the server rejects the second writer of a new object. Processes that write to the same table of the search
+ * index depend on it: otherwise rows would be lost silently.
+ * @throws Error when the bucket cannot be reached, or accepts the second writer
  */
 export async function requireConditionalWrites(location: S3Location): Promise<void> {
   const client = await connectBucket(location);
@@ -26,13 +26,13 @@ export async function requireConditionalWrites(location: S3Location): Promise<vo
   try {
     await writeNew();
     const second = await writeNew().then(
-      () => 'passed',
+      () => 'accepted',
       (error: { $metadata?: { httpStatusCode?: number } }) => error.$metadata?.httpStatusCode,
     );
     await client.send(new DeleteObjectCommand(object));
     if (second !== 412) {
       throw new Error(
-        `The bucket "${location.bucket}" cannot hold the search index: its server does not refuse the second writer of an object (If-None-Match).`,
+        `The bucket "${location.bucket}" cannot hold the search index: its server does not reject the second writer of an object (If-None-Match).`,
       );
     }
   } finally {
@@ -41,13 +41,13 @@ export async function requireConditionalWrites(location: S3Location): Promise<vo
 }
 
 function createClient({ endpoint, region }: S3Location): S3Client {
-  // The client's own limit is none.
+  // By default, the client has no timeouts.
   const requestHandler = { connectionTimeout: 5_000, socketTimeout: 30_000 };
   if (endpoint === undefined) return new S3Client({ requestHandler, ...(region && { region }) });
   return new S3Client({
     requestHandler,
     endpoint,
-    // Such servers seldom have regions or names for buckets, and some know none of the newer checksums.
+    // Most such servers have no regions and no host names for buckets, and some do not support the newer checksums.
     region: region ?? 'us-east-1',
     forcePathStyle: true,
     requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -55,7 +55,7 @@ function createClient({ endpoint, region }: S3Location): S3Client {
   });
 }
 
-/** A refusal without a body has no message of its own. */
+/** An error response without a body has no message. */
 function reasonOf({ name, message }: Error): string {
   return message === '' || message === 'UnknownError' ? name : message;
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-/** A process of this machine; `started` tells it from a later one that was given the same pid. */
+/** A process of this machine. `started` distinguishes it from a later process with the same pid. */
 interface Owner {
   pid: number;
   started: string;
@@ -11,6 +11,7 @@ interface Owner {
 export interface ScratchOptions {
   /** The system's folder for temporary files. */
   dir: string;
+  /** This process. */
   own: Owner;
   isAlive(owner: Owner): boolean;
 }
@@ -22,16 +23,16 @@ const encode = (text: string) => Buffer.from(text).toString('base64url');
 const decode = (text: string) => Buffer.from(text, 'base64url').toString();
 
 /**
- * Temporary folders for work on files. Each carries the name of its process, so that what a killed one has left can be
- * told from what another is at work in. They lie apart, not in one folder of the process: systems remove what lies
- * untouched among temporary files for days, and a worker may be idle for longer.
+ * Temporary folders for work on files. The name of each folder contains its process, so that the folders of a killed
+ * process can be removed. Each piece of work has its own folder, instead of one folder per process, because systems remove
+ * temporary folders that are unused for days, and a worker may be idle for longer.
  */
 export function createScratch({ dir, own, isAlive }: ScratchOptions) {
   const host = encode(hostname());
   const prefix = [PREFIX, host, own.pid, encode(own.started), ''].join('.');
 
   return {
-    /** Gives the work a folder of its own, which is removed when the work has ended. */
+    /** Creates a folder for the work and removes it when the work has finished or failed. */
     async use<T>(work: (folder: string) => Promise<T>): Promise<T> {
       const folder = await mkdtemp(join(dir, prefix));
       try {
@@ -41,15 +42,15 @@ export function createScratch({ dir, own, isAlive }: ScratchOptions) {
       }
     },
 
-    /** Removes the folders of processes of this host that are gone. @returns how many */
+    /** Removes the folders of processes of this host that have ended. @returns the number of folders */
     async removeAbandoned(): Promise<number> {
       const abandoned = (await readdir(dir)).filter((name) => {
-        const [product, madeAt, pid, started, ...rest] = name.split('.');
-        if (product !== PREFIX || madeAt !== host || started === undefined || rest.length !== 1) return false;
+        const [product, folderHost, pid, started, ...rest] = name.split('.');
+        if (product !== PREFIX || folderHost !== host || started === undefined || rest.length !== 1) return false;
         return !isAlive({ pid: Number(pid), started: decode(started) });
       });
       const removals = abandoned.map((name) => rm(join(dir, name), { recursive: true, force: true }));
-      // Another user's are that user's to remove.
+      // The folders of another user cannot be removed.
       return (await Promise.allSettled(removals)).filter(({ status }) => status === 'fulfilled').length;
     },
   };

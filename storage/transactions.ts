@@ -3,6 +3,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 /** MongoDB's code for a violated unique index. */
 const DUPLICATE_KEY = 11000;
 
+/** Whether a write failed because of a unique index. */
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === DUPLICATE_KEY;
 }
@@ -10,7 +11,7 @@ export function isDuplicateKey(error: unknown): boolean {
 /**
  * Runs writes in one transaction: all of them happen, or none.
  * @param write may run several times, because MongoDB repeats a transaction that conflicts with another
- * @param tx joins this transaction instead of beginning a new one
+ * @param tx a running transaction to join; without it, a new transaction is started and committed
  */
 export function inTransaction<T>(
   mongoClient: MongoClient,

@@ -3,30 +3,32 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 
-/** How long an address may take to answer at all. */
+/** How long connecting may take. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** How long a probe waits. */
+/** How long a health check waits. */
 const PING_MS = 2_000;
-/** gRPC's PERMISSION_DENIED and UNIMPLEMENTED. */
+/** gRPC status codes PERMISSION_DENIED and UNIMPLEMENTED. */
 const NOT_ALLOWED = [7, 12];
 
 export type TemporalAccess = ReturnType<typeof temporalAccess>;
 
 /**
- * How to get into a Temporal that is guarded: by TLS, with a certificate of our own, or with a key.
- * @param settings by the names that Temporal's own tools read from the environment: TEMPORAL_API_KEY, TEMPORAL_TLS…
+ * The credentials for a Temporal server that requires TLS, a client certificate or an API key.
+ * @param settings with the names of Temporal's own tools: TEMPORAL_API_KEY, TEMPORAL_TLS…
  * @throws Error when a certificate cannot be read
  */
 export function temporalAccess(settings: object) {
-  const given = Object.entries(settings).filter(([name, value]) => /^TEMPORAL_(API_KEY|TLS)/.test(name) && value);
+  const temporalSettings = Object.entries(settings).filter(
+    ([name, value]) => /^TEMPORAL_(API_KEY|TLS)/.test(name) && value,
+  );
   const { apiKey, tls } = loadClientConnectConfig({
     disableFile: true,
-    overrideEnvVars: Object.fromEntries(given),
+    overrideEnvVars: Object.fromEntries(temporalSettings),
   }).connectionOptions;
   return { ...(apiKey === undefined ? {} : { apiKey }), ...(tls === undefined ? {} : { tls }) };
 }
 
-/** @throws Error that names the address */
+/** @returns a connected client. @throws Error with the address when Temporal cannot be reached */
 export async function connectTemporal(
   address: string,
   namespace: string,
@@ -34,13 +36,13 @@ export async function connectTemporal(
 ): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS, ...access }).catch(
     (error) => {
-      throw new Error(`Temporal does not answer at ${address}: ${error.message}`);
+      throw new Error(`Temporal does not respond at ${address}: ${error.message}`);
     },
   );
   return new Client({ connection, namespace });
 }
 
-/** Whether Temporal answers at all. */
+/** Whether Temporal responds and has the namespace. */
 export async function temporalReachable(client: Client): Promise<boolean> {
   try {
     await client.connection.withDeadline(Date.now() + PING_MS, () =>
@@ -54,7 +56,7 @@ export async function temporalReachable(client: Client): Promise<boolean> {
 
 /**
  * Registers the search attributes that are missing.
- * @returns false when the server does not allow that: then an operator has to register them
+ * @returns false when the server does not allow it; then an operator has to register them
  */
 export async function registerSearchAttributes(client: Client, namespace: string): Promise<boolean> {
   try {
@@ -68,8 +70,8 @@ export async function registerSearchAttributes(client: Client, namespace: string
 
 async function registerMissing(client: Client, namespace: string): Promise<void> {
   const { operatorService } = client.connection as Connection;
-  const known = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
-  const missing = Object.values(SEARCH_ATTRIBUTES).filter(({ name }) => !(name in known));
+  const registered = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
+  const missing = Object.values(SEARCH_ATTRIBUTES).filter(({ name }) => !(name in registered));
   if (missing.length === 0) return;
   const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } = proto.temporal.api.enums.v1.IndexedValueType;
   const types = { KEYWORD: INDEXED_VALUE_TYPE_KEYWORD, DATETIME: INDEXED_VALUE_TYPE_DATETIME };

@@ -9,7 +9,7 @@ import { createWorkflowStarter } from './workflow-starter.js';
 export type Starters = ReturnType<typeof createStarters>;
 
 /**
- * The starters of all services, for the processes to hand on; a route or an activity asks for its own service's alone.
+ * The workflow starters of all services. A route or an activity receives only those that it uses.
  * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
  */
 export function createStarters(client: Client, deadlineMs?: number) {

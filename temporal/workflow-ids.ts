@@ -1,4 +1,4 @@
-/** What Temporal knows the work by. A start is idempotent because the id is the record's. */
+/** Workflow ids. They derive from the ids of records, so that a second start of the same work does nothing. */
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   item: (org: string, database: string, id: string, version: number) =>
@@ -11,7 +11,7 @@ export const workflowIds = {
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
   crew: (executionId: string) => `crew/${executionId}`,
-  /** Temporal appends the time at which the schedule has started it. */
+  /** Also the id of the connector's schedule; Temporal appends the start time to the workflow id. */
   sync: (org: string, connectorId: string) => `sync/${org}/${connectorId}`,
   connectorRemoval: (org: string, connectorId: string) => `connector-removal/${org}/${connectorId}`,
 };

@@ -11,7 +11,7 @@ import type * as workflows from '../workflows/index.js';
 
 type Workflows = typeof workflows;
 
-/** The workflow, its queue and its arguments are checked by the compiler against the workflow's own code. */
+/** Options of a start; the compiler checks the arguments against the workflow's code. */
 export type StartOptions<Name extends keyof Workflows> = WorkflowStartOptions<Workflows[Name]> & {
   taskQueue: TaskQueue;
 };
@@ -52,7 +52,7 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number) {
   };
 }
 
-/** The search attributes that a workflow starts with; what is undefined is not set. */
+/** @returns the search attributes of a new workflow; undefined values are not set */
 export function searchAttributes(values: {
   org: string;
   database?: string | undefined;

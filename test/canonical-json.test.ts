@@ -127,6 +127,12 @@ describe('canonical JSON', () => {
     },
   );
 
+  test('stops at the limit of its length, before it has seen the rest of the value', () => {
+    const value = ['x'.repeat(1_000), 'half a pair: \ud800'];
+    expect(() => canonicalJson(value, 500)).toThrow('must not exceed 500 characters');
+    expect(() => canonicalJson(value, 5_000)).toThrow('surrogate');
+  });
+
   test('a name such as __proto__ is a name like any other', () => {
     const sample = '{\n  "__proto__": {\n    "x": 1\n  },\n  "constructor": 2\n}';
     expect(canonicalJson(parseExact(sample))).toBe(sample);

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
@@ -145,6 +145,28 @@ describe("the product's services", () => {
     expect(lastStage).toMatch(/^USER node$/m);
     expect(dockerfile).toMatch(/^RUN npm ci --omit=dev$/m);
     expect(readFileSync(join(process.cwd(), '.dockerignore'), 'utf8')).toMatch(/^\*$/m);
+  });
+});
+
+describe('.dockerignore', () => {
+  const listed = readFileSync('.dockerignore', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
+  const isListed = (path: string) => listed.some((entry) => path === entry || path.startsWith(`${entry}/`));
+
+  test('lists every file that the sources of the image import', () => {
+    const sources = listed
+      .filter((entry) => statSync(entry).isDirectory())
+      .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+      .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'));
+    const missing = sources.flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/(?:from|import\() ?'(\.[^']+)\.js'/g)]
+        .map(([, target]) => `${join(dirname(path), target!)}.ts`)
+        .filter((target) => !isListed(target)),
+    );
+    expect(sources.length).toBeGreaterThan(200);
+    expect(missing).toEqual([]);
   });
 });
 

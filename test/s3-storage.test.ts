@@ -86,7 +86,7 @@ describe('files and the search index in a bucket', () => {
     const careless = await startS3('postback');
     const env = { ...product.env, ...settings, AWS_ENDPOINT_URL: careless.endpoint };
     const started = promisify(execFile)(process.execPath, ['dist/cli/main.js', 'api'], { env });
-    await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/refuse the second writer/) });
+    await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/reject the second writer/) });
     await careless.close();
   });
 });

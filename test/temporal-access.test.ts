@@ -80,7 +80,7 @@ describe('a Temporal server with access control', () => {
     const { TEMPORAL_TLS_SERVER_NAME } = env as { TEMPORAL_TLS_SERVER_NAME: string };
     await expect(
       connectTemporal(address, 'default', access({ TEMPORAL_TLS: 'true', TEMPORAL_TLS_SERVER_NAME })),
-    ).rejects.toThrow(`Temporal does not answer at ${address}`);
+    ).rejects.toThrow(`Temporal does not respond at ${address}`);
   });
 
   test('receives the API key over TLS with each call, and may leave search attributes to its operator', async () => {

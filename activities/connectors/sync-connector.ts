@@ -1,13 +1,7 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
-import {
-  type StartedSync,
-  SYNC_ENDED,
-  type SyncOutcome,
-  type SyncRef,
-} from '../../domain/connectors/workflow-contract.js';
+import type { StartedSync, SyncOutcome, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { OpenSource, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
@@ -18,8 +12,7 @@ import type { Items } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { asActivityFailure, type ClientError } from '../failures.js';
-import { withHeartbeat } from '../heartbeat.js';
+import { syncEnded, syncSteps } from './failures.js';
 import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
 import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.js';
 
@@ -50,6 +43,7 @@ const WRITE_BATCH = 500;
 export function createSyncActivities(deps: SyncDependencies) {
   const { connectors, connectorSyncs, resources, databases, items, starters, log } = deps;
   const fetcher = createResourceFetcher(deps);
+  const syncStep = syncSteps(log);
 
   return {
     /** @returns the number of the new sync; null when the connector is deleted */
@@ -168,17 +162,6 @@ export function createSyncActivities(deps: SyncDependencies) {
       return write(tx);
     });
   }
-
-  /** Runs a step with heartbeats, and maps its errors to failures whose type is the code that the client reads. */
-  async function syncStep<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    try {
-      return await withHeartbeat(work);
-    } catch (error) {
-      const { activityType: activity, workflowExecution } = Context.current().info;
-      log.warn({ err: error, activity, workflow: workflowExecution?.workflowId }, 'sync activity failed');
-      throw asActivityFailure(error, { describe: describeSourceError });
-    }
-  }
 }
 
 /** The pages that a page links to, unless they are too far from the start. */
@@ -196,12 +179,4 @@ function linksOf(
 function isComplete({ kind, settings, sync }: ConnectorRecord): boolean {
   const keepsDropped = kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped;
   return !sync!.truncated && !keepsDropped;
-}
-
-function describeSourceError(error: unknown): ClientError | undefined {
-  return error instanceof SourceError ? error : undefined;
-}
-
-function syncEnded(): ApplicationFailure {
-  return ApplicationFailure.nonRetryable('The connector was deleted, or this sync has ended.', SYNC_ENDED);
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { refreshIndexRows } from '../../domain/content/index-rows.js';
 import { changeItemSchema, deleteItemsSchema, itemFilterSchema, requestedIds } from '../../domain/content/items.js';
-import { metadataFault, unfitMetadata } from '../../domain/content/metadata.js';
+import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
@@ -202,7 +202,7 @@ function checkMerged(
   const fault = merged.metadata && metadataFault(metadata_schema, merged.metadata);
   if (fault) throw new ServiceError('VALIDATION_ERROR', `metadata.${fault}`);
   for (const [field, value] of Object.entries(merged)) {
-    const unfit = unfitMetadata(value);
+    const unfit = unstorableMetadata(value);
     if (unfit) throw new ServiceError('VALIDATION_ERROR', `${field}: ${unfit}`);
   }
 }

@@ -4,7 +4,8 @@ import { canonicalObject } from '../canonical-json.js';
 /**
  * The signature of an AI job's callback (specification, "Callback signature"): RSA PKCS#1 v1.5 with SHA-256 over the
  * hex SHA-256 of the body, in hex.
- * @param body the canonical JSON that is sent, byte for byte
+ * @param body the bytes that are sent
+ * @returns the value of `X-Service-Signature`
  */
 export function jobCallbackSignature(body: Uint8Array, privateKey: KeyObject): string {
   const digest = createHash('sha256').update(body).digest('hex');
@@ -23,8 +24,8 @@ export function jobCallbackHeaders(signature: string): Record<string, string> {
 }
 
 /**
- * The body of a callback; sent as it is signed.
- * @param job its members, each canonical JSON
+ * @param job the members of the payload, each as canonical JSON
+ * @returns the body of a callback, in the form in which it is signed and sent
  */
 export function jobCallbackBody(job: { [name: string]: string }): Buffer {
   return Buffer.from(canonicalObject({ event: '"async_job_completed"', ...job }), 'utf8');

@@ -1,7 +1,7 @@
 import { canonicalJson } from '../canonical-json.js';
 import type { JobStatus } from './jobs.js';
 
-/** What a client reads of a job; an `AiJobRecord` has all of it. */
+/** The fields of a job that clients see; a subset of `AiJobRecord`. */
 export interface DescribedJob {
   _id: string;
   status: JobStatus;
@@ -17,16 +17,16 @@ export interface DescribedJob {
   user_parameters: string | null;
 }
 
-/** What a provider returned for a job, as canonical JSON. */
+/** The result of a job, as canonical JSON. */
 export interface AiJobResult {
   output: string;
   original: string | null;
 }
 
 /**
- * The payload of a job's callback without `event` (specification, "Callback payload"); before the job ends, without the
- * fields of the end.
- * @returns its members, each canonical JSON
+ * The payload of a job's callback without `event` (specification, "Callback payload"). Before the job finishes, the fields
+ * of its outcome are absent.
+ * @returns the members, each as canonical JSON
  */
 export function describeJob(job: DescribedJob, result: AiJobResult | null): { [name: string]: string } {
   const { output, original } = result ?? { output: null, original: null };

@@ -1,22 +1,22 @@
 import type { FinalJobStatus } from './jobs.js';
 
-/** One AI job. */
+/** Input of the workflow of an AI job. */
 export interface JobRef {
   job: string;
   org: string;
-  /** Milliseconds until it is given up. */
+  /** Milliseconds after which the job fails. */
   time_limit_ms: number;
 }
 
-/** How an AI job ended; its output lies in MongoDB. */
+/** How an AI job finished. Its output is in MongoDB. */
 export interface JobOutcome {
   status: FinalJobStatus;
   /** Written for the client; never quotes the input. */
   error_message?: string;
 }
 
-/** The type of the failure that ends an AI job: its message is for the client. */
+/** The type of the failure that fails an AI job. Its message is for the client. */
 export const JOB_FAILED = 'JobFailed';
 
-/** What the client of a cancelled job reads. */
+/** The error message of a cancelled job. */
 export const JOB_CANCELLED = 'The job was cancelled.';

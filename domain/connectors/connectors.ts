@@ -1,4 +1,4 @@
-/** Connectors: what a client sets up, and the words in which a sync tells how it went. */
+/** Connectors: the settings of clients, and the states, outcomes and errors of syncs. */
 import { z } from 'zod';
 import { nameSchema } from '../content/databases.js';
 
@@ -8,32 +8,32 @@ export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 export const SYNC_STATUSES = ['running', 'completed', 'failed'] as const;
 export type SyncStatus = (typeof SYNC_STATUSES)[number];
 
-/** What a sync has found a resource to be. `removed` ones are only counted: nothing is left of them. */
+/** Outcome of a resource in a sync. Removed resources are only counted, because they have no record. */
 export const RESOURCE_OUTCOMES = ['new', 'changed', 'unchanged', 'failed'] as const;
 export type ResourceOutcome = (typeof RESOURCE_OUTCOMES)[number];
 export type SyncCounts = Record<ResourceOutcome | 'removed', number>;
 
-/** Why a resource or a whole listing could not be taken in, with the words a person reads. */
+/** Why a resource or a whole listing could not be read, with the message for people. */
 export const RESOURCE_ERRORS = {
   ROBOTS_DISALLOWED: 'robots.txt of the site does not allow this page.',
-  ROBOTS_UNAVAILABLE: 'robots.txt of the site could not be read, so its pages are left alone.',
-  BLOCKED_ADDRESS: 'The address is one that Postback does not speak to.',
+  ROBOTS_UNAVAILABLE: 'robots.txt of the site could not be read, so its pages are not fetched.',
+  BLOCKED_ADDRESS: 'Postback does not connect to this address.',
   UNREACHABLE: 'The server could not be reached.',
-  HTTP_STATUS: 'The server refused the request.',
-  NOT_FOUND: 'The server says that there is nothing at this address.',
-  REDIRECTED: 'The address leads elsewhere.',
-  TOO_LARGE: 'It is larger than a connector takes in.',
-  INVALID_LISTING: 'The listing could not be understood.',
-  DATABASE_NOT_FOUND: 'The database does not exist any more.',
+  HTTP_STATUS: 'The server rejected the request.',
+  NOT_FOUND: 'The server has nothing at this address.',
+  REDIRECTED: 'The address redirects to another site.',
+  TOO_LARGE: 'The resource is too large for a connector.',
+  INVALID_LISTING: 'The listing is not valid.',
+  DATABASE_NOT_FOUND: 'The database no longer exists.',
   INTERNAL_ERROR: 'The sync failed because of an internal error.',
 } as const;
 export type ResourceErrorCode = keyof typeof RESOURCE_ERRORS;
 
-/** A resource or a listing could not be had. `message` is for the client and names no address. */
+/** A resource or a listing could not be read. `message` is for the client and contains no address. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
 
-  /** @param retryable whether it may be different in a moment */
+  /** @param retryable whether another attempt soon may succeed */
   constructor(
     readonly code: ResourceErrorCode,
     message: string = RESOURCE_ERRORS[code],
@@ -43,25 +43,35 @@ export class SourceError extends Error {
   }
 }
 
-const MAX_PAGES_NAMED = 100;
+const MAX_START_PAGES = 100;
 const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }).max(2048);
 
 const webSettingsSchema = z
   .object({
-    urls: z.array(address).min(1).max(MAX_PAGES_NAMED).optional().meta({ description: 'Pages to take in.' }),
-    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, gzipped or not.' }),
-    follow_links: z.boolean().default(false).meta({ description: 'Whether links to the same site are followed.' }),
-    max_depth: z.int().min(1).max(10).default(2).meta({ description: 'Links from a page named to the last followed.' }),
-    max_pages: z.int().min(1).max(100_000).optional().meta({ description: 'Below the limit of the service.' }),
+    urls: z.array(address).min(1).max(MAX_START_PAGES).optional().meta({ description: 'Pages to sync.' }),
+    sitemap: address.optional().meta({ description: 'A sitemap or a sitemap index, optionally gzipped.' }),
+    follow_links: z.boolean().default(false).meta({ description: 'Whether to follow links to the same site.' }),
+    max_depth: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(2)
+      .meta({ description: 'Maximum number of links from one of the `urls` to a page.' }),
+    max_pages: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .optional()
+      .meta({ description: 'Maximum number of pages per sync, in addition to the limit of the service.' }),
   })
   .strict()
-  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'needs urls or sitemap');
+  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'must have urls or sitemap');
 
 const feedSettingsSchema = z
   .object({
     url: address.meta({ description: 'An RSS or Atom feed.' }),
     remove_dropped: z.boolean().default(false).meta({
-      description: 'Whether entries go when the feed does not list them any more; most feeds list the newest.',
+      description: 'Whether to remove entries that the feed no longer lists. Most feeds list only the newest entries.',
     }),
   })
   .strict();
@@ -73,16 +83,16 @@ const s3SettingsSchema = z
       .string()
       .regex(/^[A-Za-z0-9-]{1,64}$/)
       .default('us-east-1'),
-    bucket: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/, 'is not the name of a bucket'),
+    bucket: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/, 'must be the name of a bucket'),
     prefix: z.string().max(1024).default(''),
     path_style: z
       .boolean()
       .default(true)
-      .meta({ description: 'Whether the bucket stands in the path of the address; else in front of its host.' }),
+      .meta({ description: 'Whether the URL has the bucket in its path; otherwise in front of the host.' }),
   })
   .strict();
 
-/** Stored sealed and never shown. */
+/** Stored sealed, and never part of a response. */
 const s3CredentialsSchema = z
   .object({
     access_key_id: z.string().min(1).max(256),
@@ -117,20 +127,22 @@ export const createConnectorSchema = z.discriminatedUnion('kind', [
     kind: z.literal('s3'),
     ...common,
     settings: s3SettingsSchema,
-    credentials: s3CredentialsSchema.optional().meta({ description: 'Stored sealed, never shown. None: unsigned.' }),
+    credentials: s3CredentialsSchema
+      .optional()
+      .meta({ description: 'Stored encrypted and never returned. Without credentials, requests are unsigned.' }),
   }),
 ]);
 
 export const SETTINGS_SCHEMAS = { web: webSettingsSchema, feed: feedSettingsSchema, s3: s3SettingsSchema };
 
-/** What is left out stays as it is; settings are replaced as a whole. */
+/** A change to a connector. Absent fields do not change; settings are replaced as a whole. */
 export const changeConnectorSchema = z
   .object({
     settings: z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ description: "All settings of the connector's kind." }),
-    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'null removes them.' }),
+    credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'Null removes them.' }),
     schedule: z
       .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })
       .strict()
@@ -143,12 +155,12 @@ export type FeedSettings = z.output<typeof feedSettingsSchema>;
 export type S3Settings = z.output<typeof s3SettingsSchema>;
 export type ConnectorSettings = WebSettings | FeedSettings | S3Settings;
 
-/** Milliseconds between two syncs. */
+/** @returns the milliseconds between two syncs */
 export function intervalOf({ every, unit }: ConnectorSchedule): number {
   return every * (unit === 'hours' ? 3_600_000 : 60_000);
 }
 
-/** Every address in the settings that the connector will speak to, with the name of its field. */
+/** @returns every URL in the settings, with the name of its field */
 export function addressesOf(settings: ConnectorSettings): [field: string, url: string][] {
   if ('endpoint' in settings) return [['settings.endpoint', settings.endpoint]];
   if ('url' in settings) return [['settings.url', settings.url]];

@@ -1,22 +1,22 @@
-/** A connector, and from its second run on which of its syncs goes on. */
+/** Input of a sync's workflow. `sync` is set when the workflow continues as new. */
 export interface SyncRef {
   /** `con_…` */
   connector: string;
   org: string;
-  /** Counts the connector's syncs. */
+  /** Number of the sync, from 1. */
   sync?: number;
 }
 
-/** A sync that has been begun. */
+/** A sync that has started. */
 export type StartedSync = Required<SyncRef>;
 
-/** How a sync ended; what became of each resource lies in MongoDB. */
+/** How a sync finished. The outcomes of its resources are in MongoDB. */
 export interface SyncOutcome {
   status: 'completed' | 'failed';
   error_code?: string;
-  /** Written for the client; names no address. */
+  /** Written for the client; contains no address. */
   error_message?: string;
 }
 
-/** The type of the failure that ends a sync because its connector is gone or another sync has begun. */
+/** The type of the failure that ends a sync because its connector was deleted or another sync has started. */
 export const SYNC_ENDED = 'SyncEnded';

@@ -1,8 +1,8 @@
 import type { ExtractedSection, Place } from '../extraction.js';
 
-/** A stretch of a document that is embedded, indexed and answered with as one. */
+/** A section of a document that is embedded, indexed and returned as a unit. */
 export interface Chunk extends Place {
-  /** Which of the document's chunks it is, from 0. */
+  /** Position among the document's chunks, from 0. */
   ordinal: number;
   text: string;
   headings: string[];
@@ -11,41 +11,41 @@ export interface Chunk extends Place {
 }
 
 /**
- * Of one chunk. About 1.3 tokens a word, up to 1.7 in technical text, and title and headings come on top: so it stays
+ * Maximum words of a chunk. A word has about 1.3 tokens, in technical text up to 1.7; with title and headings, a chunk stays
  * within a model's 512 tokens.
  */
 const MAX_WORDS = 250;
-/** Words that a chunk repeats from the end of the one before it, whole sentences only. */
+/** Maximum words that a chunk repeats from the end of the previous chunk, in whole sentences. */
 const OVERLAP = 40;
 
-/** What a chunk is made of, and is not cut within: a sentence, or a line of a table. */
+/** A part of a chunk that is not divided: a sentence, or a line of a table. */
 interface Unit {
   text: string;
   words: number;
   startsParagraph: boolean;
-  /** Of a table. */
+  /** Row of a table. */
   row?: number;
 }
 
-/** A run of letters without a space counts as one word for each this many of them: URLs and code are many tokens. */
-const LETTERS_A_WORD = 12;
-/** Longer paragraphs are segmented piece by piece: the segmenter's time grows faster than its input. */
+/** Letters per word in long runs without spaces, because URLs and code have many tokens. */
+const LETTERS_PER_WORD = 12;
+/** Longer paragraphs are segmented in pieces, because the segmenter's time grows faster than its input. */
 const MAX_SEGMENTED = 16_384;
 const MAX_LABEL = 300;
-/** Characters of scripts that put no spaces between words; each counts, and is searched, as a word. */
+/** Characters of scripts without spaces between words. Each counts, and is searched, as a word. */
 export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 
 /**
- * Cuts an extraction into chunks of about equal size at ends of sentences, rather at ends of paragraphs, and tables between
- * their rows. A chunk never spans two pages, sheets, tables or headings, so it can say where it stands.
- * Same input, same chunks: their ids depend on it.
+ * Divides an extraction into chunks of about equal size: text between sentences, preferably between paragraphs, and tables
+ * between rows. A chunk never spans two pages, sheets, tables or headings, so it has one location. The same input always
+ * gives the same chunks, because their ids depend on it.
  */
 export function chunkSections(extraction: { title: string | null; sections: readonly ExtractedSection[] }): Chunk[] {
   const chunks: Chunk[] = [];
-  for (const group of neighbours(extraction.sections)) {
+  for (const group of groupSections(extraction.sections)) {
     const { text: _, rows, headings, ...place } = group[0]!;
     const packed = rows
       ? pack(rowsOf(group[0]!), 0)
@@ -62,7 +62,7 @@ export function chunkSections(extraction: { title: string | null; sections: read
   return chunks;
 }
 
-/** What full text and embeddings see of a chunk: its title, sheet and headings are often what a question asks for. */
+/** @returns the text of a chunk for full-text search and embeddings, with title, sheet and headings, which queries often contain */
 export function searchableText(
   title: string | null,
   chunk: { text: string; headings: readonly string[]; sheet?: string | null },
@@ -73,16 +73,16 @@ export function searchableText(
   return [...new Set(labels.filter((label) => label !== '')), chunk.text].join('\n');
 }
 
-/** Sections that follow each other under the same headings, on the same page or slide, are one text; a table is one alone. */
-function neighbours(sections: readonly ExtractedSection[]): ExtractedSection[][] {
+/** Groups consecutive sections under the same headings on the same page or slide. Each table is a group of its own. */
+function groupSections(sections: readonly ExtractedSection[]): ExtractedSection[][] {
   const groups: ExtractedSection[][] = [];
   let place: string | undefined;
   for (const section of sections) {
     const { text: _, rows, ...where } = section;
-    const its = rows ? undefined : JSON.stringify(where);
-    if (its !== undefined && its === place) groups.at(-1)!.push(section);
+    const sectionPlace = rows ? undefined : JSON.stringify(where);
+    if (sectionPlace !== undefined && sectionPlace === place) groups.at(-1)!.push(section);
     else groups.push([section]);
-    place = its;
+    place = sectionPlace;
   }
   return groups;
 }
@@ -92,7 +92,7 @@ function sentencesOf(text: string): Unit[] {
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(/\n[^\S\n]*\n\s*/)) {
     let startsParagraph = true;
     for (const piece of pieces(paragraph)) {
-      // A line that goes on in lower case was only wrapped: the newline ends no sentence, yet stays in the text.
+      // A line that continues in lower case was wrapped: its newline does not end a sentence, but stays in the text.
       const unwrapped = piece.replace(/\n(?=\p{Ll})/gu, ' ');
       for (const { index, segment } of segmenter.segment(unwrapped)) {
         for (const part of splitLong(piece.slice(index, index + segment.length))) {
@@ -115,7 +115,7 @@ function* pieces(paragraph: string): Generator<string> {
   }
 }
 
-/** The last white space of the window's second half, or `end` kept off the middle of a surrogate pair. */
+/** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair */
 function endOfWord(text: string, start: number, end: number): number {
   for (let at = end; at > start + (end - start) / 2; at -= 1) if (/\s/.test(text[at - 1]!)) return at;
   return isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
@@ -125,38 +125,38 @@ function isLowSurrogate(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }
 
-/** About how many words of English take as many tokens as this text. */
+/** @returns the approximate number of English words that have as many tokens as this text */
 export function countWords(text: string): number {
   let words = 0;
   for (const run of text.match(/\S+/g) ?? []) {
     const unspaced = run.match(UNSPACED)?.length ?? 0;
-    words += unspaced + Math.ceil((run.length - unspaced) / LETTERS_A_WORD);
+    words += unspaced + Math.ceil((run.length - unspaced) / LETTERS_PER_WORD);
   }
   return words;
 }
 
-/** A sentence over the limit, cut between words; a word over the limit, cut anywhere. */
+/** Divides a sentence over the limit between words, and a word over the limit anywhere. */
 function* splitLong(sentence: string): Generator<string> {
   if (countWords(sentence) <= MAX_WORDS) return yield sentence;
   let part = '';
   let words = 0;
   for (const [run] of sentence.matchAll(/\S+\s*|\s+/g)) {
-    for (const bit of countWords(run) > MAX_WORDS ? cut(run, MAX_WORDS) : [run]) {
-      const its = countWords(bit);
-      if (words + its > MAX_WORDS && part !== '') {
+    for (const piece of countWords(run) > MAX_WORDS ? cut(run, MAX_WORDS) : [run]) {
+      const pieceWords = countWords(piece);
+      if (words + pieceWords > MAX_WORDS && part !== '') {
         yield part;
         part = '';
         words = 0;
       }
-      part += bit;
-      words += its;
+      part += piece;
+      words += pieceWords;
     }
   }
   if (part !== '') yield part;
 }
 
 function* cut(run: string, size: number): Generator<string> {
-  // At most one word a character, so this many characters are at most `size` words in any script.
+  // A character is at most one word, so `size` characters are at most `size` words in any script.
   for (let start = 0; start < run.length; ) {
     let end = Math.min(start + size, run.length);
     if (end < run.length && end - start > 1 && isLowSurrogate(run.charCodeAt(end))) end -= 1;
@@ -165,7 +165,7 @@ function* cut(run: string, size: number): Generator<string> {
   }
 }
 
-/** The lines of a table, each with its row; one over the limit is cut all the same. */
+/** @returns the lines of a table with their rows. A line over the limit is divided */
 function rowsOf({ text, rows }: ExtractedSection): Unit[] {
   return text.split('\n').flatMap((line, at) =>
     [...splitLong(line)].map((part, n) => ({
@@ -177,7 +177,7 @@ function rowsOf({ text, rows }: ExtractedSection): Unit[] {
   );
 }
 
-/** Fills chunks evenly: 260 words become two of about 130, and not 250 and a rest of 10. */
+/** Fills chunks evenly: 260 words become two chunks of about 130 words, not of 250 and 10. */
 function pack(units: readonly Unit[], overlap: number): Unit[][] {
   const total = units.reduce((sum, { words }) => sum + words, 0);
   const target = total / Math.ceil(total / MAX_WORDS);
@@ -189,7 +189,7 @@ function pack(units: readonly Unit[], overlap: number): Unit[][] {
     if (chunk.length > 0 && (full || (unit.startsParagraph && words > target * 0.8))) {
       chunks.push(chunk);
       chunk = tail(chunk, Math.min(overlap, MAX_WORDS - unit.words));
-      words = chunk.reduce((sum, each) => sum + each.words, 0);
+      words = chunk.reduce((sum, { words: unitWords }) => sum + unitWords, 0);
     }
     chunk.push(unit);
     words += unit.words;
@@ -198,13 +198,13 @@ function pack(units: readonly Unit[], overlap: number): Unit[][] {
   return chunks;
 }
 
-/** The last whole units of a chunk within so many words, never all of it. */
+/** @returns the last units of a chunk with at most this many words, but never the whole chunk */
 function tail(chunk: readonly Unit[], words: number): Unit[] {
   let from = chunk.length;
-  let left = words;
-  while (from > 1 && chunk[from - 1]!.words <= left) {
+  let remaining = words;
+  while (from > 1 && chunk[from - 1]!.words <= remaining) {
     from -= 1;
-    left -= chunk[from]!.words;
+    remaining -= chunk[from]!.words;
   }
   return chunk.slice(from);
 }

@@ -29,7 +29,7 @@ export const metadataFieldSchema = z
       .string()
       .regex(
         /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
-        'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -, no digit first',
+        'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not start with a digit or -',
       ),
     data_type: z.enum(METADATA_TYPES),
     max_length: z.int().positive().optional().meta({ description: 'Maximum length of a VARCHAR, in characters.' }),

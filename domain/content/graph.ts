@@ -1,30 +1,31 @@
-/** The knowledge graph of one item: what it names, how these are related, and the sentences that say so. */
+/** The knowledge graph of one item: its entities, their relations, and the sentences as evidence. */
 
-/** Kinds of entities; `name` is a proper name whose kind the text does not show. */
+/** Types of entities. `name` is a proper name whose type the text does not show. */
 export const ENTITY_TYPES = ['person', 'organization', 'place', 'date', 'concept', 'name'] as const;
 export type EntityType = (typeof ENTITY_TYPES)[number];
 
-/** A sentence as evidence, and the chunk it stands in. */
+/** A sentence and its chunk. */
 export interface Evidence {
   chunk_id: string;
   sentence: string;
 }
 
 export interface Entity {
-  /** As written where it is most complete; without article, title and possessive. */
+  /** The most complete form in the text, without article, title and possessive. */
   name: string;
   type: EntityType;
   mentions: Evidence[];
 }
 
-/** The relation of two names of which a sentence says nothing more than both. */
+/** The relation of two names in a sentence that states no other relation between them. */
 export const CO_OCCURS = 'co-occurs with';
 
 export interface Relation {
-  /** Names of two entities of the same graph. */
+  /** Name of an entity of the same graph. */
   source: string;
+  /** Name of another entity of the same graph. */
   target: string;
-  /** The words between them ("was built by"), or `co-occurs with`. */
+  /** The words between the names ("was built by"), or `CO_OCCURS`. */
   relation: string;
   evidence: Evidence[];
 }

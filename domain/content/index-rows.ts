@@ -4,7 +4,7 @@ import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
 import type { ItemRef } from './workflow-contract.js';
 
-/** A stored chunk, as far as the search index needs it. */
+/** The fields of a stored chunk that the search index needs. */
 export interface IndexableChunk {
   _id: string;
   source_id: string;
@@ -14,11 +14,11 @@ export interface IndexableChunk {
   text: string;
   headings: readonly string[];
   sheet?: string | null;
-  /** Null until it is embedded. */
+  /** Null before the chunk is embedded, and without an embedding model. */
   vector: Float32Array | null;
 }
 
-/** A stored item, as far as the search index needs it. */
+/** The fields of a stored item that the search index needs. */
 export interface IndexableItem {
   _id: string;
   version: number;
@@ -26,12 +26,12 @@ export interface IndexableItem {
   indexing_status: IndexingStatus;
   metadata: Readonly<Record<string, unknown>>;
   additional_metadata: Readonly<Record<string, unknown>>;
-  /** Ids of the changes that its rows may not show yet. */
+  /** Ids of the changes that the item's rows may not show yet. */
   rows_due?: string[];
   rows_revision?: number;
 }
 
-/** The rows of an item in the search index. Each carries the item's metadata, so that a filter is part of the search. */
+/** @returns the rows of an item in the search index. Each row has the item's metadata, so that a search can filter by it */
 export function rowsOf(
   item: Pick<IndexableItem, 'metadata' | 'additional_metadata'>,
   chunks: readonly IndexableChunk[],
@@ -49,7 +49,7 @@ export function rowsOf(
   }));
 }
 
-/** What a refresh reads and writes. */
+/** The stores that a refresh reads and writes. */
 export interface IndexRowsStores {
   databases: { metadataSchema(databaseId: string): Promise<readonly FilterableField[]> };
   items: { getByRef(ref: ItemRef): Promise<IndexableItem | null> };
@@ -59,9 +59,9 @@ export interface IndexRowsStores {
 }
 
 /**
- * Rewrites the index rows of an item when they are due. A writer whose item was changed, or whose rows were written by
- * another process, while it wrote, writes again: so the last writer was alone and its rows show the item as it is. A
- * change stays due until its own writer has finished, so that a writer that dies with outdated rows is made up for.
+ * Rewrites the index rows of an item when they are due. If the item was changed, or another process wrote its rows, during
+ * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
+ * until its own write has finished, so that the reconciler repeats the write of a process that died.
  * @param change the change to apply; without it, all changes that are due
  */
 export async function refreshIndexRows(stores: IndexRowsStores, ref: ItemRef, change?: string): Promise<void> {

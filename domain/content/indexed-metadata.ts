@@ -1,50 +1,52 @@
 import { sha256Hex } from '../ids.js';
 
-/** A field of a database's metadata schema, as far as filters need to know it. */
+/** The properties of a metadata field that filters need. */
 export interface FilterableField {
   name: string;
   data_type: string;
 }
 
-/** What a filter may do with a field of the schema. */
+/** Kind of a field, which decides the conditions that filters may use. */
 export type FieldKind = 'number' | 'text' | 'boolean' | 'list' | 'json';
 
 /** An item's metadata in the form the search index filters by. */
 export interface IndexedMetadata {
-  /** One for each value and one for each field that is there: what equality, lists and existence are asked of. */
+  /** One tag for each field and each value, for the conditions equality, list and existence. */
   tags: readonly string[];
-  /** Values of declared number fields by name, for ranges. */
+  /** Values of declared number fields by name, for range conditions. */
   numbers: ReadonlyMap<string, number>;
-  /** The same of text fields; the first `RANGE_CHARACTERS` of each. */
+  /** Values of declared text fields by name, cut to `RANGE_CHARACTERS`, for range conditions. */
   texts: ReadonlyMap<string, string>;
 }
 
 export type TagScope = 'metadata' | 'additional_metadata';
 
-/** Ranges compare no more of a text than this. */
+/** Characters of a text that range conditions compare. */
 export const RANGE_CHARACTERS = 256;
-/** Longer tags are kept as their SHA-256. */
+/** Longer tags are replaced by their SHA-256. */
 const MAX_TAG_CHARACTERS = 200;
-/** `additional_metadata` is free, and every chunk of an item carries its tags: what is beyond this cannot be asked for. */
+/** Fields of an item that filters find. `additional_metadata` is free, and every chunk of the item has the tags. */
 const MAX_FIELDS = 200;
 const MAX_LIST_VALUES = 1_000;
 
-/** The metadata of an item that has none. */
+/** For an item without metadata. */
 export const NO_METADATA: IndexedMetadata = { tags: [], numbers: new Map(), texts: new Map() };
 
 type Scalar = string | number | boolean;
 
+/** Whether a value is a text, a finite number or a boolean. */
 export function isScalar(value: unknown): value is Scalar {
   return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
 }
 
-/** @returns the tag that every item with this value carries; without a value, that of items which have the field at all */
+/** @returns the tag of items with this value, or without a value, of all items that have the field */
 export function tagOf(scope: TagScope, name: string, value?: Scalar): string {
   const parts = [scope === 'metadata' ? 'm' : 'a', name, ...(value === undefined ? [] : [value])];
   const tag = JSON.stringify(parts);
   return tag.length <= MAX_TAG_CHARACTERS ? tag : `#${sha256Hex(tag)}`;
 }
 
+/** @returns the kind of a field by the `data_type` in the metadata schema */
 export function kindOf(dataType: string): FieldKind {
   if (/^(INT\d+|FLOAT|DOUBLE)$/.test(dataType)) return 'number';
   if (dataType === 'BOOL') return 'boolean';
@@ -53,9 +55,10 @@ export function kindOf(dataType: string): FieldKind {
 }
 
 /**
- * @param schema the fields that ranges may be asked of
- * @param metadata typed by the schema; what has another type or is null counts as absent from ranges
- * @param additional free: only values that are text, number, boolean or a list of these can be filtered by
+ * Converts an item's metadata to the form that filters use.
+ * @param schema the fields that support range conditions
+ * @param metadata typed by the schema. Ranges ignore null and values of another type
+ * @param additional free fields. Filters find texts, numbers, booleans and lists of these
  */
 export function indexedMetadata(
   schema: readonly FilterableField[],
@@ -78,7 +81,7 @@ function tagsOf(scope: TagScope, fields: Readonly<Record<string, unknown>>): Set
   for (const [name, value] of present.slice(0, MAX_FIELDS)) {
     tags.add(tagOf(scope, name));
     const values = Array.isArray(value) ? value.slice(0, MAX_LIST_VALUES) : [value];
-    for (const one of values) if (isScalar(one)) tags.add(tagOf(scope, name, one));
+    for (const element of values) if (isScalar(element)) tags.add(tagOf(scope, name, element));
   }
   return tags;
 }

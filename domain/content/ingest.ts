@@ -1,56 +1,59 @@
 import { z } from 'zod';
 import { nameSchema } from './databases.js';
-import { unfitMetadata } from './metadata.js';
+import { unstorableMetadata } from './metadata.js';
 import { ITEM_TYPES } from './search.js';
 
-/** Bytes of an item's id: it becomes a part of a workflow id, a search attribute and a summary, which have limits. */
+/** Limit of an item's id, which is part of a workflow id, a search attribute and a summary; all have limits. */
 const MAX_ID_BYTES = 200;
 
-/** Client ids of items: anything printable. */
+/** Client ids of items: any printable text. */
 export const itemIdSchema = z
   .string()
   .min(1)
-  .refine((id) => Buffer.byteLength(id) <= MAX_ID_BYTES, `may have ${MAX_ID_BYTES} bytes at the most`)
+  .refine((id) => Buffer.byteLength(id) <= MAX_ID_BYTES, `must not exceed ${MAX_ID_BYTES} bytes`)
   .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters');
 
+/** Characters. */
 const MAX_TEXT = 2 * 1024 * 1024;
 
+/** Metadata that can be stored. The database's own schema is checked later. */
 export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((value, context) => {
-  const message = unfitMetadata(value);
+  const message = unstorableMetadata(value);
   if (message) context.addIssue({ code: 'custom', message });
 });
 const metadata = metadataSchema.default({});
-const text = z.string().max(MAX_TEXT, 'may have 2 MiB at the most');
+const text = z.string().max(MAX_TEXT);
 
 /** The plain fields of the ingest form. */
 export const ingestFieldsSchema = z.object({
   database: nameSchema,
   collection: nameSchema.default('default'),
-  type: z
-    .enum(ITEM_TYPES)
-    .default('knowledge')
-    .meta({ description: 'What `documents` count as; the items of the other fields are what their field says.' }),
+  type: z.enum(ITEM_TYPES).default('knowledge').meta({
+    description:
+      'The type of the `documents`. Items of `app_knowledge` are knowledge, items of `memories` are memories.',
+  }),
   upsert: z
     .enum(['true', 'false'])
     .default('false')
     .transform((value) => value === 'true')
-    .meta({ description: 'Whether an id that exists is replaced; else it is 409.' }),
+    .meta({ description: 'Whether an item with an existing id replaces the existing item; otherwise 409.' }),
 });
 
-/** `document_metadata`: one object a file, in the files' order. */
+/** `document_metadata`: one object per file, in the order of the files. */
 export const documentMetadataSchema = z.array(
   z.object({ id: itemIdSchema.optional(), metadata, additional_metadata: metadata }),
 );
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
-/** @param wanted names what may say something */
-const saysSomething = <Item extends z.ZodType<TextSource>>(item: Item, wanted: string) =>
+/** @param fields names the fields that can have the text */
+const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string) =>
   item
-    .refine((said) => wholeText(said) !== '', `needs ${wanted}`)
-    .refine((said) => wholeText(said).length <= MAX_TEXT, 'may have 2 MiB of text at the most');
+    .refine((source) => wholeText(source) !== '', `must have ${fields}`)
+    .refine((source) => wholeText(source).length <= MAX_TEXT, `must not exceed ${MAX_TEXT} characters of text`);
 
+/** `app_knowledge`: items with a text. */
 export const appKnowledgeSchema = z.array(
-  saysSomething(
+  withText(
     z.object({
       id: itemIdSchema.optional(),
       title: z.string().max(500).optional(),
@@ -65,8 +68,9 @@ export const appKnowledgeSchema = z.array(
   ),
 );
 
+/** `memories`: items with a text or a conversation. */
 export const memoriesSchema = z.array(
-  saysSomething(
+  withText(
     z.object({
       id: itemIdSchema.optional(),
       title: z.string().max(500).optional(),
@@ -83,8 +87,7 @@ export const memoriesSchema = z.array(
 );
 
 /**
- * A field that carries JSON as its text. It names no media type, which would make documentation pages ask for a file
- * instead of text.
+ * A text field that contains JSON. It declares no media type, because documentation pages would then ask for a file.
  */
 function jsonText(schema: z.ZodType, description: string, example: unknown) {
   const { $schema, ...contentSchema } = z.toJSONSchema(schema, { io: 'input' });
@@ -94,37 +97,37 @@ function jsonText(schema: z.ZodType, description: string, example: unknown) {
     .meta({ contentSchema, description: `JSON text: ${description}`, example: JSON.stringify(example) });
 }
 
-/** The whole form, as it is documented. */
+/** The whole form, for the documentation. */
 export const ingestFormSchema = ingestFieldsSchema.extend({
   documents: z
     .array(z.file())
     .optional()
-    .meta({ description: 'One file or many. Their kind is told by their content.' }),
+    .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
   document_metadata: jsonText(
     documentMetadataSchema,
-    "an array with one object a file, in the files' order. May have `id`, `metadata`, `additional_metadata`.",
+    'an array with one object per file, in the order of the files. Optional fields: `id`, `metadata`, `additional_metadata`.',
     [{ id: 'handbook', metadata: { year: 2026 } }],
   ),
   app_knowledge: jsonText(
     appKnowledgeSchema,
-    'an array of items, each with `text` or `content`. May have `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
+    'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
     [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
   ),
   memories: jsonText(
     memoriesSchema,
-    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). May have `id`, `title`, `metadata`, `additional_metadata`.',
+    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
     [{ id: 'ada', text: 'Ada prefers the reading room.' }],
   ),
 });
 
-/** What an app item or a memory says, by whichever of its fields. */
+/** The fields of an app item or a memory that have its text. */
 interface TextSource {
   text?: string | undefined;
   content?: string | undefined;
   user_assistant_pairs?: readonly { user: string; assistant: string }[] | undefined;
 }
 
-/** The text that is indexed: all that is said, each thing once. Empty when that is nothing but blanks. */
+/** @returns the text to index: the texts of all fields, without duplicates; empty when all are blank */
 export function wholeText({ text, content, user_assistant_pairs = [] }: TextSource): string {
   const conversation = user_assistant_pairs
     .filter((pair) => `${pair.user}${pair.assistant}`.trim() !== '')

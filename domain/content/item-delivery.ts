@@ -2,7 +2,7 @@ import { newDeliveryId } from '../ids.js';
 import type { NewDelivery } from '../webhooks/deliveries.js';
 import type { ItemOutcome } from './workflow-contract.js';
 
-/** What an indexing webhook says of an item; an `ItemRecord` has all of it. */
+/** The fields of an item that its indexing webhook contains; a subset of `ItemRecord`. */
 export interface NotifiedItem {
   org: string;
   id: string;
@@ -11,12 +11,12 @@ export interface NotifiedItem {
   collection: string;
 }
 
-/** Dedupe key of the delivery that notifies of a version's completion. */
+/** @returns the dedupe key of the delivery for the completion of an item version */
 export function itemDedupeKey(item: string, version: number): string {
   return `item/${item}/${version}`;
 }
 
-/** The delivery that notifies of an item's completion (specification, "Webhook payload"). */
+/** @returns the delivery for the completion of an item (specification, "Webhook payload") */
 export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_key: string, now: Date): NewDelivery {
   const _id = newDeliveryId();
   const event = 'indexing.status_changed';

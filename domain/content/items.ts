@@ -29,15 +29,17 @@ export function requestedIds({
   return [...new Set([...(id === undefined ? [] : [id]), ...ids])];
 }
 
+/** Filters of a list of items. */
 export const itemFilterSchema = z.object({
   type: z.enum(ITEM_TYPES).optional(),
   status: z
     .enum([...INDEXING_STATUSES, 'success'])
-    // The old word for it is read wherever a client may send a status.
+    // `success` is the deprecated name, accepted wherever a client sends a status.
     .transform((status) => (status === 'success' ? 'completed' : status))
     .optional(),
 });
 
+/** The body of a request that changes an item's metadata. */
 export const changeItemSchema = z
   .object({
     database: nameSchema,
@@ -49,6 +51,7 @@ export const changeItemSchema = z
     message: 'metadata or additional_metadata is required',
   });
 
+/** The items to delete, from the query or the body. */
 export const deleteItemsSchema = z.object({
   database: nameSchema,
   collection: nameSchema.optional(),
@@ -56,23 +59,23 @@ export const deleteItemsSchema = z.object({
   ids: z
     .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
     .transform((ids) => ids.filter((id) => id !== ''))
-    .refine((ids) => ids.length <= MAX_IDS, `at most ${MAX_IDS} ids`)
+    .refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`)
     .optional()
-    .meta({ description: 'A list, or one text separated by commas.' }),
+    .meta({ description: 'A list, or one string separated by commas.' }),
 });
 
-/** What an item is made of; two items that agree in all of it are indexed to the same. */
+/** Everything that affects how an item is indexed. */
 export interface HashedContent {
   collection: string;
   type: string;
   title: string | null;
-  /** The text, or the SHA-256 of a file's bytes with the file's name. */
+  /** The text, or the SHA-256 of the file's content with the filename. */
   source: { text: string } | { sha256: string; filename: string };
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
 }
 
-/** @returns SHA-256, hex; the order of fields does not matter */
+/** @returns SHA-256 in hex, independent of the order of fields; equal for items that are indexed in the same way */
 export function contentHash(content: HashedContent): string {
   return sha256Hex(
     JSON.stringify(content, (_name, value) =>

@@ -11,53 +11,53 @@ import {
 
 export type Comparison = '>' | '>=' | '<' | '<=';
 
-/** A filter that has been checked. Each part is true or false of an item: one that lacks a field matches no condition on it. */
+/** A validated filter. An item without a field matches no condition on that field. */
 export type MetadataFilter =
   | { all: readonly MetadataFilter[] }
   | { any: readonly MetadataFilter[] }
   | { not: MetadataFilter }
-  /** Items that carry one of these tags. */
+  /** Items that have at least one of these tags. */
   | { tags: readonly string[] }
   | { field: string; comparison: Comparison; value: number | string };
 
-/** How filters are written, for the documentation of the route (Markdown). */
+/** The syntax of filters, for the documentation of the route (Markdown). */
 export const FILTER_GUIDE = [
-  'Names fields of the metadata schema of the database; all named must match.',
+  'Conditions on fields of the metadata schema of the database. An item must match all of them.',
   '',
   '| condition | matches |',
   '| --- | --- |',
-  '| `{"brand": "Acme"}`, `{"brand": {"$eq": "Acme"}}` | equal; of an ARRAY: contains |',
-  '| `{"brand": ["Acme", "Bolt"]}`, `{"brand": {"$in": […]}}` | one of them |',
+  '| `{"brand": "Acme"}`, `{"brand": {"$eq": "Acme"}}` | equal; an ARRAY contains the value |',
+  '| `{"brand": ["Acme", "Bolt"]}`, `{"brand": {"$in": […]}}` | equal to one of the values |',
   '| `{"year": {"$gte": 2000, "$lt": 2010}}` | a range of numbers, or of text by code points; also `$gt`, `$lte` |',
-  '| `{"year": {"$exists": true}}` | has the field, or has it not (`false`) |',
-  '| `{"brand": {"$ne": "Acme"}}`, `{"brand": {"$nin": […]}}` | everything else, items without the field too |',
+  '| `{"year": {"$exists": true}}` | has the field, or does not have it (`false`) |',
+  '| `{"brand": {"$ne": "Acme"}}`, `{"brand": {"$nin": […]}}` | not equal; includes items without the field |',
   '| `{"$or": [{…}, {…}]}`, `{"$and": [{…}]}`, `{"$not": {…}}` | combinations of filters |',
-  '| `{"additional_metadata": {"source": "wiki"}}` | the free fields: equality, lists and `$exists` |',
+  '| `{"additional_metadata": {"source": "wiki"}}` | undeclared fields: equality, lists and `$exists` |',
   '',
-  'An unknown field, or a value of another type than the field has, is refused.',
+  'Unknown fields and values of another type than the field are rejected.',
 ].join('\n');
 
-/** Bounds on what one request may ask: of nesting, of conditions, and of values in all of them. */
+/** Limits of one request: levels of nesting, conditions, and values in all conditions together. */
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 100;
 const MAX_VALUES = 1_000;
 
 const COMPARISONS: Readonly<Record<string, Comparison>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
-const JSON_FIELDS_ONLY_EXIST = 'is a JSON field: it can only be asked whether it exists';
+const JSON_FIELDS_ONLY_EXIST = 'is a JSON field, which supports only $exists';
 
 interface Field {
   scope: TagScope;
   name: string;
-  /** `any` of a free field. */
+  /** `any` for a free field. */
   kind: FieldKind | 'any';
   integer: boolean;
 }
 
 /**
- * Reads `metadata_filters`.
- * @param schema of the database that is asked
- * @returns null where nothing is restricted
- * @throws ServiceError VALIDATION_ERROR that names the field
+ * Validates `metadata_filters`.
+ * @param schema the metadata schema of the database
+ * @returns null when the filter has no conditions
+ * @throws ServiceError VALIDATION_ERROR with the path of the invalid part
  */
 export function readMetadataFilters(
   filters: Readonly<Record<string, unknown>>,
@@ -72,7 +72,7 @@ export function readMetadataFilters(
 
   function readObject(value: unknown, path: string, depth: number): MetadataFilter {
     if (!isObject(value)) throw invalid(path, 'must be an object of conditions');
-    if (depth > MAX_DEPTH) throw invalid(path, `is nested deeper than ${MAX_DEPTH} levels`);
+    if (depth > MAX_DEPTH) throw invalid(path, `must not be nested deeper than ${MAX_DEPTH} levels`);
     return all(Object.entries(value).map(([name, part]) => readEntry(name, part, `${path}.${name}`, depth)));
   }
 
@@ -88,13 +88,13 @@ export function readMetadataFilters(
       return all(free);
     }
     const declared = fields.get(name);
-    if (!declared) throw invalid(path, 'is no field of the metadata schema of this database');
+    if (!declared) throw invalid(path, 'is not a field of the metadata schema of this database');
     const integer = declared.data_type.startsWith('INT');
     return readCondition({ scope: 'metadata', name, kind: kindOf(declared.data_type), integer }, part, path);
   }
 
   function readList(value: unknown, path: string, depth: number): MetadataFilter[] {
-    if (!Array.isArray(value) || value.length === 0) throw invalid(path, 'must be a list of filters, not empty');
+    if (!Array.isArray(value) || value.length === 0) throw invalid(path, 'must be a non-empty list of filters');
     return value.map((part, at) => readObject(part, `${path}.${at}`, depth + 1));
   }
 
@@ -109,7 +109,7 @@ export function readMetadataFilters(
   function readOperator(field: Field, operator: string, operand: unknown, path: string): MetadataFilter {
     conditions += 1;
     if (conditions > MAX_CONDITIONS) {
-      throw invalid('metadata_filters', `may have ${MAX_CONDITIONS} conditions at the most`);
+      throw invalid('metadata_filters', `must not exceed ${MAX_CONDITIONS} conditions`);
     }
     switch (operator) {
       case '$exists': {
@@ -131,25 +131,25 @@ export function readMetadataFilters(
       case '$lte':
         return readRange(field, COMPARISONS[operator]!, operand, path);
       default:
-        throw invalid(path, 'is no operator; there are $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte and $exists');
+        throw invalid(path, 'is not an operator; use $eq, $ne, $in, $nin, $gt, $gte, $lt, $lte or $exists');
     }
   }
 
   function readTags(field: Field, operand: unknown, path: string): string[] {
-    if (!Array.isArray(operand) || operand.length === 0) throw invalid(path, 'must be a list of values, not empty');
+    if (!Array.isArray(operand) || operand.length === 0) throw invalid(path, 'must be a non-empty list of values');
     return operand.map((value, at) => readTag(field, value, `${path}.${at}`));
   }
 
   function readTag(field: Field, value: unknown, path: string): string {
     valuesLeft -= 1;
-    if (valuesLeft < 0) throw invalid('metadata_filters', `may have ${MAX_VALUES} values at the most`);
+    if (valuesLeft < 0) throw invalid('metadata_filters', `must not exceed ${MAX_VALUES} values`);
     return tagOf(field.scope, field.name, readValue(field, value, path));
   }
 }
 
 function readRange(field: Field, comparison: Comparison, operand: unknown, path: string): MetadataFilter {
   if (field.kind !== 'number' && field.kind !== 'text') {
-    throw invalid(path, 'ranges are for number and VARCHAR fields of the metadata schema');
+    throw invalid(path, 'ranges require a number or VARCHAR field of the metadata schema');
   }
   const value = readValue(field, operand, path) as number | string;
   const bound = typeof value === 'string' ? value.slice(0, RANGE_CHARACTERS) : value;
@@ -159,9 +159,10 @@ function readRange(field: Field, comparison: Comparison, operand: unknown, path:
 /** @returns a value that fits the field's type */
 function readValue({ kind, integer }: Field, value: unknown, path: string): string | number | boolean {
   if (kind === 'json') throw invalid(path, JSON_FIELDS_ONLY_EXIST);
-  if (!isScalar(value)) throw invalid(path, value === null ? 'null is asked for by $exists' : 'must be a single value');
-  const wanted = { number: 'number', text: 'string', boolean: 'boolean', list: null, any: null }[kind];
-  if (wanted !== null && typeof value !== wanted) throw invalid(path, `must be a ${wanted}`);
+  if (!isScalar(value))
+    throw invalid(path, value === null ? 'must not be null; use $exists' : 'must be a single value');
+  const expected = { number: 'number', text: 'string', boolean: 'boolean', list: null, any: null }[kind];
+  if (expected !== null && typeof value !== expected) throw invalid(path, `must be a ${expected}`);
   if (integer && !Number.isInteger(value)) throw invalid(path, 'must be an integer');
   return value;
 }

@@ -14,59 +14,64 @@ const FLOAT_MAX = 3.4028234663852886e38;
 
 const VALUES: Record<
   MetadataType,
-  { value: (field: MetadataField) => z.ZodType; must: (field: MetadataField) => string }
+  { value: (field: MetadataField) => z.ZodType; requirement: (field: MetadataField) => string }
 > = {
-  BOOL: { value: () => z.boolean(), must: () => 'true or false' },
-  INT8: { value: () => integer(8), must: () => 'an integer from -128 to 127' },
-  INT16: { value: () => integer(16), must: () => 'an integer from -32768 to 32767' },
-  INT32: { value: () => integer(32), must: () => 'an integer from -2147483648 to 2147483647' },
-  // JSON numbers are exact up to here; a larger one has been rounded before anybody can see it.
-  INT64: { value: () => z.int(), must: () => 'an integer of at most 2^53 - 1 either way' },
-  FLOAT: { value: () => z.number().min(-FLOAT_MAX).max(FLOAT_MAX), must: () => 'a number that 32 bits can hold' },
-  DOUBLE: { value: () => z.number(), must: () => 'a number' },
+  BOOL: { value: () => z.boolean(), requirement: () => 'true or false' },
+  INT8: { value: () => integer(8), requirement: () => 'an integer between -128 and 127' },
+  INT16: { value: () => integer(16), requirement: () => 'an integer between -32768 and 32767' },
+  INT32: { value: () => integer(32), requirement: () => 'an integer between -2147483648 and 2147483647' },
+  // JSON numbers are exact up to this limit; larger numbers are rounded when the request is parsed.
+  INT64: { value: () => z.int(), requirement: () => 'an integer between -(2^53 - 1) and 2^53 - 1' },
+  FLOAT: {
+    value: () => z.number().min(-FLOAT_MAX).max(FLOAT_MAX),
+    requirement: () => 'a number that fits into 32 bits',
+  },
+  DOUBLE: { value: () => z.number(), requirement: () => 'a number' },
   VARCHAR: {
     value: ({ max_length = Number.POSITIVE_INFINITY }) => z.string().refine((text) => [...text].length <= max_length),
-    must: ({ max_length }) => (max_length === undefined ? 'a string' : `a string of at most ${max_length} characters`),
+    requirement: ({ max_length }) =>
+      max_length === undefined ? 'a string' : `a string of at most ${max_length} characters`,
   },
-  JSON: { value: () => z.unknown(), must: () => 'any JSON value' },
-  ARRAY: { value: () => z.array(scalar), must: () => 'an array of strings, numbers or booleans' },
+  JSON: { value: () => z.unknown(), requirement: () => 'any JSON value' },
+  ARRAY: { value: () => z.array(scalar), requirement: () => 'an array of strings, numbers or booleans' },
 };
 
+/** Characters of JSON. */
 const MAX_METADATA = 64 * 1024;
-/** MongoDB holds a hundred; a record has some of its own. */
+/** MongoDB stores 100 levels, some of which the record itself needs. */
 const MAX_LEVELS = 64;
 
 /**
- * Whether an item's metadata can be stored at all, whatever the schema says.
- * @returns what is wrong (`may have …`), or null
+ * Checks that an item's metadata can be stored, regardless of the database's schema.
+ * @returns the error (`must not …`), or null
  */
-export function unfitMetadata(metadata: unknown): string | null {
-  // Depth comes first: what is nested without end cannot be measured either.
-  const unfit = unfitPart(metadata, 0);
-  if (unfit) return unfit;
-  return JSON.stringify(metadata).length > MAX_METADATA ? 'may have 64 KiB as JSON at the most' : null;
+export function unstorableMetadata(metadata: unknown): string | null {
+  // The depth is checked first, because JSON.stringify fails for values that are nested too deeply.
+  const error = unstorablePart(metadata, 0);
+  if (error) return error;
+  return JSON.stringify(metadata).length > MAX_METADATA ? 'must not exceed 64 KiB as JSON' : null;
 }
 
-function unfitPart(value: unknown, level: number): string | null {
+function unstorablePart(value: unknown, level: number): string | null {
   if (typeof value !== 'object' || value === null) return null;
-  if (level >= MAX_LEVELS) return `may be nested ${MAX_LEVELS} levels deep at the most`;
-  // Read back as a reference between documents, which is another object.
+  if (level >= MAX_LEVELS) return `must not be nested deeper than ${MAX_LEVELS} levels`;
+  // The driver would read the object back as a reference between documents.
   if (Object.hasOwn(value, '$ref') && Object.hasOwn(value, '$id'))
     return 'has an object with both "$ref" and "$id", which cannot be stored';
   for (const [name, part] of Object.entries(value)) {
-    // BSON ends a name at its first NUL, and takes an object with this field for a value of its own types.
+    // A name in BSON ends at its first NUL, and the driver treats an object with `_bsontype` as a BSON value.
     if (name.includes('\0') || name === '_bsontype')
       return `has a field "${name.replaceAll('\0', '\\u0000')}", which cannot be stored`;
-    const unfit = unfitPart(part, level + 1);
-    if (unfit) return unfit;
+    const error = unstorablePart(part, level + 1);
+    if (error) return error;
   }
   return null;
 }
 
 /**
- * Holds metadata against a database's schema. Declared fields must have their type where they are present and not null;
- * what is not declared may be anything.
- * @returns what is wrong, naming the field (`year: must be …`), or null
+ * Validates metadata against a database's schema. Declared fields that are present and not null must have their type.
+ * Undeclared fields may have any value.
+ * @returns the error with the name of the field (`year: must be …`), or null
  */
 export function metadataFault(
   fields: readonly MetadataField[],
@@ -77,7 +82,7 @@ export function metadataFault(
     if (value === undefined || value === null) continue;
     const type = VALUES[field.data_type];
     if (!type.value(field).safeParse(value).success) {
-      return `${field.name}: must be ${type.must(field)} (${field.data_type})`;
+      return `${field.name}: must be ${type.requirement(field)} (${field.data_type})`;
     }
   }
   return null;

@@ -1,12 +1,12 @@
-/** How much the first ranks weigh against the following; 60 is the constant of the paper the method comes from. */
+/** Weight of the first ranks relative to later ones. 60 is the constant in the paper cited below. */
 export const RECIPROCAL_RANK_CONSTANT = 60;
 
 /**
  * Fuses rankings by reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009): a key scores the sum of
- * `1 / (k + rank)` over the rankings that hold it, ranks from 1. Ranks and not scores, because BM25 and cosine
+ * `1 / (k + rank)` over the rankings that contain it, with ranks from 1. Scores are not used, because BM25 and cosine
  * similarity have no common scale.
- * @param rankings each best first; a key counts once a ranking, at its first place
- * @returns best first; equal scores keep the order of first appearance, so the answer is deterministic
+ * @param rankings each best first; a key counts once per ranking, at its first position
+ * @returns best first; equal scores keep the order of first appearance, so the result is deterministic
  */
 export function fuseRankings<Key>(
   rankings: readonly (readonly Key[])[],
@@ -23,9 +23,9 @@ export function fuseRankings<Key>(
   return [...scores].map(([key, score]) => ({ key, score })).sort((a, b) => b.score - a.score);
 }
 
-/** How far ratings move a source: the best ones weigh this much more than none, the worst this much less. */
+/** Maximum change of a source's weight by ratings, up or down. */
 const RATING_INFLUENCE = 0.1;
-/** Neutral ratings that every source is thought to have: one angry client moves it a sixth of the way, not all of it. */
+/** Neutral ratings that are added to every source, so that a single rating has a sixth of the maximum effect. */
 const PRIOR_RATINGS = 5;
 
 /** Ratings of one source, each -1 to 1. */
@@ -35,40 +35,40 @@ export interface RatingTally {
 }
 
 /**
- * What ratings make of a source's weight: their mean with a prior, within ±`RATING_INFLUENCE`. At the worst a chunk in
- * place r lets (60 + r) / 9 unrated ones pass, six from the first place, and it never leaves the ranking.
+ * The weight of a source by its ratings: 1 plus the mean with a prior, within ±`RATING_INFLUENCE`. With the worst ratings, a
+ * chunk at rank r falls behind (60 + r) / 9 unrated chunks (six at the first rank), and never out of the ranking.
  */
 export function ratingWeight({ sum, count }: RatingTally): number {
   return 1 + RATING_INFLUENCE * (sum / (count + PRIOR_RATINGS));
 }
 
-/** What moves a hit beside its place. */
+/** What affects a hit besides its rank. */
 export interface Influence {
-  /** Of its collection, times what ratings make of it. */
+  /** Weight of the collection times weight by ratings. */
   weight: number;
-  /** When its item was last changed; milliseconds since 1970. */
+  /** When the item was last changed, in milliseconds since 1970. */
   changed: number;
 }
 
 /**
- * Ranks hits anew. Places are what is weighed, not scores, so that the same weight moves as far in every kind of search:
- * a hit in place r counts `weight / (60 + r)`; with a recency bias b, r's part of that is 1 - b, and the place among the
- * same hits ordered by their age, newest first, has part b (hits of one moment share a place).
+ * Ranks hits again by weight and age. Ranks are weighted, not scores, so that a weight has the same effect in every query
+ * mode: a hit at rank r scores `weight / (60 + r)`. With a recency bias b, this counts 1 - b, and the same formula with the
+ * rank by age, newest first, counts b. Hits of equal age share a rank.
  * @param hits best first
- * @param recencyBias 0: age does not count; 1: nothing else does
- * @returns best first; equals keep their order
+ * @param recencyBias from 0 (age has no effect) to 1 (only age and weight have an effect)
+ * @returns best first; equal scores keep their order
  */
 export function rerank<Hit>(hits: readonly Hit[], influence: (hit: Hit) => Influence, recencyBias = 0): Hit[] {
   const influences = hits.map(influence);
   const byAge = [...new Set(influences.map(({ changed }) => changed))].sort((a, b) => b - a);
-  const agePlaces = new Map(byAge.map((changed, at) => [changed, at + 1]));
-  const worth = (place: number) => 1 / (RECIPROCAL_RANK_CONSTANT + place);
+  const ageRanks = new Map(byAge.map((changed, at) => [changed, at + 1]));
+  const scoreOf = (rank: number) => 1 / (RECIPROCAL_RANK_CONSTANT + rank);
   return hits
     .map((hit, at) => {
       const { weight, changed } = influences[at]!;
       return {
         hit,
-        score: weight * ((1 - recencyBias) * worth(at + 1) + recencyBias * worth(agePlaces.get(changed)!)),
+        score: weight * ((1 - recencyBias) * scoreOf(at + 1) + recencyBias * scoreOf(ageRanks.get(changed)!)),
       };
     })
     .sort((a, b) => b.score - a.score)

@@ -6,17 +6,18 @@ import { type RatingTally, ratingWeight, rerank } from './ranking.js';
 import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from './search.js';
 import type { ItemRef } from './workflow-contract.js';
 
+/** A query as a client sends it. */
 export interface Question {
   query: string;
   mode: QueryMode;
   operator: TextOperator;
   collections?: readonly string[] | undefined;
-  /** How much hits of a collection weigh; 1 where it is not named. */
+  /** Weights of collections; the default is 1. */
   weights?: ReadonlyMap<string, number> | undefined;
   type?: ItemType | undefined;
   ids?: readonly string[] | undefined;
   metadata?: MetadataFilter | undefined;
-  /** 0 (as without it) to 1. */
+  /** From 0, the default, to 1. */
   recency_bias?: number | undefined;
   max_results: number;
   graph_context: boolean;
@@ -24,14 +25,14 @@ export interface Question {
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
 
-/** Hits of the index that weights, recency and ratings reorder: what is behind these cannot come forward. */
-const POOL = 100;
-/** More chunks are read than asked for: a hit may belong to a version that has just been replaced. */
+/** Hits of the index that weights, recency and ratings can reorder; later hits are not considered. */
+const CANDIDATES = 100;
+/** Chunks read in addition to the limit, because a hit may belong to a version that was replaced a moment ago. */
 const SPARE = 10;
-/** Relations and entities that an answer carries at the most. */
+/** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
 
-/** A stored chunk, as far as a result shows it. */
+/** The fields of a stored chunk that a result shows. */
 export interface RetrievedChunk {
   _id: string;
   item: string;
@@ -49,7 +50,7 @@ export interface RetrievedChunk {
   rows?: [number, number];
 }
 
-/** A stored item, as far as a result shows it. */
+/** The fields of a stored item that a result needs. */
 export interface RetrievedItem {
   _id: string;
   id: string;
@@ -61,7 +62,7 @@ export interface RetrievedItem {
   updated_at: Date;
 }
 
-/** What a query reads. */
+/** The stores and models that a query reads. */
 export interface RetrievalDependencies {
   index: Pick<SearchIndex, 'search'>;
   embedder: Pick<Embedder, 'embedQuery'> | null;
@@ -74,6 +75,7 @@ export interface RetrievalDependencies {
   feedback: { getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> };
 }
 
+/** The part of the knowledge graph that the hits mention. */
 export interface GraphContext {
   entities: { name: string; type: string; source_ids: string[]; chunk_ids: string[] }[];
   relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & { source_id: string })[];
@@ -85,13 +87,16 @@ interface Result {
   score: number;
 }
 
-/** Runs queries: the index finds chunks, MongoDB says what they are and whether they still exist. */
+/** Runs queries. The index finds chunks; MongoDB has their content and shows whether they are current. */
 export function createRetrieval(deps: RetrievalDependencies) {
   return {
-    /** @throws ServiceError SERVICE_UNAVAILABLE when the question needs a model or an index that is not there */
+    /**
+     * @returns chunks, best first, and the graph around them
+     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model and there is none
+     */
     async query(database: { _id: string }, question: Question) {
       if (question.mode === 'vector' && !deps.embedder) {
-        throw new ServiceError('SERVICE_UNAVAILABLE', 'There is no embedding model: query_by can only be "text".');
+        throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');
       }
       const vector = deps.embedder && question.mode !== 'text' ? await deps.embedder.embedQuery(question.query) : null;
       const hits = await deps.index.search(database._id, {
@@ -103,9 +108,9 @@ export function createRetrieval(deps: RetrievalDependencies) {
         type: question.type,
         source_ids: question.ids,
         metadata: question.metadata,
-        limit: POOL,
+        limit: CANDIDATES,
       });
-      const best = await current(await reordered(database._id, question, hits), question.max_results);
+      const best = await readCurrent(await reorder(database._id, question, hits), question.max_results);
       const graph = question.graph_context
         ? await deps.graph.graphAround(
             [...new Map(best.map(({ item }) => [item._id, { item: item._id, version: item.version }])).values()],
@@ -129,7 +134,8 @@ export function createRetrieval(deps: RetrievalDependencies) {
     },
   };
 
-  async function reordered(
+  /** Reorders hits by the weights of collections, by recency and by ratings. */
+  async function reorder(
     databaseId: string,
     { weights, recency_bias = 0 }: Question,
     hits: readonly SearchHit[],
@@ -152,15 +158,15 @@ export function createRetrieval(deps: RetrievalDependencies) {
     );
   }
 
-  /** The first of these hits that are what the database holds now, read a few at a time. */
-  async function current(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
+  /** @returns the first hits whose item version is current, with their chunks and items; reads a few at a time */
+  async function readCurrent(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
     const found = new Map<string, Result>();
     for (let at = 0; at < hits.length && found.size < limit; at += limit + SPARE) {
-      const some = hits.slice(at, at + limit + SPARE);
-      const chunks = await deps.chunks.getByIds(some.map((hit) => hit.chunk_id));
+      const batch = hits.slice(at, at + limit + SPARE);
+      const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
       const owners = await deps.items.listByKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
       const items = new Map(owners.map((item) => [item._id, item]));
-      for (const { chunk_id, score } of some) {
+      for (const { chunk_id, score } of batch) {
         const chunk = chunks.get(chunk_id);
         const item = chunk && items.get(chunk.item);
         if (!chunk || !item || item.version !== chunk.version || item.indexing_status === 'errored') continue;
@@ -171,7 +177,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 }
 
-/** Where in its document a chunk stands. */
+/** @returns the location of a chunk in its document, without absent fields */
 function place(chunk: RetrievedChunk): Record<string, unknown> {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),

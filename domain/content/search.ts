@@ -1,15 +1,15 @@
-/** The shapes between the search index, the embedders and whoever asks a question. */
+/** Types shared by the search index, the embedders and retrieval. */
 import type { IndexedMetadata } from './indexed-metadata.js';
 import type { MetadataFilter } from './metadata-filters.js';
 
-/** Turns text into vectors. One implementation a file, under `providers/embeddings/`. */
+/** Turns text into vectors; implemented in `providers/embeddings/`. */
 export interface Embedder {
-  /** Model name as an operator would recognise it. */
+  /** Model name, as operators know it. */
   readonly model: string;
   readonly dimensions: number;
-  /** @returns one unit-length vector a text, in the order given; rejects when the model is out of reach */
+  /** @returns one unit-length vector per text, in order. @throws EmbeddingError */
   embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
-  /** Queries may need another prefix than documents (bge's do). */
+  /** Separate from documents, because some models (bge) need a prefix for queries. @throws EmbeddingError */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
   close(): Promise<void>;
 }
@@ -17,18 +17,18 @@ export interface Embedder {
 export const ITEM_TYPES = ['knowledge', 'memory'] as const;
 export type ItemType = (typeof ITEM_TYPES)[number];
 
-/** A row of the search index. The text shown to a client is read from MongoDB by `chunk_id`. */
+/** A row of the search index. Responses contain the text in MongoDB, found by `chunk_id`. */
 export interface IndexRow {
   chunk_id: string;
   /** The client's id of the item. */
   source_id: string;
   collection: string;
   type: ItemType;
-  /** What full-text search sees: title, headings and text. */
+  /** The text for full-text search: title, headings and text. */
   text: string;
-  /** Absent when the database was indexed without an embedding model. */
+  /** Null without an embedding model. */
   vector: Float32Array | null;
-  /** The item's; every chunk carries it, so that a filter is part of the search. */
+  /** Metadata of the item, so that a search can filter by it. */
   metadata: IndexedMetadata;
 }
 
@@ -39,21 +39,21 @@ export type TextOperator = (typeof TEXT_OPERATORS)[number];
 
 export interface SearchRequest {
   mode: QueryMode;
-  /** The question's words, for full text. */
+  /** The text of the query, for full-text search. */
   query: string;
   operator: TextOperator;
-  /** The question's vector; null makes `hybrid` full text only. */
+  /** The vector of the query. With null, `hybrid` is full text only. */
   vector: Float32Array | null;
   collections?: readonly string[];
   type?: ItemType;
-  /** Restrict to these items. */
+  /** Only these items. */
   source_ids?: readonly string[];
-  /** Restrict by metadata. */
+  /** Only items with matching metadata. */
   metadata?: MetadataFilter;
   limit: number;
 }
 
-/** Best first; `score` is only comparable within one answer. */
+/** A hit. Scores are comparable only within one result. */
 export interface SearchHit {
   chunk_id: string;
   source_id: string;
@@ -61,26 +61,28 @@ export interface SearchHit {
   score: number;
 }
 
-/** Derived data: everything in it can be written again from MongoDB. `table` is a database's internal id (`tnt_…`). */
+/** The search index. It can be rebuilt from MongoDB at any time. `table` is a database's internal id (`tnt_…`). */
 export interface SearchIndex {
-  /** Makes an empty table, unless there is one. */
+  /** Creates an empty table, unless it exists. */
   create(table: string): Promise<void>;
-  /** Empties a table for a rebuild, vectors of another size included; makes it where it is missing. */
+  /** Creates or empties a table for a rebuild. The new vectors may have other dimensions. */
   clear(table: string): Promise<void>;
   exists(table: string): Promise<boolean>;
   /**
-   * Adds rows, after taking out those with the chunk ids in `remove`. Appending is much cheaper, so name only what may
-   * be there already (an earlier version's rows, or those of a write that is tried again).
-   * Concurrent calls for one table ride in one commit. Resolves when searches of every process see the rows.
+   * Deletes the rows with the chunk ids in `remove`, then adds rows. Adding alone is much cheaper, so `remove` should contain
+   * only rows that may exist: of an earlier version, or of an earlier attempt at this write. Concurrent calls for one table
+   * share a commit. Resolves when searches of every process see the rows.
    */
   write(table: string, rows: readonly IndexRow[], remove?: readonly string[]): Promise<void>;
   /**
-   * Rejects when the table does not exist.
-   * @throws ServiceError SERVICE_UNAVAILABLE for a filter by metadata where rows were written before there were any
+   * @returns hits, best first
+   * @throws Error when the table does not exist; ServiceError SERVICE_UNAVAILABLE for a metadata filter on a table with rows
+   * from before filters existed
    */
   search(table: string, request: SearchRequest): Promise<SearchHit[]>;
-  /** Folds new rows into the full-text index, indexes vectors once a table has grown, and drops old versions. */
+  /** Adds new rows to the full-text index, creates the vector index of a large table, and drops old versions. */
   compact(table: string): Promise<void>;
+  /** Does nothing when the table does not exist. */
   drop(table: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -24,12 +24,12 @@ export interface DatabaseRef {
   database_id: string;
 }
 
-/** Deleted items whose remains are to be cleared away. */
+/** Deleted items whose remains must be cleared. */
 export interface RemovalRef {
   org: string;
   /** `rmv_…` */
   removal: string;
 }
 
-/** An item was deleted or replaced while this version was under way: nothing to announce any more. */
+/** The type of the failure that ends a workflow because its item was deleted or replaced. No webhook is sent. */
 export const SUPERSEDED = 'Superseded';

@@ -4,23 +4,23 @@ import type { NewDelivery } from '../webhooks/deliveries.js';
 import type { CrewEvent } from '../webhooks/events.js';
 import type { WebhookUrls } from './crews.js';
 
-/** What happened in an execution, as its callback reports it. */
+/** An event of an execution, as its callback reports it. */
 export interface CrewEventData {
   event: CrewEvent;
   task_id?: string;
   agent?: string;
-  /** Text; for a step, what was thought or done. */
+  /** A text; for a step, the thought or the action. */
   output?: unknown;
   /** Why the execution failed. */
   error?: string;
 }
 
-/** What a callback needs to know of an execution; a `CrewExecutionRecord` has all of it. */
+/** The fields of an execution that its callbacks need; a subset of `CrewExecutionRecord`. */
 export interface NotifyingExecution {
   _id: string;
   org: string;
   urls: WebhookUrls;
-  /** JSON, exactly as its client sent it. */
+  /** Canonical JSON of the client's `meta`. */
   meta: string | null;
 }
 
@@ -33,7 +33,7 @@ const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
 };
 
 /**
- * The delivery that notifies of an event, its body written once.
+ * The delivery for an event. Its body is built once, so all attempts send the same bytes.
  * @returns null when the execution has no receiver for the event
  */
 export function crewDelivery(
@@ -48,7 +48,7 @@ export function crewDelivery(
   const members = Object.entries(fields).filter(([, value]) => value !== undefined);
   const body = canonicalObject({
     ...Object.fromEntries(members.map(([name, value]) => [name, canonicalJson(tidyJson(value))])),
-    // Canonical JSON already, with the client's own numbers.
+    // Already canonical JSON, which keeps the client's numbers.
     meta: meta ?? 'null',
   });
   return {

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** Statuses of an execution; the last two are final. */
+/** Statuses of an execution. The last two are final. */
 export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
-/** Statuses of a task in an execution: as the execution's, and before its turn `pending`. */
+/** Statuses of a task in an execution: `pending` before it starts, then as for executions. */
 export const CREW_TASK_STATUSES = ['pending', ...EXECUTION_STATUSES] as const;
 export type CrewTaskStatus = (typeof CREW_TASK_STATUSES)[number];
 
-/** What an agent may use beside its model. */
+/** The tools that agents can use. */
 export const CREW_TOOLS = ['query_database', 'fetch_page'] as const;
 export type CrewToolName = (typeof CREW_TOOLS)[number];
 
@@ -19,44 +19,46 @@ export interface CrewAgent {
   goal: string;
   backstory: string;
   tools: CrewToolName[];
-  /** A model's name, or `built-in`; null: the default. */
+  /** A model's name, or `built-in`; null for the default model. */
   llm: string | null;
-  /** Model calls of one attempt at a task; the last one must answer. */
+  /** Maximum number of model calls in one attempt at a task. The last call must return the output. */
   max_iter: number;
 }
 
-/** A task as `tasks.yaml` describes it, in the order in which they run. */
+/** A task as `tasks.yaml` describes it. Tasks run in the order of the file. */
 export interface CrewTask {
   name: string;
   description: string;
   expected_output: string;
   agent: string;
-  /** Names of the earlier tasks whose outputs it is given; all of them where the file names none. */
+  /** Names of the earlier tasks whose outputs the task receives; by default all. */
   context: string[];
   human_input: boolean;
-  /** Its own, or else its agent's. */
+  /** The task's own tools, or else its agent's. */
   tools: CrewToolName[];
 }
 
+/** A crew as its files describe it. */
 export interface CrewDefinition {
   name: string;
   agents: CrewAgent[];
   tasks: CrewTask[];
-  /** Names of the placeholders, in the order in which they appear. */
+  /** Names of the placeholders, in order of appearance. */
   inputs: string[];
 }
 
-/** CrewAI's own pattern: other braces, JSON for example, stand as they are. */
+/** CrewAI's pattern. Other braces, for example in JSON, do not change. */
 const PLACEHOLDER = /\{([A-Za-z_][A-Za-z0-9_-]*)\}/g;
 
+/** @returns the names of the placeholders in a text, in order, with duplicates */
 export function placeholdersOf(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name]) => name!);
 }
 
-/** As they stand in a text: what was given as a number or an object, in JSON. */
+/** Texts by placeholder; numbers and objects as JSON. */
 export type CrewInputs = Record<string, string>;
 
-/** Replaces placeholders once: what an input itself says in braces stays as it is. */
+/** Replaces placeholders. Braces inside an input are not replaced again. */
 export function fillIn(text: string, inputs: CrewInputs): string {
   return text.replace(PLACEHOLDER, (whole, name: string) => (Object.hasOwn(inputs, name) ? inputs[name]! : whole));
 }
@@ -88,14 +90,14 @@ export const resumeRequestSchema = z.object({
   ...webhookUrls,
 });
 
-/** Where callbacks of an execution go; null: nobody is told. */
+/** Receivers of an execution's callbacks; null when there is no receiver. */
 export interface WebhookUrls {
   task: string | null;
   step: string | null;
   crew: string | null;
 }
 
-/** The URLs of a request, and of that request alone: none is carried over from an earlier one. */
+/** @returns the URLs of a request. URLs of earlier requests do not carry over */
 export function webhookUrlsOf(body: {
   taskWebhookUrl?: string | undefined;
   stepWebhookUrl?: string | undefined;

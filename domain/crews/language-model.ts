@@ -1,8 +1,8 @@
 import type { CrewToolName } from './crews.js';
 
-/** What an agent's model is given and gives: the words between the steps of a crew and `providers/language-models/`. */
+/** The contract between the steps of a crew and the models in `providers/language-models/`. */
 
-/** A tool as it is offered to a model. */
+/** A tool that a model may call. */
 export interface ToolOffer {
   name: CrewToolName;
   description: string;
@@ -16,30 +16,30 @@ export interface ToolCall {
   arguments: Record<string, unknown>;
 }
 
-/** One step of an attempt that has been made. */
+/** A finished step of an attempt. */
 export type AgentStep =
   | { kind: 'model'; text: string; tool_calls: ToolCall[] }
   | { kind: 'tool'; call: ToolCall; ok: boolean; result: string };
 
-/** All that one model call is about; placeholders are filled in. */
+/** The input of one model call, with placeholders filled in. */
 export interface AgentTurn {
   agent: { role: string; goal: string; backstory: string };
   task: { description: string; expected_output: string };
-  /** The inputs that the description names, in its order: for those who must tell a task's words from its material. */
+  /** The inputs that the description names, in its order, to distinguish the task's words from its material. */
   inputs: string[];
   /** Outputs of earlier tasks. */
   context: { task: string; output: string }[];
-  /** What people said about earlier tasks, oldest first. */
+  /** Feedback of people on earlier tasks, oldest first. */
   remarks: { task: string; text: string }[];
-  /** What people found wrong with earlier attempts at this task, oldest first. */
+  /** Rejected attempts at this task, oldest first. */
   rejections: { output: string; feedback: string }[];
   steps: AgentStep[];
   tools: ToolOffer[];
-  /** No more tool calls: the attempt is at its last model call. */
+  /** True at the last model call of the attempt, which may not call tools. */
   must_answer: boolean;
 }
 
-/** No tool calls: the text is the task's output. */
+/** Without tool calls, the text is the task's output. */
 export interface ModelReply {
   text: string;
   tool_calls: ToolCall[];
@@ -53,6 +53,6 @@ export interface LanguageModel {
 }
 
 export interface LanguageModels {
-  /** @param llm as an agent names it; null: the default */
+  /** @param llm the name in agents.yaml; null for the default */
   get(llm: string | null): LanguageModel;
 }

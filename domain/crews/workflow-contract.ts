@@ -1,19 +1,19 @@
-/** A task of a crew, as far as its workflow has to know it. */
+/** The properties of a task that the workflow needs. */
 export interface CrewTaskPlan {
   task: string;
   human_input: boolean;
-  /** Model calls of one attempt; the last one must answer. */
+  /** Maximum number of model calls in one attempt. The last call must return the output. */
   max_steps: number;
 }
 
-/** One execution of a crew, and how far it is; all else lies in MongoDB. */
+/** Input of an execution's workflow, with its progress. Everything else is in MongoDB. */
 export interface CrewRef {
   execution: string;
   org: string;
   tasks: CrewTaskPlan[];
-  /** Tasks that are done. */
+  /** Number of completed tasks. */
   done: number;
-  /** Of the next task, counted from 1. */
+  /** Attempt at the next task, from 1. */
   attempt: number;
 }
 
@@ -24,19 +24,21 @@ export interface AttemptRef {
   attempt: number;
 }
 
-/** One model call of an attempt, counted from 1. */
+/** One model call of an attempt. */
 export interface StepRef extends AttemptRef {
+  /** From 1. */
   step: number;
-  /** The model must answer now. */
+  /** Set when the model must return the output. */
   last?: boolean;
 }
 
-/** A tool call that a model call asked for, counted from 0. */
+/** One of the tool calls that a model call returned. */
 export interface ToolCallRef extends StepRef {
+  /** From 0. */
   call: number;
 }
 
-/** A person's answer; what it says lies in MongoDB. */
+/** A person's feedback. Its text is in MongoDB. */
 export interface ResumeRef extends AttemptRef {
   /** `fbk_…` */
   feedback: string;
@@ -45,20 +47,20 @@ export interface ResumeRef extends AttemptRef {
 
 export type ResumeStatus = 'resumed' | 'retrying' | 'completed';
 
-/** How an execution ended; its output lies in MongoDB. */
+/** How an execution finished. Its output is in MongoDB. */
 export interface CrewOutcome {
   status: 'completed' | 'error';
   /** Written for the client; never quotes inputs or outputs. */
   error_message?: string;
 }
 
-/** The type of the failure that ends an execution: its message is for the client. */
+/** The type of the failure that fails an execution. Its message is for the client. */
 export const CREW_FAILED = 'CrewFailed';
 
-/** What the client of a cancelled execution reads. */
+/** The error message of a cancelled execution. */
 export const CREW_CANCELLED = 'The execution was cancelled.';
 
-/** The types of the failures with which a workflow refuses an answer. */
+/** The types of the failures with which a workflow rejects feedback. */
 export const RESUME_REJECTED = { notPending: 'NotPending', unknownTask: 'UnknownTask' } as const;
 
 /** The update with which a person's feedback reaches an execution. */

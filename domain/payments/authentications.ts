@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** States of an authentication. `expired` is never stored: it is read off the clock, so no moment is missed. */
+/** States of an authentication. `expired` is never stored; it follows from the time. */
 export const AUTHENTICATION_STATES = ['started', 'eligibility_checked', 'closed', 'expired'] as const;
 export type AuthenticationStatus = (typeof AUTHENTICATION_STATES)[number];
 export type StoredAuthenticationStatus = Exclude<AuthenticationStatus, 'expired'>;
@@ -16,15 +16,15 @@ export const SDK_NEXT_ACTIONS = ['await_merchant_callback', 'proceed', 'deny'] a
 export type SdkNextAction = (typeof SDK_NEXT_ACTIONS)[number];
 
 export interface AuthenticationTimes {
-  /** How long an authentication can be used. */
+  /** How long an authentication is open. */
   expiresAfterMs: number;
-  /** How long the record stays readable after that. */
+  /** How long the record is kept after the authentication has expired. */
   keptForMs: number;
-  /** How long the sealed data of an eligibility check stays. */
+  /** How long the sealed data of an eligibility check is kept. */
   deviceDataKeptForMs: number;
 }
 
-/** The state at one moment: an open authentication whose time has passed is expired. */
+/** @returns the state at a time: an open authentication is expired after `expires_at` */
 export function statusAt(
   { status, expires_at }: { status: StoredAuthenticationStatus; expires_at: Date },
   now: Date,
@@ -36,31 +36,31 @@ function isOpen(status: AuthenticationStatus): boolean {
   return (OPEN_AUTHENTICATION_STATES as readonly string[]).includes(status);
 }
 
-/** What a first check finds: a network that says nothing of the consumer does not say that they are present. */
+/** @returns the next action after the first check. A network without `consumerPresent` counts as not present */
 export function eligibilityOf({ click_to_pay }: EligibilityCheckData): SdkNextAction {
   const present = [click_to_pay.network_a, click_to_pay.network_b].some((network) => network?.consumerPresent);
   return present ? 'await_merchant_callback' : 'proceed';
 }
 
 /**
- * What the SDK does at this moment.
- * @param found what the first check found, null before it
- * @returns `deny` when the authentication is over, whatever was found before; null while there is no answer
+ * The SDK's next action.
+ * @param found result of the first check, or null before it
+ * @returns `deny` when the authentication is closed or expired, regardless of the check; null before the check
  */
 export function nextAction(status: AuthenticationStatus, found: SdkNextAction | null): SdkNextAction | null {
   return isOpen(status) ? found : 'deny';
 }
 
 const MAX_METADATA_FIELDS = 50;
-/** Long enough for any header a browser sends, short enough that no field can fill a record. */
+/** Long enough for every header of a browser, and short enough that no field can fill a record. */
 const text = z.string().max(2048);
 
-/** ICU carries ISO 4217 and is kept up to date with Node. */
+/** ISO 4217 codes, from the ICU data of Node. */
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 
-/** `POST /authentication`. Unknown fields are let through and not kept. */
+/** The body of `POST /authentication`. Unknown fields are accepted and not stored. */
 export const createAuthenticationSchema = z.object({
-  /** In the currency's minor unit. Zero is a check of the card without a charge. */
+  /** In the currency's minor unit. Zero checks the card without a charge. */
   amount: z.int().nonnegative(),
   currency: z.string().refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code in capitals, such as EUR'),
   customer: z
@@ -74,11 +74,14 @@ export const createAuthenticationSchema = z.object({
   return_url: text.refine(isPlainHttpsUrl, 'must be an https URL without credentials').optional(),
   metadata: z
     .record(z.string().max(40), z.union([z.string().max(500), z.number(), z.boolean()]))
-    .refine((fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS, `has over ${MAX_METADATA_FIELDS} fields`)
+    .refine(
+      (fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS,
+      `must not exceed ${MAX_METADATA_FIELDS} fields`,
+    )
     .optional(),
 });
 export type CreateAuthentication = z.output<typeof createAuthenticationSchema>;
-/** What a merchant tells of the payment beyond amount and currency; sealed at rest. */
+/** The details of a payment besides amount and currency; stored sealed. */
 export type AuthenticationDetails = Pick<CreateAuthentication, 'customer' | 'return_url' | 'metadata'>;
 
 function isPlainHttpsUrl(value: string): boolean {
@@ -87,7 +90,7 @@ function isPlainHttpsUrl(value: string): boolean {
   return protocol === 'https:' && username === '' && password === '';
 }
 
-/** The customer's device, as the browser describes it to the first network. */
+/** The customer's device, as the browser reports it to the first network. */
 const customDataSchema = z.object({
   color_depth: z.int().optional(),
   java_enabled: z.boolean().optional(),
@@ -95,7 +98,7 @@ const customDataSchema = z.object({
   language: text.optional(),
   screen_height: z.int().optional(),
   screen_width: z.int().optional(),
-  /** Minutes from UTC, so it may be negative. */
+  /** Minutes from UTC; may be negative. */
   time_zone: z.int().optional(),
   ip_address: text.optional(),
   accept_header: text.optional(),
@@ -119,21 +122,21 @@ const networkBSchema = z.object({
   lastUsedCardTimestamp: text.optional(),
 });
 
-/** The fields of the specification, "Part B". None is required there, so none is here but one network. */
+/** The fields of the specification, "Part B". Only one of the networks is required. */
 const eligibilityCheckDataSchema = z.object({
   click_to_pay: z
     .object({ network_a: networkASchema.optional(), network_b: networkBSchema.optional() })
     .refine(({ network_a, network_b }) => network_a !== undefined || network_b !== undefined, {
-      message: 'must contain network_a or network_b',
+      message: 'must have network_a or network_b',
     }),
 });
 export type EligibilityCheckData = z.output<typeof eligibilityCheckDataSchema>;
 
-/** `POST …/eligibility-check`. Without a `client_secret` the request is not malformed but unproven: 401. */
+/** The body of `POST …/eligibility-check`. A missing `client_secret` is an authentication error (401), not a validation error. */
 export const eligibilityCheckSchema = z.object({
   client_secret: z
     .string()
     .default('')
-    .meta({ description: 'As `POST /authentication` gave it. Without the right one: 401.' }),
+    .meta({ description: 'From the response of `POST /authentication`. A missing or wrong secret is 401.' }),
   eligibility_check_data: eligibilityCheckDataSchema,
 });

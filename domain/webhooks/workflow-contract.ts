@@ -1,10 +1,11 @@
+/** Input of a delivery's workflow. */
 export interface DeliveryRef {
   /** `dlv_…` */
   delivery: string;
   org: string;
-  /** Tells receivers apart where an organisation has several: a hash, never an address. */
+  /** `receiverKey` of a callback's URL; never an address. */
   receiver?: string;
 }
 
-/** The signal that cuts the wait for the next attempt short. */
+/** The signal that starts the next attempt at once. */
 export const RETRY_NOW = 'retryNow';

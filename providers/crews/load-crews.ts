@@ -2,33 +2,34 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { z } from 'zod';
 import { type CrewDefinition, placeholdersOf } from '../../domain/crews/crews.js';
-import { agentsFile, tasksFile } from './files.js';
+import { agentsFile, tasksFile } from './schemas.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
-/** What is wrong with the files of crews: a line each, with file and line number. */
+/** The problems in the files of crews, a line each with file and line number. */
 export class CrewFilesError extends Error {
   override readonly name = 'CrewFilesError';
 
   constructor(readonly problems: readonly string[]) {
-    super(`the crews cannot be read:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(`the crews cannot be loaded:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
 const CREW_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /**
- * Reads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`.
- * @throws CrewFilesError with all that is wrong
+ * Loads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`.
+ * @throws CrewFilesError with all problems of all crews
  */
 export function loadCrews(folder: string): Map<string, CrewDefinition> {
   const crews = new Map<string, CrewDefinition>();
   const problems: string[] = [];
   for (const name of crewFolders(folder)) {
-    const found = problems.length;
-    const shown = join(basename(folder), name);
-    if (!CREW_NAME.test(name)) problems.push(`${shown}: a crew's folder is named by a-z, 0-9, "_" and "-"`);
-    const crew = readCrew(name, join(folder, name), shown, problems);
-    if (crew && problems.length === found) crews.set(name, crew);
+    const earlierProblems = problems.length;
+    const displayPath = join(basename(folder), name);
+    if (!CREW_NAME.test(name))
+      problems.push(`${displayPath}: the folder name of a crew may hold a-z, 0-9, "_" and "-"`);
+    const crew = readCrew(name, join(folder, name), displayPath, problems);
+    if (crew && problems.length === earlierProblems) crews.set(name, crew);
   }
   if (problems.length > 0) throw new CrewFilesError(problems);
   return crews;
@@ -41,13 +42,13 @@ function crewFolders(folder: string): string[] {
       .map((entry) => entry.name)
       .sort();
   } catch {
-    throw new CrewFilesError([`${folder}: there is no such folder (POSTBACK_CREWS_DIR)`]);
+    throw new CrewFilesError([`${folder}: the folder does not exist (POSTBACK_CREWS_DIR)`]);
   }
 }
 
-function readCrew(name: string, folder: string, shown: string, problems: string[]): CrewDefinition | undefined {
-  const agents = readYaml(join(folder, 'agents.yaml'), `${shown}/agents.yaml`, agentsFile, problems);
-  const tasks = readYaml(join(folder, 'tasks.yaml'), `${shown}/tasks.yaml`, tasksFile, problems);
+function readCrew(name: string, folder: string, displayPath: string, problems: string[]): CrewDefinition | undefined {
+  const agents = readYaml(join(folder, 'agents.yaml'), `${displayPath}/agents.yaml`, agentsFile, problems);
+  const tasks = readYaml(join(folder, 'tasks.yaml'), `${displayPath}/tasks.yaml`, tasksFile, problems);
   if (!agents || !tasks) return undefined;
   problems.push(...checkReferences(agents.value, tasks));
   const crew: Omit<CrewDefinition, 'inputs'> = {
@@ -68,7 +69,7 @@ function readCrew(name: string, folder: string, shown: string, problems: string[
   return { ...crew, inputs: inputsOf(crew) };
 }
 
-/** Agents that are not there, and context that is not there yet: which a cycle always comes to. */
+/** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */
 function checkReferences(agents: z.output<typeof agentsFile>, tasks: YamlFile<z.output<typeof tasksFile>>): string[] {
   const names = Object.keys(tasks.value);
   return Object.entries(tasks.value).flatMap(([task, { agent, context = [] }], position) => [
@@ -78,8 +79,8 @@ function checkReferences(agents: z.output<typeof agentsFile>, tasks: YamlFile<z.
     ...context.flatMap((earlier, n) => {
       const at = names.indexOf(earlier);
       if (at >= 0 && at < position) return [];
-      const why = at < 0 ? 'which is not in this file' : at === position ? 'itself' : 'which comes later';
-      return [tasks.problem([task, 'context', n], `${task}.context names "${earlier}", ${why}`)];
+      const reason = at < 0 ? 'which is not in this file' : at === position ? 'the task itself' : 'a later task';
+      return [tasks.problem([task, 'context', n], `${task}.context names "${earlier}", ${reason}`)];
     }),
   ]);
 }

@@ -4,23 +4,22 @@ import type { z } from 'zod';
 
 type Path = readonly PropertyKey[];
 
-/** A YAML file that knows on which line its values stand. */
+/** The value of a YAML file, with the line numbers of its parts. */
 export interface YamlFile<T> {
   value: T;
-  /** `<file>:<line>: <message>`. @param path to the value; where it is missing, to the nearest that is there */
+  /** Formats `<file>:<line>: <message>`. @param path to a value; the line is that of the nearest existing value */
   problem(path: Path, message: string): string;
 }
 
 /**
- * Reads a file by a schema.
- * @param path of the file
- * @param shown how messages name it
- * @param problems takes what is wrong with it, one line each
- * @returns undefined when something is
+ * Reads and validates a YAML file.
+ * @param displayPath the file's name in messages
+ * @param problems receives the problems of the file, one line each
+ * @returns undefined when there are problems
  */
 export function readYaml<Schema extends z.ZodType>(
   path: string,
-  shown: string,
+  displayPath: string,
   schema: Schema,
   problems: string[],
 ): YamlFile<z.output<Schema>> | undefined {
@@ -28,12 +27,12 @@ export function readYaml<Schema extends z.ZodType>(
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    problems.push(`${shown}:1: the file is missing or cannot be read`);
+    problems.push(`${displayPath}:1: the file is missing or cannot be read`);
     return undefined;
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const at = (line: number, message: string) => `${shown}:${line}: ${message}`;
+  const at = (line: number, message: string) => `${displayPath}:${line}: ${message}`;
   if (document.errors.length > 0) {
     problems.push(...document.errors.map(({ pos, message }) => at(lines.linePos(pos[0]).line, message)));
     return undefined;
@@ -59,23 +58,23 @@ export function readYaml<Schema extends z.ZodType>(
   return undefined;
 }
 
-/** Of a key that breaks a rule, the rule. */
+/** The message of an issue; for an invalid key, the message of its rule. */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 }
 
-/** Where the value stands in the text; of an entry, its key. */
+/** The offset of a value in the text, or of the key of a map entry. */
 function offsetOf(contents: unknown, path: Path): number {
   let node: unknown = contents;
   let offset = 0;
-  for (const part of path) {
+  for (const step of path) {
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => (isScalar(key) ? String(key.value) : undefined) === String(part));
+      const pair = node.items.find(({ key }) => (isScalar(key) ? String(key.value) : undefined) === String(step));
       if (!isPair(pair)) return offset;
       if (isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
       node = pair.value;
     } else if (isSeq(node)) {
-      node = node.items[Number(part)];
+      node = node.items[Number(step)];
       if (isNode(node) && node.range) offset = node.range[0];
     } else return offset;
   }

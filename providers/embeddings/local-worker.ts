@@ -99,7 +99,7 @@ async function work(): Promise<void> {
 
 function takeQueries(): Encoded[] {
   const [first] = batchByLength(queries, BATCH_TOKENS);
-  for (const taken of first!) queries.splice(queries.indexOf(taken), 1);
+  for (const query of first!) queries.splice(queries.indexOf(query), 1);
   return first!;
 }
 

@@ -1,17 +1,16 @@
 import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/crews/language-model.js';
-import { rank, sentencesOf } from './sentences.js';
 
-/** Sentences of an answer, where the task names no number. */
-const USUAL_SENTENCES = 5;
-/** Of the best sentence's score; what has less is beside the point. */
-const WORTH_QUOTING = 0.4;
+/** Sentences of an output when the task states no number. */
+const DEFAULT_SENTENCES = 5;
+/** Share of the best sentence's score that a sentence needs to be quoted. */
+const MIN_RELATIVE_SCORE = 0.4;
 const MAX_PAGES = 3;
 const NOTHING_FOUND = 'Nothing in the material answers this.';
 
 /**
- * No language model but a deterministic stand-in, so that crews run without a key and offline. It uses the tools once,
- * then quotes: of a list of choices in the description the one that fits the inputs best, else the sentences of its
- * material that share most words with the task. It writes no word of its own.
+ * A deterministic stand-in for a language model, so that crews run offline and without a key. It uses the tools once and
+ * then quotes: from a list of options in the description the one that matches the inputs best, else the sentences of its
+ * material that share most words with the task. It writes no words of its own.
  */
 export function createBuiltInModel(): LanguageModel {
   return {
@@ -20,12 +19,12 @@ export function createBuiltInModel(): LanguageModel {
       const used = turn.steps.some(({ kind }) => kind === 'tool');
       const tool_calls = used || turn.must_answer ? [] : toolCalls(turn);
       if (tool_calls.length > 0) return { text: '', tool_calls };
-      return { text: choice(turn) ?? extract(turn), tool_calls: [] };
+      return { text: chooseOption(turn) ?? quoteSentences(turn), tool_calls: [] };
     },
   };
 }
 
-/** Databases that the description names are asked, pages whose addresses it holds are fetched. */
+/** Queries the databases that the description names, and fetches the pages whose URLs it holds. */
 function toolCalls({ tools, task, inputs }: AgentTurn): ToolCall[] {
   const calls = tools.flatMap(({ name, parameters }): Omit<ToolCall, 'id'>[] => {
     if (name === 'fetch_page') {
@@ -34,17 +33,17 @@ function toolCalls({ tools, task, inputs }: AgentTurn): ToolCall[] {
     }
     const { database } = parameters.properties as { database: { enum?: string[] } };
     const known = database.enum ?? [];
-    const named = known.filter((one) => inputs.includes(one) || task.description.includes(`"${one}"`));
-    const asked = named.length > 0 || known.length !== 1 ? named : known;
-    // What the inputs ask says more than the task's own words.
+    const named = known.filter((name) => inputs.includes(name) || task.description.includes(`"${name}"`));
+    const databases = named.length > 0 || known.length !== 1 ? named : known;
+    // The inputs are a better query than the task's own words.
     const query = inputs.filter((input) => !known.includes(input)).join(' ') || task.description;
-    return asked.map((one) => ({ tool: name, arguments: { database: one, query: query.slice(0, 1_000) } }));
+    return databases.map((database) => ({ tool: name, arguments: { database, query: query.slice(0, 1_000) } }));
   });
   return calls.map((call, index) => ({ id: `call_${index + 1}`, ...call }));
 }
 
-/** Of lines such as `- billing: invoices, charges and refunds`, the name of the one that shares most with the inputs. */
-function choice({ task, inputs, rejections }: AgentTurn): string | null {
+/** From lines such as `- billing: invoices, charges and refunds`, the name of the line that shares most words with the inputs. */
+function chooseOption({ task, inputs, rejections }: AgentTurn): string | null {
   const options = [...ownWords(task.description, inputs).matchAll(/^ *[-*] ([^:\n]{1,40}): (.+)$/gm)].map(
     ([, label, text]) => ({ label: label!, text: `${label} ${text}` }),
   );
@@ -53,55 +52,55 @@ function choice({ task, inputs, rejections }: AgentTurn): string | null {
     options.map(({ text }) => text),
     [{ text: inputs.join('\n'), weight: 1 }, ...rejections.map(({ feedback }) => ({ text: feedback, weight: 4 }))],
   );
-  // Where nothing fits, the last one: lists end with what is left over.
+  // Without any match, the last option: lists usually end with a catch-all.
   const best = Math.max(...scores);
   return options.at(best === 0 ? -1 : scores.indexOf(best))!.label;
 }
 
-function extract(turn: AgentTurn): string {
-  const { texts, asked } = sources(turn);
+function quoteSentences(turn: AgentTurn): string {
+  const { texts, questions } = sources(turn);
   const { description, expected_output } = turn.task;
-  const sentences = wholeOnes([...new Set(texts.flatMap(sentencesOf))]);
-  const wanted = Number(/\b(\d{1,2}) (?:sentences|points|lines)\b/.exec(expected_output)?.[1] ?? USUAL_SENTENCES);
-  const fitting = rank(sentences, [
+  const sentences = wholeSentences([...new Set(texts.flatMap(sentencesOf))]);
+  const count = Number(/\b(\d{1,2}) (?:sentences|points|lines)\b/.exec(expected_output)?.[1] ?? DEFAULT_SENTENCES);
+  const relevance = rank(sentences, [
     { text: ownWords(description, turn.inputs), weight: 1 },
-    { text: asked.join('\n'), weight: 3 },
+    { text: questions.join('\n'), weight: 3 },
     ...turn.remarks.map(({ text }) => ({ text, weight: 3 })),
   ]);
-  const missed = rank(
+  const correction = rank(
     sentences,
     turn.rejections.map(({ feedback }) => ({ text: feedback, weight: 6 })),
   );
-  const scores = fitting.map((score, index) => score + missed[index]!);
-  // Few enough to be quoted whole: an earlier task's output is passed on as it is.
-  const fits = sentences.length <= wanted;
-  const least = WORTH_QUOTING * Math.max(...fitting);
+  const scores = relevance.map((score, index) => score + correction[index]!);
+  // All sentences are quoted when they are few, so that the output of an earlier task is passed on unchanged.
+  const quoteAll = sentences.length <= count;
+  const minScore = MIN_RELATIVE_SCORE * Math.max(...relevance);
   const chosen = sentences
     .map((sentence, index) => ({ sentence, index, score: scores[index]! }))
-    .filter(({ score }) => fits || (score > 0 && score >= least))
+    .filter(({ score }) => quoteAll || (score > 0 && score >= minScore))
     .sort((a, b) => b.score - a.score || a.index - b.index)
-    .slice(0, wanted)
+    .slice(0, count)
     .sort((a, b) => a.index - b.index)
     .map(({ sentence }) => sentence);
   if (chosen.length === 0) return NOTHING_FOUND;
-  const listed = /\b(points|bullets?|list)\b/i.test(expected_output);
-  return listed ? chosen.map((sentence) => `- ${sentence}`).join('\n') : chosen.join(' ');
+  const asList = /\b(points|bullets?|list)\b/i.test(expected_output);
+  return asList ? chosen.map((sentence) => `- ${sentence}`).join('\n') : chosen.join(' ');
 }
 
 /**
- * Where sentences are taken from, and the inputs that say what is wanted. Material is what tools found; else earlier
- * outputs and the input that stands last in the description, but for a single one where there are earlier outputs.
+ * The material to quote, and the inputs that state what is wanted. The material is what the tools found. Without tools it is
+ * the earlier outputs and the last input of the description, except for a single input when there are earlier outputs.
  */
-function sources({ steps, context, inputs }: AgentTurn): { texts: string[]; asked: string[] } {
+function sources({ steps, context, inputs }: AgentTurn): { texts: string[]; questions: string[] } {
   const found = steps.flatMap((step) => (step.kind === 'tool' && step.ok ? [step.result] : []));
-  if (found.length > 0) return { texts: found, asked: inputs };
+  if (found.length > 0) return { texts: found, questions: inputs };
   const earlier = context.map(({ output }) => output);
-  if (inputs.length === 0 || (inputs.length === 1 && earlier.length > 0)) return { texts: earlier, asked: inputs };
-  return { texts: [...earlier, inputs.at(-1)!], asked: inputs.slice(0, -1) };
+  if (inputs.length === 0 || (inputs.length === 1 && earlier.length > 0)) return { texts: earlier, questions: inputs };
+  return { texts: [...earlier, inputs.at(-1)!], questions: inputs.slice(0, -1) };
 }
 
-/** Without headings and rows of tables, where there is anything else. */
-function wholeOnes(sentences: string[]): string[] {
+/** The sentences without headings and table rows, if any remain. */
+function wholeSentences(sentences: string[]): string[] {
   const whole = sentences.filter((sentence) => /[.!?…]["'”’)]*$/.test(sentence));
   return whole.length > 0 ? whole : sentences;
 }
@@ -109,4 +108,57 @@ function wholeOnes(sentences: string[]): string[] {
 /** A description without the inputs in it. */
 function ownWords(description: string, inputs: readonly string[]): string {
   return inputs.reduce((text, input) => text.replaceAll(input, ' '), description);
+}
+
+const sentenceSegmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
+const wordSegmenter = new Intl.Segmenter('en', { granularity: 'word' });
+
+/** Words without meaning for the topic of a sentence. */
+const COMMON = new Set(
+  (
+    'a about after all also an and any are as at be been but by can could did do does for from get give given had has have ' +
+    'how i if in into is it its may more must my no not of on one only or our out shall she should so some than that the ' +
+    'their them then there these they this to under up was we were what when where which who will with would you your'
+  ).split(' '),
+);
+/** Shorter sentences are headings, greetings and labels. */
+const MIN_WORDS = 4;
+/** Letters that the inflected forms of most words share. */
+const STEM = 6;
+const stem = (word: string) => (word.length > 3 ? word.replace(/(?<!s)s$/, '') : word).slice(0, STEM);
+
+/** Splits a text into sentences. Wrapped lines are joined; list marks and numbered headers of sources are removed. */
+function sentencesOf(text: string): string[] {
+  return text
+    .replace(/\n(?=\p{Ll})/gu, ' ')
+    .split(/\n+/)
+    .map((line) => line.replace(/^\s*(?:[-*•]|\d+[.)])\s+/, '').trim())
+    .filter((line) => !/^\[\d+\] /.test(line))
+    .flatMap((line) => [...sentenceSegmenter.segment(line)].map(({ segment }) => segment.trim()))
+    .filter((sentence) => wordsOf(sentence).length >= MIN_WORDS);
+}
+
+/** Scores each sentence by the words it shares with the questions. Rare words count more, long sentences a little less. */
+function rank(sentences: readonly string[], questions: readonly { text: string; weight: number }[]): number[] {
+  const stems = sentences.map(stemsOf);
+  const weights = new Map<string, number>();
+  for (const { text, weight } of questions) {
+    for (const word of stemsOf(text)) weights.set(word, Math.max(weight, weights.get(word) ?? 0));
+  }
+  const frequency = (word: string) => stems.filter((own) => own.has(word)).length;
+  const scores = new Map([...weights].map(([word, weight]) => [word, weight / (1 + frequency(word))]));
+  return stems.map((own) => {
+    const shared = [...own].reduce((sum, word) => sum + (scores.get(word) ?? 0), 0);
+    return shared / Math.log2(own.size + 3);
+  });
+}
+
+function stemsOf(text: string): Set<string> {
+  return new Set(wordsOf(text).flatMap((word) => (word.length < 3 || COMMON.has(word) ? [] : [stem(word)])));
+}
+
+function wordsOf(text: string): string[] {
+  return [...wordSegmenter.segment(text.toLowerCase())].flatMap(({ segment, isWordLike }) =>
+    isWordLike ? [segment] : [],
+  );
 }

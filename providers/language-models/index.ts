@@ -4,20 +4,20 @@ import { createBuiltInModel } from './built-in.js';
 import { createOpenAiModel } from './openai.js';
 
 export interface LanguageModelsConfig {
-  /** A server that speaks OpenAI's protocol; without one every agent has the built-in stand-in. */
+  /** A server that implements OpenAI's API. Without it every agent uses the built-in stand-in. */
   openai?: (OpenAiOptions & { model?: string | undefined }) | undefined;
 }
 
-/** How agents name the stand-in. */
+/** The name of the stand-in in agents.yaml. */
 const BUILT_IN = 'built-in';
 
-/** The models of agents: a server's, or the built-in stand-in where none is configured. */
+/** The models of agents: a server's, or the built-in stand-in. */
 export function createLanguageModels({ openai }: LanguageModelsConfig): LanguageModels {
   const builtIn = createBuiltInModel();
   const client = openai && createOpenAiClient(openai);
   return {
     get(llm) {
-      // CrewAI writes the provider before the model.
+      // CrewAI prefixes the model with its provider.
       const name = llm === null ? openai?.model : llm.replace(/^openai\//, '');
       return client && name && name !== BUILT_IN ? createOpenAiModel(client, name) : builtIn;
     },

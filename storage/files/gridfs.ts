@@ -4,23 +4,24 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Db, GridFSBucket, type GridFSBucketWriteStream, type GridFSFile } from 'mongodb';
 import type { FileOwner, FileStore } from '../../domain/file-store.js';
 
-/** For pieces that are on their way to the database when an upload breaks off. */
-const OUTSTANDING_PIECES_MS = 5_000;
+/** How long to wait for chunks that are being written when an upload fails. */
+const PENDING_CHUNKS_MS = 5_000;
 
+/** The file store in MongoDB. */
 export function createGridFsFiles({ db }: { db: Db }): FileStore {
-  // 1 MiB pieces: a quarter of the round trips of the default, still far below a document's limit.
+  // Chunks of 1 MiB: a quarter of the default's round trips, and well below the size limit of a document.
   const bucket = new GridFSBucket(db, { bucketName: 'files', chunkSizeBytes: 1024 * 1024 });
   const records = db.collection<{ filename: string; uploadDate: Date; metadata: FileOwner & { claimed?: boolean } }>(
     'files.files',
   );
   const find = (fileId: string): Promise<GridFSFile | null> => bucket.find({ filename: fileId }).next();
 
-  /** What an interrupted upload has left behind. */
-  async function removePieces(upload: GridFSBucketWriteStream): Promise<void> {
-    // A piece that is on its way to the database would otherwise arrive after the others have been removed.
-    // The driver never counts down for one that has failed, so the wait has an end.
-    const patience = Date.now() + OUTSTANDING_PIECES_MS;
-    while (upload.state.outstandingRequests > 0 && Date.now() < patience) await wait(10);
+  /** Removes the chunks of an interrupted upload. */
+  async function removeChunks(upload: GridFSBucketWriteStream): Promise<void> {
+    // A chunk that is still being written would arrive after the others are removed. The wait is limited, because the
+    // driver never counts a failed chunk as finished.
+    const deadline = Date.now() + PENDING_CHUNKS_MS;
+    while (upload.state.outstandingRequests > 0 && Date.now() < deadline) await wait(10);
     await db.collection('files.chunks').deleteMany({ files_id: upload.id });
   }
 
@@ -30,7 +31,7 @@ export function createGridFsFiles({ db }: { db: Db }): FileStore {
       try {
         await pipeline(content, upload);
       } catch (error) {
-        await removePieces(upload);
+        await removeChunks(upload);
         throw error;
       }
     },

@@ -5,7 +5,7 @@ import { createGridFsFiles } from './gridfs.js';
 import type { UnclaimedFileRecord } from './s3.js';
 
 /**
- * GridFS, or a bucket where one is named. Files that went to GridFS before there was a bucket stay there and stay readable.
+ * @param bucket where files are stored; without it, GridFS. Files that are in GridFS stay there and stay readable
  * @throws Error when the bucket cannot be reached
  */
 export async function createFiles(
@@ -14,7 +14,7 @@ export async function createFiles(
 ): Promise<FileStore> {
   const gridFs = createGridFsFiles(collections);
   if (!bucket) return gridFs;
-  // Loaded here, because AWS's client takes its time and memory in every process.
+  // Loaded on demand, because the AWS client costs time and memory in every process.
   const { createS3Files } = await import('./s3.js');
   return createS3Files(collections, bucket, gridFs);
 }

@@ -8,23 +8,23 @@ import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
 import { connectBucket } from '../s3-bucket.js';
 
-/** An object of the file store's bucket that belongs to no item yet. */
+/** An object in the bucket that no item owns yet. */
 export interface UnclaimedFileRecord {
   /** The file's id, and the last part of the object's key. */
   _id: string;
   org: string;
   batch: string;
-  /** Before the upload began. */
+  /** Set before the upload starts. */
   created_at: Date;
 }
 
-/** Parts of one upload under way at a time, 5 MiB each: what it may hold in memory. */
-const PARTS_AT_ONCE = 2;
+/** Parts of 5 MiB that one upload sends at a time, and so its maximum memory. */
+const CONCURRENT_PARTS = 2;
 
 /**
- * Files as objects of a bucket. Whose they are stands in MongoDB only until somebody claims them: a record is written
- * before its object, so an object that nobody claims is always found.
- * @param earlier holds the files that were stored before there was a bucket
+ * The file store in a bucket. MongoDB has a record of each file that is not claimed yet. The record is written before the
+ * object, so that unclaimed objects are always found.
+ * @param earlier the store of files from before the bucket was configured
  * @throws Error when the bucket cannot be reached
  */
 export async function createS3Files(
@@ -37,7 +37,7 @@ export async function createS3Files(
   const keyOf = (fileId: string) => `${location.prefix}${fileId}`;
 
   async function* contentOf(fileId: string, range?: { start: number; end: number }): AsyncGenerator<Buffer> {
-    // S3 has no way to ask for no bytes.
+    // S3 cannot return an empty range.
     if (range && range.start >= range.end) return;
     const Range = range && `bytes=${range.start}-${range.end - 1}`;
     try {
@@ -63,13 +63,13 @@ export async function createS3Files(
     async write(fileId, { org, batch }, content) {
       await unclaimedFiles.insertOne({ _id: fileId, org, batch, created_at: new Date() });
       const Body = Readable.from(content, { objectMode: false });
-      const upload = new Upload({ client, queueSize: PARTS_AT_ONCE, params: { Bucket, Key: keyOf(fileId), Body } });
+      const upload = new Upload({ client, queueSize: CONCURRENT_PARTS, params: { Bucket, Key: keyOf(fileId), Body } });
       try {
         await upload.done();
       } catch (error) {
-        // Where even that fails, the record leads the sweep to it.
+        // If the removal fails, the reconciler finds the file by its record.
         await remove(fileId).catch(() => undefined);
-        // What came broke off, or else the store did.
+        // Either the content or the bucket failed.
         throw Body.errored ?? new FileStoreError(error);
       }
     },
@@ -88,7 +88,7 @@ export async function createS3Files(
         .limit(limit)
         .toArray();
       const unclaimed = found.map(({ _id, batch }) => ({ file_id: _id, batch }));
-      // The others have their turn once these are gone.
+      // Files of the earlier store follow once there are none in the bucket.
       return unclaimed.length > 0 ? unclaimed : earlier.unclaimedBefore(before, limit);
     },
   };

@@ -13,6 +13,7 @@ import {
 } from '../../domain/payments/authentications.js';
 import { isClientSecret, newClientSecret } from '../../domain/payments/client-secrets.js';
 import type { Sealer } from '../../domain/sealing.js';
+import { inTransaction } from '../transactions.js';
 
 export interface AuthenticationRecord {
   _id: string;
@@ -23,23 +24,23 @@ export interface AuthenticationRecord {
   currency: string;
   /** SHA-256 of the client secret, hex. The secret itself is never stored. */
   client_secret_hash: string;
-  /** JSON of customer, return URL and metadata. */
+  /** Customer, return URL and metadata as JSON. */
   sealed_details: Binary;
-  /** The first eligibility check, which decides. */
+  /** The first eligibility check; later checks do not change it. */
   check: { fingerprint: string; sdk_next_action: SdkNextAction; checked_at: Date } | null;
   created_at: Date;
   expires_at: Date;
   closed_at: Date | null;
-  /** When MongoDB removes it. */
+  /** When MongoDB removes the record. */
   remove_at: Date;
 }
 
-/** What the customer's browser sent to an eligibility check, in a record of its own because it goes earlier. */
+/** The data that the customer's browser sent to an eligibility check; a separate record, because it is removed earlier. */
 export interface EligibilityDataRecord {
   /** The authentication's id. */
   _id: string;
   org: string;
-  /** JSON of `eligibility_check_data`. */
+  /** `eligibility_check_data` as JSON. */
   sealed: Binary;
   remove_at: Date;
 }
@@ -47,8 +48,8 @@ export interface EligibilityDataRecord {
 export type Authentications = ReturnType<typeof createAuthentications>;
 
 /**
- * Payment authentications. Every move of a state is one conditional update; time alone makes one expired and has it
- * removed, so nothing has to run for that. What tells of a person is sealed.
+ * Payment authentications. Every change of state is one conditional update. Authentications expire, and records are
+ * removed, by time alone; no workflow is involved. Personal data is sealed.
  */
 export function createAuthentications(
   {
@@ -66,18 +67,19 @@ export function createAuthentications(
   const detailsContext = (id: string) => `authentication-details/${id}`;
   const dataContext = (id: string) => `eligibility-data/${id}`;
 
-  /** MongoDB removes what is due about once a minute; until then it is already gone for everyone. */
-  const ofOrg = (org: string, id: string, now: Date): Filter<AuthenticationRecord> => ({
+  /** Excludes records that are due for removal, because MongoDB removes them only about once a minute. */
+  const existing = (org: string, id: string, now: Date): Filter<AuthenticationRecord> => ({
     _id: id,
     org,
     remove_at: { $gt: now },
   });
-  const findForOrg = (org: string, id: string, now: Date) => authentications.findOne(ofOrg(org, id, now));
+  /** @returns null when the authentication is unknown, removed, or another organisation's */
+  const findForOrg = (org: string, id: string, now: Date) => authentications.findOne(existing(org, id, now));
 
   return {
     findForOrg,
 
-    /** @returns the record and the client secret itself, which is in no other place and cannot be read again */
+    /** @returns the record and the plain client secret, which is not stored and cannot be read again */
     async create(org: string, { amount, currency, ...details }: CreateAuthentication, now: Date) {
       const id = newAuthenticationId();
       const clientSecret = newClientSecret(id);
@@ -100,16 +102,16 @@ export function createAuthentications(
       return { record, clientSecret };
     },
 
-    /** @returns null alike for an unknown id, another organisation's, and a wrong secret */
+    /** @returns null when the id is unknown or another organisation's, or the secret is wrong */
     async verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord | null> {
       const record = await findForOrg(org, id, now);
       return isClientSecret(clientSecret, record?.client_secret_hash) ? record : null;
     },
 
     /**
-     * Takes the first check of an open authentication; of two at once, one wins.
-     * @param known as it was read just now
-     * @returns the record as it stands then, whoever won; null when it has been removed meanwhile
+     * started -> eligibility_checked. Of two concurrent checks, one is stored.
+     * @param known the authentication as it was read
+     * @returns the current authentication, with the check that was stored; null when it has been removed
      */
     async check(
       known: AuthenticationRecord,
@@ -117,47 +119,49 @@ export function createAuthentications(
       fingerprint: string,
       now: Date,
     ): Promise<AuthenticationRecord | null> {
-      // No later moment can undo either, so a repeated check costs no transaction.
+      // The later states are final for this check, so a repeated check needs no transaction.
       if (statusAt(known, now) !== 'started') return known;
       const { _id: id, org } = known;
       const sealed = new Binary(sealer.seal(JSON.stringify(data), dataContext(id)));
-      const won = await mongoClient.withSession((session) =>
-        session.withTransaction(async () => {
-          const record = await authentications.findOneAndUpdate(
-            { ...ofOrg(org, id, now), status: 'started', expires_at: { $gt: now } },
-            {
-              $set: {
-                status: 'eligibility_checked',
-                check: { fingerprint, sdk_next_action: eligibilityOf(data), checked_at: now },
-              },
+      const checked = await inTransaction(mongoClient, async (tx) => {
+        const record = await authentications.findOneAndUpdate(
+          { ...existing(org, id, now), status: 'started', expires_at: { $gt: now } },
+          {
+            $set: {
+              status: 'eligibility_checked',
+              check: { fingerprint, sdk_next_action: eligibilityOf(data), checked_at: now },
             },
-            { session, returnDocument: 'after' },
-          );
-          if (record) {
-            const keptUntil = Math.min(now.getTime() + times.deviceDataKeptForMs, record.remove_at.getTime());
-            await eligibilityData.insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session });
-          }
-          return record;
-        }),
-      );
-      return won ?? findForOrg(org, id, now);
+          },
+          { session: tx, returnDocument: 'after' },
+        );
+        if (record) {
+          const keptUntil = Math.min(now.getTime() + times.deviceDataKeptForMs, record.remove_at.getTime());
+          await eligibilityData.insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session: tx });
+        }
+        return record;
+      });
+      return checked ?? findForOrg(org, id, now);
     },
 
-    /** Closes an open one; one that is over stays as it is. @returns the record then, null when there is none */
+    /**
+     * started | eligibility_checked -> closed; a closed or expired authentication does not change.
+     * @returns the current authentication, or null when there is none
+     */
     async close(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
       const closed = await authentications.findOneAndUpdate(
-        { ...ofOrg(org, id, now), status: { $in: [...OPEN_AUTHENTICATION_STATES] }, expires_at: { $gt: now } },
+        { ...existing(org, id, now), status: { $in: [...OPEN_AUTHENTICATION_STATES] }, expires_at: { $gt: now } },
         { $set: { status: 'closed', closed_at: now } },
         { returnDocument: 'after' },
       );
       return closed ?? findForOrg(org, id, now);
     },
 
+    /** @returns the plain details */
     openDetails({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
       return JSON.parse(sealer.open(sealed_details.value(), detailsContext(_id)));
     },
 
-    /** @returns the data of the first check, null before it and once they have been removed */
+    /** @returns the data of the first check, or null before the check and after the data was removed */
     async findCheckData({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
       const record = await eligibilityData.findOne({ _id, org, remove_at: { $gt: now } });
       return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));

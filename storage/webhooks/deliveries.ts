@@ -10,53 +10,54 @@ export interface DeliveryRecord {
   _id: string;
   org: string;
   event_type: CallbackEvent;
-  /** Names the event that is notified; one delivery each, however often its transaction is repeated. */
+  /** Identifies the event; there is one delivery for each key, even when its transaction is repeated. */
   dedupe_key: string;
-  /** The announced thing's id as its client knows it. */
+  /** The client's id of the item, job or execution. */
   doc_id: string;
-  /** Of an item, when it ended. */
+  /** Final status of the item, for an indexing webhook. */
   indexing_status: IndexingStatus | null;
-  /** Tells receivers apart where an organisation has several (`receiverKey`); null for its registration. */
+  /** `receiverKey` of a callback's URL; null when the receiver is the organisation's registration. */
   receiver: string | null;
-  /** The body; null where it is made from the announced thing's own record. */
+  /** The body of an indexing webhook; null for callbacks. */
   payload: IndexingEvent | null;
-  /** Of a crew's callback: where it goes to and the body, made once. */
+  /** URL and body of a crew's callback, built once. */
   message?: CallbackMessage;
   status: DeliveryState;
   attempts: number;
-  /** Failed attempts since the schedule was started (anew): its place in the schedule. */
+  /** Failed attempts since the retry schedule was started or restarted: the position in the schedule. */
   failures: number;
   error_code: string | null;
   error_message: string | null;
-  /** The address of the last attempt. */
+  /** URL of the last attempt. */
   url: string | null;
   attempt_log: AttemptEntry[];
-  /** When the next attempt is due; null once there is none. */
+  /** When the next attempt is due; null in a final state. */
   next_attempt_at: Date | null;
-  /** Put back by a person, and not claimed since. */
+  /** Whether a client has requeued the delivery and no attempt has claimed it since. */
   requeued?: boolean;
-  /** While `sweeping`: until when the claim holds if the claimant is never heard of again. */
+  /** While `sweeping`: when the claim expires. */
   claimed_until: Date | null;
-  /** From when on the sweep may wonder whether its workflow exists. */
+  /** Time after which the reconciler checks the delivery's workflow. */
   check_at: Date;
-  /** When MongoDB removes the record; null as long as it is under way. */
+  /** When MongoDB removes the record; null while the delivery is unfinished. */
   expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
+/** One attempt, as the attempt log shows it. */
 export interface AttemptEntry {
   at: Date;
   status_code: number | null;
   duration_ms: number;
   error: string | null;
-  /** First KiB of the receiver's answer, as text. */
+  /** First KiB of the receiver's response, as text. */
   answer: string | null;
 }
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
-/** Entries of the attempt log that are kept; manual retries can go on for long. */
+/** Maximum length of the attempt log; manual retries are not limited. */
 const MAX_LOGGED_ATTEMPTS = 50;
 
 const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
@@ -64,10 +65,10 @@ const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 /** Projection: a delivery without its body and its attempts. */
 const SUMMARY = { payload: 0, message: 0, attempt_log: 0 } as const;
 
-/** The end of one attempt, as it is written down. */
+/** The result of one attempt, and the next state of its delivery. */
 export interface RecordedAttempt {
   status: Extract<DeliveryState, 'delivered' | 'failed' | 'permanently_failed'>;
-  /** Whether a request was made at all. */
+  /** Whether a request was sent. */
   sent: boolean;
   entry: AttemptEntry;
   url: string | null;
@@ -76,7 +77,7 @@ export interface RecordedAttempt {
   error_message: string | null;
 }
 
-/** A delivery as it is stored first: pending, and due at once. */
+/** @returns the record of a new delivery: pending, and due at once */
 export function pendingDelivery({ now, url, ...delivery }: NewDelivery): DeliveryRecord {
   return {
     indexing_status: null,
@@ -100,15 +101,15 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery): Deliver
 }
 
 /**
- * Delivery records and the moves between their states. Every move is one conditional update.
- * @param retentionMs how long a record outlives its last attempt
+ * Delivery records. Every change of state is one conditional update.
+ * @param retentionMs how long a finished delivery is kept
  */
 export function createDeliveries(
   { deliveries }: { deliveries: Collection<DeliveryRecord> },
   retentionMs = 30 * DAY_MS,
 ) {
   return {
-    /** Stores a delivery in the transaction of what it notifies of. */
+    /** Stores a delivery, in the transaction of the event. */
     async add(delivery: NewDelivery, tx: ClientSession): Promise<DeliveryRecord> {
       const record = pendingDelivery(delivery);
       await deliveries.insertOne(record, { session: tx });
@@ -124,14 +125,14 @@ export function createDeliveries(
     },
 
     /**
-     * pending | failed -> sweeping, when due; also takes over a claim that has run out.
-     * @param attemptMs how long the claim holds, for each kind of callback
-     * @returns null when it is not due, not waiting, or claimed by another
+     * pending | failed -> sweeping, when an attempt is due. Also takes over an expired claim.
+     * @param attemptMs how long the claim is valid, by event
+     * @returns the claimed delivery, or null when no attempt is due or another process has the claim
      */
     claim(deliveryId: string, now: Date, attemptMs: Record<CallbackEvent, number>): Promise<DeliveryRecord | null> {
       const branches = Object.entries(attemptMs).map(([event, ms]) => ({
         case: { $eq: ['$event_type', event] },
-        // biome-ignore lint/suspicious/noThenProperty: MongoDB's word
+        // biome-ignore lint/suspicious/noThenProperty: a MongoDB operator
         then: new Date(now.getTime() + ms),
       }));
       return deliveries.findOneAndUpdate(
@@ -157,7 +158,7 @@ export function createDeliveries(
       );
     },
 
-    /** sweeping -> delivered | failed | permanently_failed, by the claimant only. */
+    /** sweeping -> delivered | failed | permanently_failed. Does nothing when the claim was taken over. */
     async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<void> {
       await deliveries.updateOne(
         { _id: claimed._id, status: 'sweeping', attempts: claimed.attempts },
@@ -180,12 +181,12 @@ export function createDeliveries(
     },
 
     /**
-     * failed | permanently_failed -> pending and due at once; a delivery that was given up starts its schedule again.
-     * @returns false when the delivery is in another state; then nothing has changed
+     * failed | permanently_failed -> pending, and due at once. A permanently failed delivery restarts its retry schedule.
+     * @returns false when the delivery is in another state, which does not change
      */
     async requeue(org: string, event: CallbackEvent, deliveryId: string, tx?: ClientSession): Promise<boolean> {
       const now = new Date();
-      const requeued = await deliveries.updateOne(
+      const result = await deliveries.updateOne(
         { _id: deliveryId, org, event_type: event, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
         [
           {
@@ -202,9 +203,10 @@ export function createDeliveries(
         ],
         { session: tx },
       );
-      return requeued.matchedCount === 1;
+      return result.matchedCount === 1;
     },
 
+    /** @returns null when the delivery is unknown, of another event, or another organisation's */
     findForOrg(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.findOne({ _id: deliveryId, org, event_type: event });
     },

@@ -3,14 +3,14 @@ import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 
 export interface RegistrationRecord {
-  /** The organisation: there is one registration each. */
+  /** The organisation; it has one registration. */
   _id: string;
   url: string;
   event_types: EventType[];
   sealed_secret: Binary | null;
-  /** Since when every attempt has failed; null (or absent) after a success. */
+  /** Time of the first failed attempt since the last success; null or absent after a success. */
   failing_since?: Date | null;
-  /** Set when the service stopped sending; registering again clears it. */
+  /** Set when the service disabled the webhook; registering again clears it. */
   disabled_at?: Date | null;
   disabled_reason?: string | null;
   created_at: Date;
@@ -19,13 +19,13 @@ export interface RegistrationRecord {
 
 export type Registrations = ReturnType<typeof createRegistrations>;
 
-/** The one webhook registration of an organisation. Its secret is sealed, and opened only to sign. */
+/** The webhook registration of each organisation. The secret is sealed, and opened only to sign. */
 export function createRegistrations(
   { registrations }: { registrations: Collection<RegistrationRecord> },
   sealer: Sealer,
 ) {
   const context = (org: string) => `webhook-signing-secret/${org}`;
-  /** Another attempt may have succeeded, or the webhook been registered anew, since it was read. */
+  /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
   const unchanged = ({ _id, url, updated_at, failing_since = null }: RegistrationRecord) => ({
     _id,
     url,
@@ -34,13 +34,14 @@ export function createRegistrations(
   });
   const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
   return {
+    /** @returns null when nothing is registered */
     findForOrg(org: string): Promise<RegistrationRecord | null> {
       return registrations.findOne({ _id: org });
     },
 
     /**
-     * Replaces URL and event types.
-     * @param secret a new one; undefined keeps the stored one (specification, rule 2)
+     * Creates the registration, or replaces its URL and event types, and enables it.
+     * @param secret the new secret; undefined keeps the stored secret (specification, rule 2)
      */
     async register(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
       const now = new Date();
@@ -68,27 +69,30 @@ export function createRegistrations(
       return (await registrations.deleteOne({ _id: org })).deletedCount === 1;
     },
 
-    /** @param secret null removes the stored one. @returns false when nothing is registered */
+    /** @param secret null removes the stored secret. @returns false when nothing is registered */
     async setSecret(org: string, secret: string | null): Promise<boolean> {
       const sealed_secret = secret === null ? null : seal(org, secret);
       const result = await registrations.updateOne({ _id: org }, { $set: { sealed_secret, updated_at: new Date() } });
       return result.matchedCount === 1;
     },
 
-    /** Since when nothing but failures; the registration may have been replaced meanwhile, then it is left alone. */
-    async markFailing(seen: RegistrationRecord, since: Date | null): Promise<void> {
-      await registrations.updateOne(unchanged(seen), { $set: { failing_since: since } });
+    /**
+     * Sets `failing_since`. Does nothing when the registration has changed since it was read.
+     * @param read the registration as it was read before the attempt
+     */
+    async markFailing(read: RegistrationRecord, since: Date | null): Promise<void> {
+      await registrations.updateOne(unchanged(read), { $set: { failing_since: since } });
     },
 
-    /** Nothing is sent to it any more until it is registered again. */
-    async disable(seen: RegistrationRecord, reason: string, now: Date): Promise<void> {
+    /** Stops webhooks until the organisation registers again. Does nothing when the registration has changed since it was read. */
+    async disable(read: RegistrationRecord, reason: string, now: Date): Promise<void> {
       await registrations.updateOne(
-        { ...unchanged(seen), disabled_at: null },
+        { ...unchanged(read), disabled_at: null },
         { $set: { disabled_at: now, disabled_reason: reason } },
       );
     },
 
-    /** @returns the plain secret, null when deliveries go unsigned */
+    /** @returns the plain secret, or null when webhooks are not signed */
     openSecret(record: RegistrationRecord): string | null {
       return record.sealed_secret === null ? null : sealer.open(record.sealed_secret.value(), context(record._id));
     },

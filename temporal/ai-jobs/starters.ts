@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
-/** What a start needs to know of a job; an `AiJobRecord` has all of it. */
+/** The fields of a job that starting its workflow needs; a subset of `AiJobRecord`. */
 export interface StartJobInput {
   _id: string;
   org: string;
@@ -28,7 +28,7 @@ export function createJobStarters({ client, call, start }: WorkflowStarter) {
       });
     },
 
-    /** Asks a job's workflow to end; does nothing when the workflow has ended or never started. */
+    /** Requests cancellation of a job's workflow; does nothing when the workflow has ended or never started. */
     async cancelJob(jobId: string): Promise<void> {
       try {
         await call(() => client.workflow.getHandle(workflowIds.job(jobId)).cancel());

@@ -9,7 +9,7 @@ import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
-/** What Temporal needs to know of a connector; a `ConnectorRecord` has all of it. */
+/** The fields of a connector that its schedule needs; a subset of `ConnectorRecord`. */
 export interface ScheduleConnectorInput {
   _id: string;
   org: string;
@@ -21,29 +21,29 @@ export interface ScheduleConnectorInput {
 
 type ConnectorName = Pick<ScheduleConnectorInput, '_id' | 'org'>;
 
-/** A second sync never starts beside a running sync. After an outage one sync makes up for all that were missed. */
+/** Syncs of a connector never overlap. After an outage, one sync replaces all that were missed. */
 const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' } as const;
 
 export type ConnectorStarters = ReturnType<typeof createConnectorStarters>;
 
-/** The Temporal Schedule of each connector, and the workflow that removes a deleted one. Every call can be repeated. */
+/** Manages the Temporal schedule of each connector and starts the removal of deleted connectors. Every call can be repeated. */
 export function createConnectorStarters({ client, start }: WorkflowStarter) {
   const scheduleOf = ({ org, _id }: ConnectorName) => client.schedule.getHandle(workflowIds.sync(org, _id));
 
   return {
-    /** Brings Temporal in line with the record: creates or updates the schedule, or removes a deleted connector. */
+    /** Applies the record to Temporal: creates or updates the schedule, or removes it and starts the connector's removal. */
     async applyConnector(connector: ScheduleConnectorInput): Promise<void> {
       if (connector.deleted_at === null) return putSchedule(connector);
       await removeSchedule(connector);
       await startRemoval(connector);
     },
 
-    /** Syncs now, unless a sync runs. @throws ScheduleNotFoundError */
+    /** Starts a sync unless one is running. @throws ScheduleNotFoundError */
     async triggerSync(connector: ConnectorName): Promise<void> {
       await scheduleOf(connector).trigger(ScheduleOverlapPolicy.SKIP);
     },
 
-    /** @returns when the next sync is due (null while paused), and whether a sync runs */
+    /** @returns when the next sync is due (null while paused), and whether a sync is running */
     async describeSchedule(connector: ConnectorName): Promise<{ next: Date | null; running: boolean }> {
       try {
         const { info, state } = await scheduleOf(connector).describe();
@@ -85,7 +85,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
     }
   }
 
-  /** Removes what a deleted connector has left behind. */
+  /** Clears the remains of a deleted connector. */
   async function startRemoval({ _id, org, database }: ScheduleConnectorInput): Promise<void> {
     await start('removeConnector', {
       workflowId: workflowIds.connectorRemoval(org, _id),

@@ -2,7 +2,7 @@ import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/c
 import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
-/** What a start needs to know of an item; an `ItemRecord` has all of it. */
+/** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
 export interface StartItemInput {
   _id: string;
   org: string;
@@ -29,7 +29,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         typedSearchAttributes: itemAttributes(item),
       }),
 
-    /** Another change of the same version may need another run. */
+    /** Each later change of the same version needs another run. */
     startIndexRows: (item: StartItemInput): Promise<void> =>
       start('refreshIndexRows', {
         workflowId: workflowIds.indexRows(item.org, item.database_id, item.id, item.version),
@@ -40,7 +40,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         typedSearchAttributes: itemAttributes(item),
       }),
 
-    /** @param items how many the request has queued, for the summary */
+    /** @param items number of queued items, for the summary */
     startIngest: (ref: IngestRef, items: number, database: string): Promise<void> =>
       start('startIngestedItems', {
         workflowId: workflowIds.ingest(ref.org, ref.batch),
@@ -68,13 +68,13 @@ export function createContentStarters({ start }: WorkflowStarter) {
         typedSearchAttributes: searchAttributes({ org: ref.org, database }),
       }),
 
-    /** Removes what deleted items have left behind. */
+    /** Clears the remains of deleted items. */
     startRemoval: (ref: RemovalRef): Promise<void> =>
       start('clearRemovedItems', {
         workflowId: workflowIds.removal(ref.org, ref.removal),
         taskQueue: 'content',
         args: [ref],
-        staticSummary: 'Remove what deleted items have left behind',
+        staticSummary: 'Clear the remains of deleted items',
         typedSearchAttributes: searchAttributes({ org: ref.org }),
       }),
   };

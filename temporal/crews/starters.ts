@@ -16,7 +16,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { workflowIds } from '../workflow-ids.js';
 import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
-/** What a start needs to know of an execution; a `CrewExecutionRecord` has all of it. */
+/** The fields of an execution that starting its workflow needs; a subset of `CrewExecutionRecord`. */
 export interface StartExecutionInput {
   _id: string;
   org: string;
@@ -28,7 +28,7 @@ export interface StartExecutionInput {
   tasks: { task_id: string; status: CrewTaskStatus; attempts: number }[];
 }
 
-/** How long a person's answer may take to be taken, a last task's end included. */
+/** How long applying feedback may take, including the completion of the last task. */
 const RESUME_MS = 30_000;
 
 export type CrewStarters = ReturnType<typeof createCrewStarters>;
@@ -36,7 +36,7 @@ export type CrewStarters = ReturnType<typeof createCrewStarters>;
 /** Starts and resumes the executions of crews. */
 export function createCrewStarters({ client, start }: WorkflowStarter) {
   return {
-    /** One whose workflow was lost goes on where its record stands. */
+    /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
     async startCrew(execution: StartExecutionInput): Promise<void> {
       await start('runCrew', {
         workflowId: workflowIds.crew(execution._id),
@@ -48,9 +48,9 @@ export function createCrewStarters({ client, start }: WorkflowStarter) {
     },
 
     /**
-     * Hands a person's answer to the execution and waits until it has taken effect.
-     * @throws ServiceError INVALID_PARAMETERS or NOT_FOUND when it is refused: then it never takes effect;
-     * SERVICE_UNAVAILABLE when that is not known in time
+     * Sends a person's feedback to the execution and waits until it is applied.
+     * @throws ServiceError INVALID_PARAMETERS or NOT_FOUND when the feedback is rejected, so that it is never applied;
+     * SERVICE_UNAVAILABLE when the outcome is not known in time
      */
     async resumeCrew(ref: ResumeRef): Promise<ResumeStatus> {
       const handle = client.workflow.getHandle(workflowIds.crew(ref.execution));
@@ -59,17 +59,21 @@ export function createCrewStarters({ client, start }: WorkflowStarter) {
           handle.executeUpdate<ResumeStatus, [ResumeRef]>(RESUME, { args: [ref], updateId: ref.feedback }),
         );
       } catch (error) {
-        throw refusal(error);
+        throw resumeError(error);
       }
     },
   };
 }
 
-function refusal(error: unknown): unknown {
-  // It has ended, or is about to start.
+function resumeError(error: unknown): unknown {
+  // The workflow has ended or has not started yet.
   if (error instanceof WorkflowNotFoundError) return notPending();
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    return new ServiceError('SERVICE_UNAVAILABLE', 'The answer was not taken in time; look at the status.', 5);
+    return new ServiceError(
+      'SERVICE_UNAVAILABLE',
+      'The feedback was not applied in time. Check the status of the execution.',
+      5,
+    );
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const type = error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
@@ -84,19 +88,19 @@ function notPending(): ServiceError {
 }
 
 function crewRef({ _id, org, definition, tasks }: StartExecutionInput): CrewRef {
-  const open = tasks.findIndex(({ status }) => status !== 'completed');
-  const next = tasks[open];
-  // A rejected attempt is over; any other that was begun goes on.
+  const nextIndex = tasks.findIndex(({ status }) => status !== 'completed');
+  const next = tasks[nextIndex];
+  // A rejected attempt has ended; any other attempt that has started continues.
   const attempt = next ? next.attempts + (next.status === 'retrying' ? 1 : 0) : 1;
   return {
     execution: _id,
     org,
-    tasks: definition.tasks.map(({ name, agent, human_input }) => ({
-      task: name,
+    tasks: definition.tasks.map(({ name: task, agent, human_input }) => ({
+      task,
       human_input,
-      max_steps: definition.agents.find((one) => one.name === agent)!.max_iter,
+      max_steps: definition.agents.find(({ name }) => name === agent)!.max_iter,
     })),
-    done: next ? open : tasks.length,
+    done: next ? nextIndex : tasks.length,
     attempt: Math.max(attempt, 1),
   };
 }

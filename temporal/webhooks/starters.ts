@@ -2,14 +2,14 @@ import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-cont
 import { workflowIds } from '../workflow-ids.js';
 import { type StartOptions, searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
-/** What a start needs to know of a delivery; a `DeliveryRecord` has all of it. */
+/** The fields of a delivery that starting its workflow needs; a subset of `DeliveryRecord`. */
 export interface StartDeliveryInput {
   _id: string;
   org: string;
   doc_id: string;
   event_type: string;
   receiver?: string | null;
-  /** Names the database of an item. */
+  /** Has the database of the item. */
   payload: { database: string } | null;
 }
 
@@ -20,7 +20,7 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
   return {
     startDelivery: (delivery: StartDeliveryInput): Promise<void> => start('deliverWebhook', optionsOf(delivery)),
 
-    /** Wakes the delivery's workflow, or starts a new run of it when the last run has ended. */
+    /** Signals the delivery's workflow to retry now; starts a new run when the last run has ended. */
     retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
       signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
   };
@@ -37,7 +37,7 @@ function optionsOf({
   const ref: DeliveryRef = { delivery: _id, org, ...(receiver ? { receiver } : {}) };
   return {
     workflowId: workflowIds.delivery(_id),
-    // A new run over a delivery that has ended finds nothing to do; a delivery that was requeued needs one.
+    // A requeued delivery needs a new run. For a finished delivery, a new run does nothing.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     taskQueue: 'deliveries',
     args: [ref],

@@ -79,12 +79,12 @@ describe('the files of a crew', () => {
     [
       'context that comes later',
       { tasks: TASKS.replace('  agent: clerk\nsend', '  context:\n    - send\n  agent: clerk\nsend') },
-      'tasks.yaml:5: sort.context names "send", which comes later',
+      'tasks.yaml:5: sort.context names "send", a later task',
     ],
     [
       'context on itself',
       task('  agent: clerk\n  context: [third]\n'),
-      'tasks.yaml:13: third.context names "third", itself',
+      'tasks.yaml:13: third.context names "third", the task itself',
     ],
     [
       'context that does not exist',
@@ -103,21 +103,25 @@ describe('the files of a crew', () => {
     [
       'an unknown tool',
       task('  agent: clerk\n  tools:\n    - query_database\n    - shell\n'),
-      'tasks.yaml:15: third.tools.1 is no tool; there are query_database and fetch_page',
+      'tasks.yaml:15: third.tools.1 is not a tool; the tools are query_database and fetch_page',
     ],
     ['a task twice', { tasks: `${TASKS}sort:\n  description: D\n` }, 'tasks.yaml:9: Map keys must be unique'],
     ['an empty file', { tasks: '# nothing\n' }, 'tasks.yaml:1: the file is empty'],
     ['a file without a task', { tasks: '{}\n' }, 'tasks.yaml:1: the file has no task'],
     ['a list instead of a map', { agents: '- clerk\n' }, 'agents.yaml:1: the file must be a map of agents'],
     ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
-    ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is no name'],
+    ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is not a valid name'],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
     [
       'delegation',
       { agents: `${AGENTS}  allow_delegation: true\n` },
       'agents.yaml:5: clerk.allow_delegation can only be false',
     ],
-    ['too many iterations', { agents: `${AGENTS}  max_iter: 1000\n` }, 'agents.yaml:5: clerk.max_iter must be 1 to 50'],
+    [
+      'too many iterations',
+      { agents: `${AGENTS}  max_iter: 1000\n` },
+      'agents.yaml:5: clerk.max_iter must be between 1 and 50',
+    ],
   ])('%s is reported with file and line', (_what, files, problem) => {
     write(files);
     expect(() => loadCrews(folder)).toThrow(`  crews/mail/${problem}`);
@@ -135,7 +139,7 @@ describe('the files of a crew', () => {
       message = (error as Error).message;
     }
     expect(message.split('\n').slice(1)).toEqual([
-      expect.stringContaining("crews/Mixed Up: a crew's folder is named by"),
+      expect.stringContaining('crews/Mixed Up: the folder name of a crew may hold'),
       '  crews/half/tasks.yaml:1: the file is missing or cannot be read',
       expect.stringContaining('crews/mail/tasks.yaml:4: sort.agent names "nobody"'),
       expect.stringContaining('crews/mail/tasks.yaml:8: send.agent names "nobody"'),
@@ -155,7 +159,7 @@ describe('the files of a crew', () => {
   });
 
   test('that are missing are reported with their folder', () => {
-    expect(() => loadCrews(join(folder, 'none'))).toThrow(/none: there is no such folder/);
+    expect(() => loadCrews(join(folder, 'none'))).toThrow(/none: the folder does not exist/);
   });
 });
 

@@ -1,8 +1,7 @@
 import { CancellationScope, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { AiJobActivities } from '../../activities/ai-jobs/run-ai-job.js';
 import { JOB_CANCELLED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
-import { clientFailureOf } from '../failures.js';
-import { showOutcome } from '../outcome.js';
+import { clientFailureOf, showOutcome } from '../failures.js';
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 

@@ -8,8 +8,7 @@ import {
   type SyncRef,
 } from '../../domain/connectors/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
-import { clientFailureOf, hasFailureType } from '../failures.js';
-import { showOutcome } from '../outcome.js';
+import { clientFailureOf, hasFailureType, showOutcome } from '../failures.js';
 
 const retry = {
   initialInterval: '2 seconds',

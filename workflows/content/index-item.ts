@@ -2,8 +2,7 @@ import { log, proxyActivities } from '@temporalio/workflow';
 import type { ItemActivities } from '../../activities/content/index-item.js';
 import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
-import { clientFailureOf, hasFailureType } from '../failures.js';
-import { showOutcome } from '../outcome.js';
+import { clientFailureOf, hasFailureType, showOutcome } from '../failures.js';
 
 // Attempts are unlimited: storage errors (E6001) are transient, and activities mark lasting errors as not retryable.
 const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;

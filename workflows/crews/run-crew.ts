@@ -26,8 +26,7 @@ import {
   type ResumeStatus,
 } from '../../domain/crews/workflow-contract.js';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.js';
-import { clientFailureOf } from '../failures.js';
-import { showOutcome } from '../outcome.js';
+import { clientFailureOf, showOutcome } from '../failures.js';
 
 /** A person's decision on a task that waits: its output is approved, or the task is tried again. */
 export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { DeliveryActivities, DeliveryProgress } from '../../activities/webhooks/deliver-webhook.js';
 import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
-import { showOutcome } from '../outcome.js';
+import { showOutcome } from '../failures.js';
 
 /** Sent when a person requests a retry: the delivery is due at once, so the wait for the next attempt ends. */
 export const retryNow = defineSignal(RETRY_NOW);

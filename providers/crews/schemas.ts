@@ -1,25 +1,27 @@
 import { z } from 'zod';
 import { CREW_TOOLS } from '../../domain/crews/crews.js';
 
-/** A letter first: JavaScript would sort names that are numbers before the others. */
+/** Starts with a letter, because JavaScript sorts numeric keys before all others. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
-const name = z.string().regex(NAME, 'is no name: a letter, then letters, digits, "_" and "-", at most 64 in all');
+const name = z
+  .string()
+  .regex(NAME, 'is not a valid name: a letter, then letters, digits, "_" and "-", at most 64 characters');
 const text = z
   .string('must be text')
   .transform((value) => value.trim())
   .refine((value) => value !== '', 'must not be empty');
 const tools = z.array(
-  z.enum(CREW_TOOLS, `is no tool; there are ${CREW_TOOLS.join(' and ')}`),
+  z.enum(CREW_TOOLS, `is not a tool; the tools are ${CREW_TOOLS.join(' and ')}`),
   'must be a list of tools',
 );
 
-/** What is wrong with a name is told by the name's own rule. */
+/** The message for a value that is not a map. An invalid key has the message of its own rule. */
 const mapOf =
-  (what: string) =>
+  (values: string) =>
   (issue: { code?: string | undefined }): string | undefined =>
-    issue.code === 'invalid_key' ? undefined : `must be a map of ${what}`;
+    issue.code === 'invalid_key' ? undefined : `must be a map of ${values}`;
 
-/** `agents.yaml`, as CrewAI has it. Settings of CrewAI that would change nothing here are accepted with that value alone. */
+/** `agents.yaml` of CrewAI. Settings that are not supported are accepted only with the value that changes nothing. */
 export const agentsFile = z
   .record(
     name,
@@ -30,7 +32,11 @@ export const agentsFile = z
         backstory: text,
         tools: tools.optional(),
         llm: text.optional(),
-        max_iter: z.int('must be a whole number').min(1, 'must be 1 to 50').max(50, 'must be 1 to 50').default(20),
+        max_iter: z
+          .int('must be a whole number')
+          .min(1, 'must be between 1 and 50')
+          .max(50, 'must be between 1 and 50')
+          .default(20),
         verbose: z.boolean('must be true or false').optional(),
         allow_delegation: z.literal(false, 'can only be false: agents do not delegate').optional(),
       },
@@ -40,10 +46,10 @@ export const agentsFile = z
   )
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
 
-/** A MongoDB document holds the outputs of all tasks. */
+/** Bounded, because one MongoDB document holds the outputs of all tasks. */
 const MAX_TASKS = 50;
 
-/** `tasks.yaml`, as CrewAI has it; they run in the file's order. */
+/** `tasks.yaml` of CrewAI. Tasks run in the order of the file. */
 export const tasksFile = z
   .record(
     name,
