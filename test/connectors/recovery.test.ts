@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
-import { makeKey, type Product, startProduct, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { type Product, startProduct, withDb } from '../support/product.js';
 import { html, type Site, startSite } from '../support/site.js';
 
 // Kills its worker, so it starts its own product.
@@ -19,7 +19,7 @@ describe('a sync whose worker is killed', () => {
   });
 
   test('continues in another worker and ingests each page once', async () => {
-    const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'killed')).key);
+    const api = await clientOf('killed', product);
     const on = connectorsOf(api, product.mongodbUri);
     await api.createDatabase('crash');
     const paths = Array.from({ length: 45 }, (_, n) => `/page-${n}`);

@@ -7,9 +7,10 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, type Product, startProduct } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { type Product, startProduct } from '../support/product.js';
 
 // Kills a worker, so it runs its own servers and processes.
 describe('ingesting scans', () => {
@@ -21,7 +22,7 @@ describe('ingesting scans', () => {
 
   beforeAll(async () => {
     product = await startProduct();
-    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    api = await clientOf(org, product);
     collections = await connectCollections(product.mongodbUri, 'postback-test');
     temporal = await connectTemporal(product.temporalAddress, 'default');
     await api.createDatabase('archive');

@@ -1,13 +1,11 @@
-import { createClient } from './client.js';
-import { makeKey, startProduct } from './product.js';
-import { startReceiver } from './receiver.js';
+import { clientOf, registeredReceiver } from './organisation.js';
+import { startProduct } from './product.js';
 
 /** A product for what breaks one: an organisation with a database, and a receiver of its webhooks. */
 export async function startOwnProduct(org: string, database: string, settings: Record<string, string> = {}) {
   const product = await startProduct(settings);
-  const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
-  const receiver = await startReceiver();
-  await api.post('/webhooks/indexing', { url: receiver.url });
+  const api = await clientOf(org, product);
+  const receiver = await registeredReceiver(api);
   await api.createDatabase(database);
   return {
     product,
