@@ -41,7 +41,7 @@ import { embedderConfig, filesLocation, indexLocation } from './provider-config.
 export async function createSharedDependencies(config: Config, log: Logger) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback');
   const sealer = createSealer(requireSealingKey(config));
-  const index = createLanceIndex({ at: await indexLocation(config), log });
+  const index = createLanceIndex({ location: await indexLocation(config), log });
   const embedding = embedderConfig(config);
   const embedder = createEmbedder(embedding);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
