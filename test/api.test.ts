@@ -159,6 +159,21 @@ describe('every request', () => {
     ]);
   });
 
+  test.each<[string, string | object]>([
+    ['limit: must be between 1 and 100', '/databases?limit=101'],
+    ['limit: must be an integer', '/databases?limit=1.5'],
+    ['max_results: must be between 1 and 50', { query: 'x', max_results: 51 }],
+    ['query: must not exceed 10000 characters', { query: 'x'.repeat(10_001) }],
+    ['ids: must not be empty', { query: 'x', ids: [] }],
+    ['query_by: must be one of hybrid, text, vector', { query: 'x', query_by: 'sound' }],
+    ['collections.one: must be greater than 0', { query: 'x', collections: { one: 0 } }],
+    ['collections: must be an array or an object', { query: 'x', collections: 'one' }],
+  ])('an error names the field and its bound: %s', async (message, request) => {
+    const { status, body } =
+      typeof request === 'string' ? await api.get(request) : await api.post('/query', { database: 'd', ...request });
+    expect([status, body.error]).toEqual([422, { code: 'VALIDATION_ERROR', message }]);
+  });
+
   test('a database is not visible to another organisation', async () => {
     await api.createDatabase('private');
     expect(code(await api.post('/databases', { database: 'private' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);

@@ -35,7 +35,7 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
     '/webhook-public-key',
     aiJobOperation(
       {
-        summary: 'Get the public keys of callbacks',
+        summary: 'Get the public keys for callbacks',
         description:
           'PEM blocks, the current key first. An old key is listed until the last job that is signed with it has finished.',
         status: 200,

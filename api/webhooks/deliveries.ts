@@ -78,7 +78,7 @@ export function deliveryRoutes({
     operation(
       {
         summary: 'Retry a delivery',
-        description: 'Sends a failed delivery again at once, and starts its retry schedule again.',
+        description: 'Sends a failed delivery again at once.',
         status: 200,
         response: deliveryQueuedSchema,
         errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
