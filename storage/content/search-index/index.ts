@@ -48,7 +48,7 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
 
   function connected(): Promise<Connection> {
     connection ??= connect({
-      ...locationOf(location),
+      ...connectionOptions(location),
       readConsistencyInterval: 0,
       session: new Session(INDEX_CACHE, METADATA_CACHE),
     });
@@ -180,9 +180,9 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
   };
 }
 
-function locationOf(at: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
-  if (typeof at === 'string') return { uri: at, storageOptions: {} };
-  const { bucket, prefix, endpoint, region } = at;
+function connectionOptions(location: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
+  if (typeof location === 'string') return { uri: location, storageOptions: {} };
+  const { bucket, prefix, endpoint, region } = location;
   const storageOptions = {
     ...(region && { awsRegion: region }),
     ...(endpoint && { awsEndpoint: endpoint, allowHttp: String(endpoint.startsWith('http:')) }),
