@@ -15,6 +15,6 @@ export function parseS3Uri(uri: string): { bucket: string; prefix: string } | nu
   const match = S3_URI.exec(uri);
   if (!match) return null;
   const [, bucket, path = ''] = match;
-  const prefix = path.replace(/\/+$/, '');
+  const prefix = path.replace(/(?<!\/)\/+$/, '');
   return { bucket: bucket!, prefix: prefix === '' ? '' : `${prefix}/` };
 }

@@ -38,6 +38,7 @@ describe('while a server is unavailable', () => {
       MONGODB_URI: uri.toString(),
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: NAMESPACE,
+      POSTBACK_RECONCILE_SECONDS: '2',
     });
     const { key } = await makeKey(direct, 'outages');
     api = createClient(product.apiUrl, key);

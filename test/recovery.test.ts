@@ -16,7 +16,7 @@ describe('crashes lose nothing', () => {
   let receiver: OwnProduct['receiver'];
 
   beforeAll(async () => {
-    own = await startOwnProduct(org, 'crash');
+    own = await startOwnProduct(org, 'crash', { POSTBACK_RECONCILE_SECONDS: '2' });
     ({ product, api, receiver } = own);
   });
   afterAll(() => own?.remove());

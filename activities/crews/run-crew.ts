@@ -75,7 +75,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       const event = human ? 'task_pending_human_input' : 'task_completed';
       await complete(taskDedupeKey(ref, event), async (tx, now) => {
         const execution = await crewExecutions.endTask(ref, step.text, human, tx);
-        return execution && taskDelivery(execution, ref, event, now);
+        return execution ? taskDelivery(execution, ref, event, now) : undefined;
       });
     }),
 
@@ -83,8 +83,9 @@ export function createCrewActivities(deps: CrewDependencies) {
     applyResume: withFailures(async (ref: ResumeRef): Promise<void> => {
       const applied = await complete(taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
         const execution = await crewExecutions.resume(ref, now, tx);
-        if (!execution || !ref.is_approve) return execution && null;
-        return taskDelivery(execution, ref, 'task_completed', now);
+        // Not waiting yet, or applied by an earlier attempt of this activity: the check below distinguishes them.
+        if (!execution) return undefined;
+        return ref.is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
       });
       if (!applied && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task is not waiting yet');
     }),

@@ -47,6 +47,7 @@ export interface RetrievedChunk {
   slide?: number;
   slide_title?: string;
   sheet: string | null;
+  /** First and last row of a table, from 1. */
   rows?: [number, number];
 }
 

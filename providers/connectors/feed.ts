@@ -133,7 +133,7 @@ function versionOf({ title, url, content }: Entry): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => ESCAPES[character]!);
-const withoutTags = (html: string): string => html.replace(/<[^>]*>/g, '').trim();
+const withoutTags = (html: string): string => html.replace(/<[^<>]*>/g, '').trim();
 
 function invalidFeed(): SourceError {
   return new SourceError('INVALID_LISTING', 'This is not a valid RSS or Atom feed.');

@@ -19,7 +19,7 @@ const BATCH_CHARACTERS = 200_000;
 /** An embedder for any server that implements OpenAI's `POST /embeddings`. Error messages hold neither the key nor texts. */
 export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
   const { model, dimensions, apiKey, timeoutMs = 60_000 } = options;
-  const url = `${options.baseUrl.replace(/\/+$/, '')}/embeddings`;
+  const url = `${options.baseUrl.replace(/(?<!\/)\/+$/, '')}/embeddings`;
   const closing = new AbortController();
 
   async function embedBatch(input: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {

@@ -33,7 +33,7 @@ const HEAD_BYTES = 64 * 1024;
 export function detectTextKind(text: string, byteLength: number, filename = ''): TextKind {
   const named = BY_EXTENSION[extname(filename).toLowerCase()];
   const whole = byteLength < HEAD_BYTES;
-  if (looksHtml(text) || (named === 'html' && /<[a-z][^>]{0,500}>/i.test(text))) return 'html';
+  if (looksHtml(text) || (named === 'html' && /<[a-z][^<>]{0,500}>/i.test(text))) return 'html';
   if (looksJson(text, whole, named)) return 'json';
   const delimiter = findDelimiter(text, whole, named === 'csv');
   if (named === 'csv' && delimiter) return 'csv';
@@ -77,13 +77,13 @@ function parses(text: string): boolean {
 function markdownSigns(text: string): number {
   const signs = [
     /^#{1,6} \S/m,
-    /^(=+|-+)\s*$/m,
-    /^\s*[-*+] \S/m,
+    /^(=+|-+)[ \t]*$/m,
+    /^[ \t]*[-*+] \S/m,
     /^```/m,
-    /\[[^\]\n]{1,200}\]\([^)\n]{1,500}\)/,
+    /\[[^[\]\n]{1,200}\]\([^)\n]{1,500}\)/,
     /(\*\*|__)\S[^\n]{0,200}?\1/,
     /^> \S/m,
-    /^\|.+\|\s*$/m,
+    /^\|.+\|[ \t]*$/m,
   ];
   return signs.filter((sign) => sign.test(text)).length;
 }

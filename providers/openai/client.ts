@@ -24,7 +24,7 @@ const MiB = 1024 * 1024;
 /** A client for any server that implements OpenAI's HTTP API. */
 export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
   const { baseUrl, apiKey, timeoutMs = 280_000, maxResponseBytes = 8 * MiB } = options;
-  const base = baseUrl.replace(/\/+$/, '');
+  const base = baseUrl.replace(/(?<!\/)\/+$/, '');
 
   async function post(path: string, body: Record<string, unknown> | FormData, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();

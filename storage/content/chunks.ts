@@ -1,28 +1,14 @@
 import { Binary, type Collection } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
+import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
 
-export interface ChunkRecord {
-  _id: string;
-  item: string;
-  version: number;
+export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
-  source_id: string;
-  collection: string;
-  type: ItemType;
   title: string | null;
   ordinal: number;
-  text: string;
-  headings: string[];
-  page: number | null;
-  page_label?: string;
-  slide?: number;
-  slide_title?: string;
-  sheet: string | null;
-  /** First and last row of a table, from 1. */
-  rows?: [number, number];
   /** 32-bit floats, little endian; null until embedded, and without an embedding model. */
   vector: Binary | null;
 }

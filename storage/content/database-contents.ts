@@ -1,20 +1,10 @@
-import type { Collection } from 'mongodb';
+import type { Collections } from '../collections.js';
 import { COLLECTION_INDEX } from '../indexes.js';
-import type { ChunkRecord } from './chunks.js';
-import type { FeedbackRecord, FeedbackTallyRecord } from './feedback.js';
-import type { EntityRecord, RelationRecord } from './graph.js';
-import type { ItemRecord } from './items.js';
-import type { RemovedItemRecord } from './removed-items.js';
 
-type DatabaseContentsCollections = {
-  items: Collection<ItemRecord>;
-  removedItems: Collection<RemovedItemRecord>;
-  chunks: Collection<ChunkRecord>;
-  entities: Collection<EntityRecord>;
-  relations: Collection<RelationRecord>;
-  feedback: Collection<FeedbackRecord>;
-  feedbackTallies: Collection<FeedbackTallyRecord>;
-};
+type DatabaseContentsCollections = Pick<
+  Collections,
+  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies'
+>;
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 

@@ -10,6 +10,7 @@ import { createJobClient, type JobClient } from '../support/job-client.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { pythonWithCryptography } from '../support/python.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
+import { reconcile } from '../support/reconcile.js';
 import { aiJobRecord } from '../support/records.js';
 
 const SENTIMENT = 'text/sentiment_analysis/wink';
@@ -320,11 +321,13 @@ print('verified')`;
       await db.collection<{ _id: string }>('ai_jobs').insertOne(waiting);
       const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
       await uploads.updateOne({ _id: file }, { $set: { expires_at: new Date(0) } });
-      await eventually('the file kept', async () => (await uploads.findOne({ _id: file }))!.expires_at > now);
+      await reconcile(sharedProduct());
+      expect((await uploads.findOne({ _id: file }))!.expires_at.getTime()).toBeGreaterThan(now.getTime());
       await db
         .collection<{ _id: string }>('ai_jobs')
         .updateOne({ _id: waiting._id }, { $set: { check_at: new Date(0) } });
     });
+    await reconcile(sharedProduct());
     expect(await api.finished({ status: 202, text: '', body: { job_id: waiting._id } })).toMatchObject({
       status: 'success',
     });
@@ -351,7 +354,8 @@ print('verified')`;
       // The reconciler removes expired files and their content.
       const uploads = db.collection<{ _id: string; expires_at: Date }>('uploads');
       await uploads.updateOne({ _id: upload.body.file_id }, { $set: { expires_at: new Date(0) } });
-      await eventually('the file removed', async () => !(await uploads.findOne({ _id: upload.body.file_id })));
+      await reconcile(sharedProduct());
+      expect(await uploads.findOne({ _id: upload.body.file_id })).toBeNull();
       expect(await db.collection('files.files').findOne({ filename: upload.body.file_id })).toBeNull();
       const keys = JSON.stringify(await db.collection('signing_keys').find().toArray());
       expect(keys).toContain('BEGIN PUBLIC KEY');

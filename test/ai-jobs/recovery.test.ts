@@ -33,6 +33,7 @@ describe('AI jobs during failures', () => {
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: 'sk-very-secret',
       POSTBACK_OPENAI_CHAT_MODEL: 'small',
+      POSTBACK_RECONCILE_SECONDS: '2',
     });
     api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
     receiver = await startReceiver();

@@ -5,6 +5,7 @@ import { type Client, createClient } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { reconcile } from '../support/reconcile.js';
 import { html, type Site, startSite } from '../support/site.js';
 
 interface Connector {
@@ -211,11 +212,11 @@ describe('connectors', () => {
     await scheduleOf(id).delete();
     // The record as a process leaves it that dies before it calls Temporal.
     await withDb(mongodbUri, (db) =>
-      db.collection<{ _id: string }>('connectors').updateOne({ _id: id }, { $set: { pending: true } }),
+      db
+        .collection<{ _id: string }>('connectors')
+        .updateOne({ _id: id }, { $set: { pending: true, updated_at: new Date(0) } }),
     );
-    await eventually(
-      'the schedule created',
-      async () => (await scheduleOf(id).describe()).spec.intervals?.length === 1,
-    );
+    await reconcile(sharedProduct());
+    expect((await scheduleOf(id).describe()).spec.intervals).toHaveLength(1);
   });
 });

@@ -3,6 +3,7 @@ import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
+import { reconcile } from '../support/reconcile.js';
 
 describe('databases', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -161,17 +162,19 @@ describe('databases', () => {
         indexing_status: 'queued',
         error_code: null,
         error_message: null,
-        check_at: now,
+        check_at: new Date(0),
         created_at: now,
         updated_at: now,
       } as { _id: string });
     });
+    await reconcile(sharedProduct());
     await eventually('the late item removed', () =>
       withDb(mongodbUri, async (db) => (await db.collection('items').findOne({ org, id: 'late' })) === null),
     );
     await withDb(mongodbUri, (db) =>
       db.collection('databases').updateOne({ org, name: 'deleting' }, { $set: { updated_at: new Date(0) } }),
     );
+    await reconcile(sharedProduct());
     await deleted('deleting');
   });
 

@@ -12,6 +12,7 @@ import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { reconcile } from '../support/reconcile.js';
 
 describe('metadata updates', () => {
   const { apiUrl, mongodbUri, dataDir } = sharedProduct();
@@ -78,6 +79,10 @@ describe('metadata updates', () => {
       await catalogue.update({ database_id: databaseId, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
     });
     expect((await record())!.rows_due).toEqual([expect.stringMatching(/^chg_/)]);
+    await withDb(mongodbUri, (db) =>
+      db.collection('items').updateOne({ org, id: 'edited' }, { $set: { check_at: new Date(0) } }),
+    );
+    await reconcile(sharedProduct());
     await eventually('the filter finds the new value', async () => (await edition(3)).length === 1);
     expect(await edition(2)).toEqual([]);
     await eventually('no row is due', async () => (await record())!.rows_due.length === 0);

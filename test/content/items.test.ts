@@ -6,6 +6,7 @@ import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
+import { reconcile } from '../support/reconcile.js';
 
 describe('items', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -372,6 +373,7 @@ describe('items', () => {
       } as { _id: string });
       await db.collection('items').deleteOne({ org, id: 'forgotten' });
     });
+    await reconcile(sharedProduct());
     await eventually('records removed', async () => (await recordsOf(['forgotten'])).every((count) => count === 0));
   });
 });

@@ -37,6 +37,7 @@ describe('executions of crews survive', () => {
     POSTBACK_CREWS_DIR: crews,
     POSTBACK_OPENAI_URL: openai.baseUrl,
     POSTBACK_OPENAI_CHAT_MODEL: 'small',
+    POSTBACK_RECONCILE_SECONDS: '2',
   });
   async function connect(): Promise<void> {
     const { key } = await makeKey(product.mongodbUri, 'recovery', 'crew_org');

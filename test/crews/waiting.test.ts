@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
@@ -51,32 +51,36 @@ describe('an execution that waits', () => {
    *   follows, because this server keeps sending work to workers that have stopped
    */
   async function startWorker(maxCachedWorkflows = 0): Promise<Worker> {
-    const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
     return Worker.create({
       connection: env.nativeConnection,
       taskQueue: 'crews',
       workflowBundle: await workflowBundle(),
       maxCachedWorkflows,
-      activities: createCrewActivities({
-        mongoClient: collections.mongoClient,
-        crewExecutions: executions,
-        crewFeedback: createCrewFeedback(collections),
-        crewSteps: createCrewSteps(collections),
-        deliveries: createDeliveries(collections),
-        databases: createDatabases(collections),
-        starters: createStarters(env.client),
-        models: createLanguageModels({}),
-        retrieval: unused,
-        outbound: unused,
-        scratch: unused,
-        extractor: unused,
-        describeFile: unused,
-        log,
-      }),
+      activities: crewActivities(),
     });
   }
 
-  async function start(): Promise<{ id: string; handle: WorkflowHandle }> {
+  function crewActivities() {
+    const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
+    return createCrewActivities({
+      mongoClient: collections.mongoClient,
+      crewExecutions: executions,
+      crewFeedback: createCrewFeedback(collections),
+      crewSteps: createCrewSteps(collections),
+      deliveries: createDeliveries(collections),
+      databases: createDatabases(collections),
+      starters: createStarters(env.client),
+      models: createLanguageModels({}),
+      retrieval: unused,
+      outbound: unused,
+      scratch: unused,
+      extractor: unused,
+      describeFile: unused,
+      log,
+    });
+  }
+
+  async function addExecution(): Promise<string> {
     const id = randomUUID();
     const now = new Date();
     await executions.add({
@@ -95,6 +99,11 @@ describe('an execution that waits', () => {
       finished_at: null,
       expires_at: null,
     });
+    return id;
+  }
+
+  async function start(): Promise<{ id: string; handle: WorkflowHandle }> {
+    const id = await addExecution();
     await createStarters(env.client).startCrew((await executions.getById(id))!);
     return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
   }
@@ -105,14 +114,14 @@ describe('an execution that waits', () => {
       return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
     });
 
-  async function resume(id: string, attempt: number, is_approve: boolean, text = 'Fine.'): Promise<string> {
+  async function addFeedback(id: string, attempt: number, is_approve: boolean): Promise<ResumeRef> {
     const feedback = newFeedbackId();
     await createCrewFeedback(collections).add({
       _id: feedback,
       execution: id,
       task: TASK,
       attempt,
-      text,
+      text: 'Fine.',
       is_approve,
       urls: webhookUrlsOf({}),
       created_at: new Date(),
@@ -120,7 +129,11 @@ describe('an execution that waits', () => {
       output: null,
       expires_at: null,
     });
-    const ref: ResumeRef = { execution: id, task: TASK, attempt, feedback, is_approve };
+    return { execution: id, task: TASK, attempt, feedback, is_approve };
+  }
+
+  async function resume(id: string, attempt: number, is_approve: boolean): Promise<string> {
+    const ref = await addFeedback(id, attempt, is_approve);
     return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
   }
 
@@ -181,6 +194,24 @@ describe('an execution that waits', () => {
       expect(await executions.getById(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
       await expect(resume(id, 1, true)).rejects.toThrow();
     });
+  });
+
+  test('keeps a decision that arrives before the record waits', async () => {
+    const id = await addExecution();
+    const activities = crewActivities();
+    const attempt = { execution: id, task: TASK, attempt: 1 };
+    const run = <Result>(activity: () => Promise<Result>) => new MockActivityEnvironment().run(activity);
+    await run(() => activities.startTask(attempt));
+    const decision = await addFeedback(id, 1, true);
+    // The workflow retries the activity until the record waits.
+    await expect(run(() => activities.applyResume(decision))).rejects.toThrow('An internal error');
+    expect(await executions.getById(id)).toMatchObject({ status: 'running', tasks: [{ status: 'running' }] });
+    await run(() => activities.callModel({ ...attempt, step: 1, last: false }));
+    await run(() => activities.endTask({ ...attempt, step: 1 }, true));
+    await run(() => activities.applyResume(decision));
+    expect(await executions.getById(id)).toMatchObject({ status: 'running', tasks: [{ status: 'completed' }] });
+    // The result of an activity that took effect may be lost; its next attempt succeeds.
+    await run(() => activities.applyResume(decision));
   });
 
   test('continues from its record when its workflow was terminated', async () => {

@@ -1,17 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
+const SHORTEST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 500;
+
 /**
- * Asks until the answer is there. @param ask gives undefined, null or false while the time has not come
- * @throws Error with the last answer when it never comes
+ * Asks until the response is there, less often the longer it takes: long waits cost little CPU.
+ * @param ask returns undefined, null or false, or throws, while the condition does not hold
+ * @throws Error with the last response when the condition never holds
  */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   withinMs = 150_000,
 ): Promise<T> {
-  const deadline = Date.now() + withinMs;
+  const started = Date.now();
+  const elapsed = () => Date.now() - started;
   let last: unknown;
-  while (Date.now() < deadline) {
+  while (elapsed() < withinMs) {
     try {
       const got = await ask();
       if (got !== undefined && got !== null && got !== false) return got;
@@ -19,7 +24,7 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    await wait(50);
+    await wait(Math.min(SHORTEST_PAUSE_MS + elapsed() / 10, LONGEST_PAUSE_MS));
   }
   throw new Error(`${what}: not within ${withinMs} ms; last: ${last instanceof Error ? last.stack : String(last)}`);
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,17 +29,18 @@ export interface Product extends ProductAddress, Instance {
 /** Real servers, a real API process and a real worker process, in a folder of their own. */
 export async function startProduct(extra: Record<string, string> = {}): Promise<Product> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-'));
-  const { ports, release } = await freePorts(dataDir, { worker: 0 });
+  const { ports, release } = await freePorts(dataDir, { worker: fixedPort() });
   const env = {
     ...process.env,
     POSTBACK_DATA_DIR: dataDir,
-    POSTBACK_API_PORT: '0',
+    POSTBACK_API_PORT: String(fixedPort()),
     POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
     // Tests ask often; what limits them is tested on an API process of its own.
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
     POSTBACK_RATE_LIMIT_BURST: '0',
-    POSTBACK_RECONCILE_SECONDS: '2',
+    // A safety net only, as a run goes over all databases: tests that are about the reconciler run it (`reconcile`).
+    POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     ...extra,
   };
@@ -68,8 +70,16 @@ async function startWithModel(env: NodeJS.ProcessEnv, say: (line: string) => voi
   throw new Error(`the tests need the embedding model: ${instance.noModelReason}`);
 }
 
+/**
+ * A port for a process that listens later, and listens again after a crash. It is below the range from which the system
+ * gives ports to everything that asks for any: one of those could be there first.
+ */
+function fixedPort(): number {
+  return randomInt(20_000, 32_000);
+}
+
 /** Ports that no other stack of this user takes before they are used. */
-export function freePorts<Name extends string>(dataDir: string, names: Record<Name, 0>) {
+export function freePorts<Name extends string>(dataDir: string, names: Record<Name, number>) {
   return choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), names);
 }
 

@@ -12,6 +12,7 @@ import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
 import { makeKey, startProduct, withDb } from './product.js';
 import { startReceiver } from './receiver.js';
+import { reconcile } from './reconcile.js';
 import { recordCrews } from './record-crews.js';
 import { html, startSite } from './site.js';
 
@@ -125,6 +126,7 @@ try {
   await withDb(product.mongodbUri, (db) =>
     db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: ['chg_recorded'], check_at: new Date(0) } }),
   );
+  await reconcile(product);
   await record('refresh-index-rows', await newest('WorkflowType="refreshIndexRows"'));
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));

@@ -51,7 +51,8 @@ export const translate: RunOnServer<'translation/automatic_translation'> = async
   async function translatePiece(piece: string): Promise<{ text: string; original: unknown }> {
     const { text, original } = await transform(task, piece.trim(), context);
     // The white space between pieces is copied from the text, whatever the model does with it.
-    return { text: /^\s*/.exec(piece)![0] + text + /\s*$/.exec(piece)![0], original };
+    const before = piece.slice(0, piece.length - piece.trimStart().length);
+    return { text: before + text + piece.slice(piece.trimEnd().length), original };
   }
 };
 

@@ -48,7 +48,7 @@ function formalEntities(text: string): Entity[] {
   const types = new Map<string, Entity['type']>();
   const cleaned = withoutLongTokens(text);
   for (const [url] of text.matchAll(/https?:\/\/[^\s<>"')\]]*[\w/]/g)) types.set(url, 'url');
-  for (const [email] of cleaned.matchAll(/[\w.+-]+@[\w-]+(\.[\w-]+)+/g)) types.set(email, 'email');
+  for (const [email] of cleaned.matchAll(/(?<![\w.+-])[\w.+-]+@[\w-]+(\.[\w-]+)+/g)) types.set(email, 'email');
   nlp
     .readDoc(cleaned)
     .entities()

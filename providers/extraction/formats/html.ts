@@ -29,7 +29,7 @@ export async function extractHtml(path: string): Promise<Extraction> {
   const sections = new HeadingSections();
   let line = '';
   const close = () => {
-    sections.paragraph(line.replace(/[^\S\n]+/g, ' ').replace(/ *\n */g, '\n'));
+    sections.paragraph(line.replace(/[^\S\n]+/g, ' ').replace(/(?<! ) *\n */g, '\n'));
     line = '';
   };
   const visit = (node: AnyNode): void => {

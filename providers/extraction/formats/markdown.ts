@@ -26,11 +26,11 @@ export async function extractMarkdown(path: string): Promise<Extraction> {
   for (const line of body.split('\n')) {
     const mark = /^\s{0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
     if (mark && (fence === null || fence === mark)) fence = fence === null ? mark : null;
-    const atx = fence === null && /^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$/.exec(line);
+    const atx = fence === null && /^ {0,3}(#{1,6})\s(?=.*\S)(.*)$/.exec(line);
     const underline = fence === null && block.length === 1 && /^ {0,3}(=+|-{2,})\s*$/.exec(line);
     if (atx) {
       close();
-      heading(atx[1]!.length, plain(atx[2]!));
+      heading(atx[1]!.length, plain(withoutClosingMarks(atx[2]!)));
     } else if (underline) {
       heading(underline[1]!.startsWith('=') ? 1 : 2, plain(block.pop()!));
     } else if (line.trim() === '' && fence === null) {
@@ -53,10 +53,13 @@ function cellsOf([header, , ...rows]: string[]): string[][] {
   return [cells(header!), ...rows.map(cells)];
 }
 
+/** "## Title ##" may be closed by the marks that opened it. */
+const withoutClosingMarks = (text: string): string => text.trim().replace(/(?<=\s)#+$/, '');
+
 /** A heading without its emphasis and links. */
 function plain(text: string): string {
   return text
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/!?\[([^[\]]*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)/g, '$1')
     .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, '$1')
     .trim();
 }
@@ -64,6 +67,9 @@ function plain(text: string): string {
 function splitFrontMatter(text: string): { title: string | null; body: string } {
   const matter = /^---\n([\s\S]*?)\n(?:---|\.\.\.)\n/.exec(text);
   if (!matter) return { title: null, body: text };
-  const title = /^title:\s*["']?(.+?)["']?\s*$/m.exec(matter[1]!)?.[1] ?? null;
-  return { title, body: text.slice(matter[0].length) };
+  const title = /^title:(.*)$/m
+    .exec(matter[1]!)?.[1]
+    ?.trim()
+    .replace(/^["']|["']$/g, '');
+  return { title: title || null, body: text.slice(matter[0].length) };
 }

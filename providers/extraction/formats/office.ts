@@ -152,6 +152,6 @@ async function slideOrder(path: string): Promise<SlideOrder> {
 }
 
 function fileNumber(target = ''): number | null {
-  const digits = /(\d+)\.xml$/.exec(posix.basename(target))?.[1];
+  const digits = /(?<!\d)(\d+)\.xml$/.exec(posix.basename(target))?.[1];
   return digits ? Number(digits) : null;
 }

@@ -84,7 +84,7 @@ function pageText(items: TextItem[]): string {
   }
   return cleanText(text)
     .replace(/[^\S\n]+/g, ' ')
-    .replace(/ *\n */g, '\n')
+    .replace(/(?<! ) *\n */g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
 }
