@@ -46,7 +46,7 @@ export async function latency(): Promise<void> {
     tokenizerPath: join(folder, 'tokenizer.json'),
     threads: 1,
   })!;
-  const index = createLanceIndex({ at: join(instance.env.POSTBACK_DATA_DIR!, 'index') });
+  const index = createLanceIndex({ location: join(instance.env.POSTBACK_DATA_DIR!, 'index') });
   try {
     const corpus = await createCorpus(embedder);
     await embedder.close();

@@ -19,6 +19,7 @@ import { createDatabases } from '../storage/content/databases.js';
 import { createFeedback } from '../storage/content/feedback.js';
 import { createGraphStore } from '../storage/content/graph.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
+import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
@@ -41,7 +42,7 @@ import { embedderConfig, filesLocation, indexLocation } from './provider-config.
 export async function createSharedDependencies(config: Config, log: Logger) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback');
   const sealer = createSealer(requireSealingKey(config));
-  const index = createLanceIndex({ at: await indexLocation(config), log });
+  const index = createLanceIndex({ location: await indexLocation(config), log });
   const embedding = embedderConfig(config);
   const embedder = createEmbedder(embedding);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
@@ -58,6 +59,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
     keys: createApiKeys(collections),
     databases: createDatabases(collections),
     items: createItems(collections),
+    itemQueue: createItemQueue(collections),
     itemCatalogue: createItemCatalogue(collections),
     files,
     contents: createDatabaseContents(collections),

@@ -12,7 +12,7 @@ import { pythonWithCryptography } from './support/python.js';
 const folder = mkdtempSync(join(tmpdir(), 'canonical-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a Python program on lines of base64; gives its lines. */
+/** Runs a Python program with lines of base64 as input. @returns the lines of its output */
 function python(program: string, lines: readonly string[], args: string[] = []): string[] {
   const { status, stdout, stderr } = spawnSync(pythonWithCryptography(), ['-c', program, ...args], {
     input: lines.join('\n'),
@@ -23,7 +23,7 @@ function python(program: string, lines: readonly string[], args: string[] = []):
   return stdout.trimEnd().split('\n');
 }
 
-/** What a receiver in Python does that rebuilds the canonical text from the body it has parsed. */
+/** A receiver in Python that rebuilds the canonical text from the parsed body. */
 const REBUILD = `
 import base64, json, sys
 for line in sys.stdin:
@@ -32,7 +32,7 @@ for line in sys.stdin:
     print(base64.b64encode(rebuilt.encode('utf-8')).decode())
 `;
 
-/** Verifies as the specification says, from the body as it came and from one that was parsed and written again. */
+/** Verifies signatures as specified, with the received body and with the body parsed and written again. */
 const VERIFY = `
 import base64, hashlib, json, sys
 from cryptography.hazmat.primitives import hashes, serialization
@@ -48,7 +48,7 @@ for line in sys.stdin:
     print('verified')
 `;
 
-/** Parsed; integers have one zero, so 0 and -0 count as the same. */
+/** Parses JSON; 0 and -0 count as equal. */
 const read = (json: string): unknown => JSON.parse(json, (_name, value) => (value === 0 ? 0 : value));
 
 const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
@@ -69,7 +69,7 @@ const number = fc.oneof(
   writtenNumber,
   fc.constantFrom('0', '-0', '0.0', '-0.0', '1e22', '5e-324', '1.7976931348623157e308', '9007199254740993', '123456789012345680000', '0.1', '1e-5', '0.0001', '1e16', '9999999999999998.0'), // biome-ignore format: a list
 );
-/** JSON as a client may write it: any key order, any spacing. */
+/** JSON as clients write it, with any key order and spacing. */
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
@@ -88,7 +88,7 @@ describe('canonical JSON', () => {
     const samples = fc.sample(json, 1_000);
     const ours = samples.map((sample) => base64(canonicalJson(parseExact(sample))));
     expect(python(REBUILD, samples.map(base64))).toEqual(ours);
-    // And again from what is sent.
+    // The canonical text does not change when it is parsed and written again.
     expect(python(REBUILD, ours)).toEqual(ours);
   });
 
@@ -121,25 +121,25 @@ describe('canonical JSON', () => {
   });
 
   test.each(['{"a":1,"a":2}', '[1,]', "{'a':1}", '', 'NaN', `${'['.repeat(100_000)}`])(
-    'cannot parse what is not JSON: %#',
+    'invalid JSON is rejected: %#',
     (sample) => {
       expect(() => parseExact(sample)).toThrow(JsonError);
     },
   );
 
-  test('stops at the limit of its length, before it has seen the rest of the value', () => {
+  test('writing stops at the maximum length, before the rest of the value is read', () => {
     const value = ['x'.repeat(1_000), 'half a pair: \ud800'];
     expect(() => canonicalJson(value, 500)).toThrow('must not exceed 500 characters');
     expect(() => canonicalJson(value, 5_000)).toThrow('surrogate');
   });
 
-  test('a name such as __proto__ is a name like any other', () => {
+  test('names such as __proto__ have no special meaning', () => {
     const sample = '{\n  "__proto__": {\n    "x": 1\n  },\n  "constructor": 2\n}';
     expect(canonicalJson(parseExact(sample))).toBe(sample);
     expect(canonicalJson(tidyJson(JSON.parse(sample)))).toBe(sample);
   });
 
-  test("others' answers are made fit to be written", () => {
+  test('responses of third parties are changed so that they can be written', () => {
     let deep: unknown = 'bottom';
     for (let level = 0; level < 500; level++) deep = [deep];
     const tidied = tidyJson({ a: '\ud800x', b: Number.NaN, c: undefined, '\udfff': 1, deep });
@@ -155,12 +155,12 @@ describe('signatures of job callbacks', () => {
   writeFileSync(keyFile, publicKey.export({ type: 'spki', format: 'pem' }));
   const bodies = fc.sample(json, 300).map((sample) => canonicalJson(parseExact(`{"user_parameters":${sample}}`)));
 
-  test("verify with Python's cryptography, from the raw body and from a rebuilt one", () => {
+  test("are valid for Python's cryptography, with the raw body and with a rebuilt body", () => {
     const lines = bodies.map((body) => `${base64(body)} ${jobCallbackSignature(Buffer.from(body), privateKey)}`);
     expect(python(VERIFY, lines, [keyFile])).toEqual(bodies.map(() => 'verified'));
   });
 
-  test('verify with OpenSSL', () => {
+  test('are valid for OpenSSL', () => {
     for (const [n, body] of bodies.slice(0, 10).entries()) {
       const [digest, signature] = [join(folder, `${n}.digest`), join(folder, `${n}.signature`)];
       writeFileSync(digest, createHash('sha256').update(body).digest('hex'));

@@ -19,7 +19,7 @@ const soon = () => new Date(Date.now() + 1_000);
 
 let collections: Collections;
 let s3: Awaited<ReturnType<typeof startS3>>;
-let way: ServerProxy;
+let proxy: ServerProxy;
 let location: S3Location;
 let gridFs: FileStore;
 let bucket: FileStore;
@@ -28,15 +28,15 @@ beforeAll(async () => {
   Object.assign(process.env, S3_ENVIRONMENT);
   collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test'), 'postback-test');
   s3 = await startS3('store');
-  way = await startProxy(new URL(s3.endpoint).host);
-  location = { bucket: 'store', prefix: 'files/', endpoint: `http://${way.address}` };
+  proxy = await startProxy(new URL(s3.endpoint).host);
+  location = { bucket: 'store', prefix: 'files/', endpoint: `http://${proxy.address}` };
   gridFs = await createFiles(collections);
   bucket = await createFiles(collections, location);
 });
 afterAll(async () => {
   await collections?.db.dropDatabase();
   await collections?.mongoClient.close();
-  await way?.close();
+  await proxy?.close();
   await s3?.close();
 });
 
@@ -58,7 +58,7 @@ describe.each([
     ['nothing', 0],
     ['a few bytes', 100],
     ['a file of several parts', 11 * MiB + 7],
-  ])('%s comes back as it was stored, whole and in parts, and is gone when removed', async (_, size) => {
+  ])('%s is read as it was stored, as a whole and in part, and removed completely', async (_, size) => {
     const content = randomBytes(size);
     await write('one', content);
     expect((await read('one')).equals(content)).toBe(true);
@@ -74,7 +74,7 @@ describe.each([
     await remove('one');
   });
 
-  test('of a stream that breaks off nothing stays, and its error is told', async () => {
+  test('nothing of a stream that fails is kept, and its error is thrown', async () => {
     async function* broken() {
       yield randomBytes(6 * MiB);
       throw new Error('the client went away');
@@ -84,27 +84,27 @@ describe.each([
     expect(await files().unclaimedBefore(soon(), 10)).toEqual([]);
   });
 
-  test('a file is nobody’s until its request claims it', async () => {
+  test('a file is unclaimed until its request claims it', async () => {
     await write('claimed', Buffer.from('a'), 'batch-claimed');
-    await write('left', Buffer.from('b'), 'batch-left');
+    await write('unclaimed', Buffer.from('b'), 'batch-unclaimed');
     await files().claim('batch-claimed');
-    const left = [{ file_id: `${name}-left`, batch: 'batch-left' }];
-    expect(await files().unclaimedBefore(soon(), 10)).toEqual(left);
+    const unclaimed = [{ file_id: `${name}-unclaimed`, batch: 'batch-unclaimed' }];
+    expect(await files().unclaimedBefore(soon(), 10)).toEqual(unclaimed);
     expect(await files().unclaimedBefore(new Date(Date.now() - 60_000), 10)).toEqual([]);
-    await remove('left');
+    await remove('unclaimed');
     expect(await files().unclaimedBefore(soon(), 10)).toEqual([]);
     await remove('claimed');
   });
 });
 
-describe('a bucket', () => {
-  test('keeps files under its prefix', async () => {
+describe('a file store in a bucket', () => {
+  test('stores files under its prefix', async () => {
     await bucket.write('fil_1', owner, Readable.from([Buffer.from('x')]));
     expect(await s3.keys()).toEqual(['files/fil_1']);
     await bucket.remove('fil_1');
   });
 
-  test('leaves earlier files where they are: they can be read, claimed and removed', async () => {
+  test('reads, claims and removes files from before the bucket was configured', async () => {
     await gridFs.write('early', owner, Readable.from([Buffer.from('stored before')]));
     expect((await buffer(bucket.read('early'))).toString()).toBe('stored before');
     expect((await buffer(bucket.read('early', { start: 7, end: 13 }))).toString()).toBe('before');
@@ -115,23 +115,23 @@ describe('a bucket', () => {
     expect(await inMongo()).toBe(0);
   });
 
-  test('that is out of reach is said to be, and what was begun is left to the sweep', async () => {
-    way.cut();
+  test('reports an unreachable bucket, and leaves started uploads to the reconciler', async () => {
+    proxy.cut();
     try {
-      const begun = bucket.write('begun', owner, Readable.from([Buffer.from('x')]));
-      await expect(begun).rejects.toBeInstanceOf(FileStoreError);
-      await expect(buffer(bucket.read('begun'))).rejects.toBeInstanceOf(FileStoreError);
-      await expect(bucket.remove('begun')).rejects.toBeInstanceOf(FileStoreError);
+      const upload = bucket.write('started', owner, Readable.from([Buffer.from('x')]));
+      await expect(upload).rejects.toBeInstanceOf(FileStoreError);
+      await expect(buffer(bucket.read('started'))).rejects.toBeInstanceOf(FileStoreError);
+      await expect(bucket.remove('started')).rejects.toBeInstanceOf(FileStoreError);
       await expect(createFiles(collections, location)).rejects.toThrow(/bucket "store" cannot be reached/);
     } finally {
-      way.mend();
+      proxy.mend();
     }
-    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'begun', batch: owner.batch }]);
-    await bucket.remove('begun');
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'started', batch: owner.batch }]);
+    await bucket.remove('started');
     expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([]);
   });
 
-  test('that does not exist is named', async () => {
+  test('reports the name of a bucket that does not exist', async () => {
     const nowhere = createFiles(collections, { ...location, bucket: 'nowhere' });
     await expect(nowhere).rejects.toThrow(/bucket "nowhere" cannot be reached/);
   });

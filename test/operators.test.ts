@@ -58,8 +58,8 @@ describe('in the Temporal UI an operator', () => {
     expect(ofProvider.sort()).toEqual([`ai-job/${well}`, `ai-job/${badly.job_id}`].sort());
   });
 
-  test('reads why a callback has not been delivered yet, and finds it when it has been given up', async () => {
-    // Until the reason has been read; there is time for that, as four attempts last for half a minute and more.
+  test('reads why a callback is not delivered yet, and finds it when it has failed permanently', async () => {
+    // Four attempts take more than half a minute, which is enough time to read the reason.
     let status = 503;
     receiver.answer = () => ({ status });
     const { body } = await jobs.submit(KEYWORDS, GERMAN, { webhook_receiver: receiver.url });
@@ -74,14 +74,14 @@ describe('in the Temporal UI an operator', () => {
     expect(await detailsOf(id!)).toBe('');
   });
 
-  test('tells the webhooks of items apart that have one id in two databases', async () => {
+  test('distinguishes the webhooks of items with the same id in two databases', async () => {
     receiver.answer = () => ({ status: 204 });
     const api = await clientOf(org);
     await api.post('/webhooks/indexing', { url: receiver.url });
     for (const database of ['north', 'south']) {
       await api.createDatabase(database);
       await api.ingest({ database, memories: '[{"id":"log","text":"The lamp was lit at dusk."}]' });
-      const { json } = await receiver.waitFor('the webhook', (one) => one.json.database === database);
+      const { json } = await receiver.waitFor('the webhook', ({ json }) => json.database === database);
       const webhook = `delivery/${json.delivery_id}`;
       expect(await found(`PostbackDatabase="${database}" AND WorkflowType="deliverWebhook"`)).toEqual([webhook]);
     }

@@ -9,11 +9,11 @@ import { makeKey, type Product, startProduct } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
 
-// Settings and an outage of its own, so it has servers and processes of its own.
+// Starts its own product, because it needs other settings and cuts a connection.
 describe('files and the search index in a bucket', () => {
   const database = 'remote';
   let s3: Awaited<ReturnType<typeof startS3>>;
-  let way: ServerProxy;
+  let proxy: ServerProxy;
   let settings: Record<string, string>;
   let product: Product;
   let api: Client;
@@ -21,11 +21,11 @@ describe('files and the search index in a bucket', () => {
 
   beforeAll(async () => {
     s3 = await startS3('postback', { conditionalWrites: true });
-    way = await startProxy(new URL(s3.endpoint).host);
+    proxy = await startProxy(new URL(s3.endpoint).host);
     settings = {
       ...S3_ENVIRONMENT,
-      AWS_ENDPOINT_URL: `http://${way.address}`,
-      // As a compose file gives what is not set.
+      AWS_ENDPOINT_URL: `http://${proxy.address}`,
+      // A compose file passes variables that are not set as empty strings.
       AWS_REGION: '',
       AWS_ENDPOINT_URL_S3: '',
       AWS_SESSION_TOKEN: '',
@@ -39,54 +39,54 @@ describe('files and the search index in a bucket', () => {
   });
   afterAll(async () => {
     await product?.remove();
-    await way?.close();
+    await proxy?.close();
     await s3?.close();
   });
 
   const ask = async (query: string) => (await api.post('/query', { database, query })).body.data?.chunks ?? [];
-  const filesKept = async () => (await s3.keys()).filter((key) => key.startsWith('files/')).length;
+  const countFiles = async () => (await s3.keys()).filter((key) => key.startsWith('files/')).length;
 
-  test('a file is stored, found, downloaded in part and removed there', async () => {
+  test('a file is stored in the bucket, found, downloaded in part and removed', async () => {
     const content = readFileSync('examples/lighthouse-history.pdf');
     await api.ingest({ database, document_metadata: '[{"id":"history"}]' }, [{ name: 'history.pdf', content }]);
     expect(await api.ended(database, 'history')).toMatchObject({ indexing_status: 'completed' });
     expect((await ask('Who built the lighthouse?')).map(({ source_id }: { source_id: string }) => source_id)).toContain(
       'history',
     );
-    expect(await filesKept()).toBe(1);
+    expect(await countFiles()).toBe(1);
     expect(existsSync(join(product.dataDir, 'index'))).toBe(false);
     const download = await fetch(`${product.apiUrl}/context/history/content?database=${database}`, {
       headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', Range: 'bytes=0-4' },
     });
     expect([download.status, await download.text()]).toEqual([206, '%PDF-']);
     await api.request('DELETE', '/context', { json: { database, ids: ['history'] } });
-    await eventually('the file is gone', async () => (await filesKept()) === 0);
+    await eventually('the file is removed', async () => (await countFiles()) === 0);
     expect(await ask('Who built the lighthouse?')).toEqual([]);
   });
 
-  test('while the bucket is out of reach uploads are 503 and lose nothing, and all goes on when it is back', async () => {
+  test('while the bucket is unreachable, uploads are 503 and indexing is retried; both succeed when it is back', async () => {
     const note = () =>
       api.ingest({ database, document_metadata: '[{"id":"note"}]' }, [
         { name: 'note.txt', content: 'The lamp is lit.' },
       ]);
-    way.cut();
-    const refused = await note();
-    expect([refused.status, refused.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
+    proxy.cut();
+    const rejected = await note();
+    expect([rejected.status, rejected.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(Number(rejected.headers.get('Retry-After'))).toBeGreaterThan(0);
     await api.ingest({ database, memories: '[{"id":"thought","text":"The foghorn sounds at night."}]' });
     await eventually('E6001 shown', async () => (await api.status(database, 'thought')).error_code === 'E6001');
-    way.mend();
+    proxy.mend();
     expect(await api.ended(database, 'thought')).toMatchObject({ indexing_status: 'completed', error_code: null });
     expect((await note()).status).toBe(202);
     expect(await api.ended(database, 'note')).toMatchObject({ indexing_status: 'completed' });
     expect((await ask('foghorn'))[0]).toMatchObject({ source_id: 'thought' });
   });
 
-  test('a server that lets the second writer of an object pass is refused, for it would lose rows of the index', async () => {
-    const careless = await startS3('postback');
-    const env = { ...product.env, ...settings, AWS_ENDPOINT_URL: careless.endpoint };
+  test('a server that accepts the second writer of an object is rejected, because it would lose rows of the index', async () => {
+    const unconditional = await startS3('postback');
+    const env = { ...product.env, ...settings, AWS_ENDPOINT_URL: unconditional.endpoint };
     const started = promisify(execFile)(process.execPath, ['dist/cli/main.js', 'api'], { env });
     await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/reject the second writer/) });
-    await careless.close();
+    await unconditional.close();
   });
 });

@@ -9,12 +9,13 @@ import { newFileId } from '../../domain/ids.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../../storage/connectors/resources.js';
-import { type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
+import { type ItemQueue, queuedItem } from '../../storage/content/item-queue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { type DetectFile, detectLocalFile, hashOf } from '../local-file.js';
 
 export interface ResourceFetcherDependencies {
-  items: Pick<Items, 'findExisting'>;
+  itemQueue: Pick<ItemQueue, 'findExisting'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'write'>;
   scratch: Scratch;
   detectKind: DetectFile<FileKind>;
@@ -35,7 +36,7 @@ interface Target {
 }
 
 /** Fetches resources and makes queued items of them. A resource that cannot be fetched keeps its item. */
-export function createResourceFetcher({ items, files, scratch, detectKind }: ResourceFetcherDependencies) {
+export function createResourceFetcher({ itemQueue, files, scratch, detectKind }: ResourceFetcherDependencies) {
   return {
     /** Fetches resources, as many at the same time as the source allows. An error is the result of its resource. */
     async fetchAll(
@@ -74,7 +75,7 @@ export function createResourceFetcher({ items, files, scratch, detectKind }: Res
     ): Promise<{ queued: ItemRecord[]; replacedFiles: string[] }> {
       const stored = fetched.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = stored.map(({ id }) => id);
-      const existing = new Map((await items.findExisting(database_id, ids)).map((item) => [item.id, item]));
+      const existing = new Map((await itemQueue.findExisting(database_id, ids)).map((item) => [item.id, item]));
       const now = new Date();
       const common = { org, database_id, database, collection, batch, type: 'knowledge', metadata: {} } as const;
       const queued = stored.map(({ id, content: { file_id: _, ...content } }) =>

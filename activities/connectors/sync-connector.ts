@@ -8,7 +8,7 @@ import type { ConnectorRecord, Connectors } from '../../storage/connectors/conne
 import type { ConnectorResourceRecord, ConnectorResources, SeenResource } from '../../storage/connectors/resources.js';
 import type { ConnectorSyncs, SyncStep } from '../../storage/connectors/syncs.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { Items } from '../../storage/content/items.js';
+import type { ItemQueue } from '../../storage/content/item-queue.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
@@ -22,7 +22,7 @@ export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemov
   connectorSyncs: ConnectorSyncs;
   resources: Omit<ConnectorResources, 'listAny' | 'listFailing'>;
   databases: Pick<Databases, 'requireForOrg'>;
-  items: ResourceFetcherDependencies['items'] & Pick<Items, 'queue'>;
+  itemQueue: ResourceFetcherDependencies['itemQueue'] & Pick<ItemQueue, 'add'>;
   openSource: OpenSource;
   starters: ItemRemovalDependencies['starters'] & Pick<ContentStarters, 'startIngest'>;
   log: Pick<Logger, 'info' | 'warn'>;
@@ -41,7 +41,7 @@ const WRITE_BATCH = 500;
 
 /** The steps of a sync. Progress is stored in MongoDB, so each step can be repeated, and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, connectorSyncs, resources, databases, items, starters, log } = deps;
+  const { connectors, connectorSyncs, resources, databases, itemQueue, starters, log } = deps;
   const fetcher = createResourceFetcher(deps);
   const syncStep = syncSteps(log);
 
@@ -84,7 +84,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         const results = fetched.map(({ result }) => result);
         try {
           await recordStep(ref, {}, async (tx) => {
-            await items.queue(queued, tx);
+            await itemQueue.add(queued, tx);
             await resources.recordResults(results, tx);
           });
         } catch (error) {

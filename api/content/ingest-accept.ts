@@ -3,7 +3,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { Items } from '../../storage/content/items.js';
+import type { ItemQueue } from '../../storage/content/item-queue.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
@@ -14,7 +14,7 @@ import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js
 
 export interface AcceptDependencies {
   mongoClient: MongoClient;
-  items: Items;
+  itemQueue: ItemQueue;
   deliveries: Deliveries;
   registrations: Registrations;
   starters: DeliveryStarters;
@@ -41,7 +41,7 @@ export async function acceptIngest(
   commit: CommitIngest,
 ): Promise<IngestPlan> {
   for (let attempt = 1; ; attempt += 1) {
-    const plan = await planIngest(deps.items, drafts, target);
+    const plan = await planIngest(deps.itemQueue, drafts, target);
     const notifications = await unchangedDeliveries(deps, plan, target);
     let deliveries: DeliveryRecord[] = [];
     try {
@@ -49,8 +49,8 @@ export async function acceptIngest(
         inTransaction(
           deps.mongoClient,
           async (tx) => {
-            await deps.items.queue(plan.records, tx);
-            await deps.items.confirmUnchanged(plan.unchanged, new Date(), tx);
+            await deps.itemQueue.add(plan.records, tx);
+            await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
             deliveries = [];
             for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
           },

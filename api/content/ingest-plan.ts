@@ -4,7 +4,8 @@ import { ServiceError } from '../../domain/errors.js';
 import { withPauses } from '../../domain/event-loop.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import { type ExistingItem, type ItemRecord, type Items, queuedItem } from '../../storage/content/items.js';
+import { type ExistingItem, type ItemQueue, queuedItem } from '../../storage/content/item-queue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
 /** What an ingest request changes in its database. */
@@ -28,10 +29,14 @@ export interface IngestTarget {
 const REUSABLE: readonly IndexingStatus[] = ['queued', 'processing', 'graph_creation', 'completed'];
 
 /** @throws ServiceError SOURCE_ALREADY_EXISTS when an id exists and `upsert` is false */
-export async function planIngest(items: Items, drafts: readonly Draft[], target: IngestTarget): Promise<IngestPlan> {
+export async function planIngest(
+  itemQueue: Pick<ItemQueue, 'findExisting'>,
+  drafts: readonly Draft[],
+  target: IngestTarget,
+): Promise<IngestPlan> {
   const { database, collection, batch, upsert } = target;
   const valid = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
-  const found = await items.findExisting(
+  const found = await itemQueue.findExisting(
     database._id,
     valid.map(({ id }) => id),
   );

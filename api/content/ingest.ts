@@ -4,7 +4,7 @@ import { ingestFieldsSchema, ingestFormSchema } from '../../domain/content/inges
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
-import type { ExistingItem } from '../../storage/content/items.js';
+import type { ExistingItem } from '../../storage/content/item-queue.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';

@@ -1,5 +1,6 @@
 import { itemDelivery } from '../../domain/content/item-delivery.js';
-import { type ItemRecord, queuedItem } from '../../storage/content/items.js';
+import { queuedItem } from '../../storage/content/item-queue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 
 /** The n-th delivery of a benchmark, as the completion of an item stores it. */

@@ -107,7 +107,7 @@ describe('metadata updates', () => {
         items: createItems(collections),
         itemCatalogue: createItemCatalogue(collections),
         chunks: createChunks(collections),
-        index: createLanceIndex({ at: join(dataDir, 'index') }),
+        index: createLanceIndex({ location: join(dataDir, 'index') }),
       }));
       item = (await collections.items.findOne({ org, id: 'contested' }))!;
     });

@@ -15,7 +15,7 @@ let tables = 0;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postback-index-'));
-  index = createLanceIndex({ at: folder });
+  index = createLanceIndex({ location: folder });
 });
 afterAll(async () => {
   await index.close();
@@ -195,7 +195,7 @@ test('versions that replace each other at the same time leave only the last', as
 });
 
 test('writers and readers of several processes share a table without losing rows', async () => {
-  const other = createLanceIndex({ at: folder });
+  const other = createLanceIndex({ location: folder });
   const writes = [index, other].flatMap((writer, at) =>
     Array.from({ length: 60 }, (_, n) =>
       writer.write(
@@ -214,7 +214,7 @@ test('writers and readers of several processes share a table without losing rows
 });
 
 test.each([64, 50])(
-  'a grown table with vectors of %i dimensions is indexed, and finds what came before and after',
+  'a large table with vectors of %i dimensions is indexed, and searches find rows from before and after',
   async (dimensions) => {
     const at = (n: number) => Float32Array.from({ length: dimensions }, (_, d) => Math.sin(n * (d + 1) * 1.7 + d));
     const rows = Array.from({ length: 10_500 }, (_, n) => row(`n${n}:0`, 'x', { vector: at(n) }));
@@ -254,7 +254,7 @@ test('vectors of another size are rejected until the table is cleared', async ()
     /4 dimensions.*2.*rebuild/,
   );
   await expect(found(question('x', { mode: 'vector', vector: vector(1, 0) }))).rejects.toThrow(/rebuild/);
-  const reader = createLanceIndex({ at: folder });
+  const reader = createLanceIndex({ location: folder });
   expect(await found(question('plate'), reader)).toHaveLength(2);
   await index.clear(table);
   expect(await found(question('plate'), reader)).toEqual([]);

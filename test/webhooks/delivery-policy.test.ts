@@ -26,7 +26,7 @@ describe('Retry-After', () => {
   });
 
   test.each(['0', '1', 'Sun, 01 Mar 2026 11:00:00 GMT', 'nonsense'])(
-    '%j does not make the schedule any shorter',
+    '%j does not shorten the schedule',
     (retryAfter) => {
       const waits = INDEXING_DELIVERY_POLICY.scheduleMs.map((_wait, failures) =>
         judgeAttempt(INDEXING_DELIVERY_POLICY, { status: 429, retryAfter }, failures, NOW, 0.5),
@@ -38,14 +38,14 @@ describe('Retry-After', () => {
   );
 
   test('makes a wait longer, up to a day', () => {
-    const asked = (retryAfter: string) =>
+    const judge = (retryAfter: string) =>
       judgeAttempt(INDEXING_DELIVERY_POLICY, { status: 503, retryAfter }, 0, NOW, 0.5);
-    expect(asked('7200')).toMatchObject({ state: 'failed', delayMs: 2 * HOUR });
-    expect(asked('9999999')).toMatchObject({ state: 'failed', delayMs: 24 * HOUR });
+    expect(judge('7200')).toMatchObject({ state: 'failed', delayMs: 2 * HOUR });
+    expect(judge('9999999')).toMatchObject({ state: 'failed', delayMs: 24 * HOUR });
   });
 });
 
-test('no wait of a job callback is over 30 seconds, whatever chance says', () => {
+test('no wait of a job callback exceeds 30 seconds, whatever the random number', () => {
   for (const random of [0, 0.5, 1]) {
     for (const failures of [0, 1, 2]) {
       const verdict = judgeAttempt(CALLBACK_DELIVERY_POLICY, { error: 'connection reset' }, failures, NOW, random);

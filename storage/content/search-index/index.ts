@@ -10,7 +10,7 @@ import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, fir
 
 export interface LanceIndexOptions {
   /** A folder, or a location in a bucket. */
-  at: string | S3Location;
+  location: string | S3Location;
   log?: { warn(details: object, message: string): void };
 }
 
@@ -42,13 +42,13 @@ interface OpenTable {
  * The search index in LanceDB: full text and vectors, one table per database. Any number of processes may read and write
  * one location: reads see the newest version, appends do not conflict, and removals that conflict are repeated.
  */
-export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
+export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIndex {
   const tables = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
 
   function connected(): Promise<Connection> {
     connection ??= connect({
-      ...locationOf(at),
+      ...connectionOptions(location),
       readConsistencyInterval: 0,
       session: new Session(INDEX_CACHE, METADATA_CACHE),
     });
@@ -180,9 +180,9 @@ export function createLanceIndex({ at, log }: LanceIndexOptions): SearchIndex {
   };
 }
 
-function locationOf(at: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
-  if (typeof at === 'string') return { uri: at, storageOptions: {} };
-  const { bucket, prefix, endpoint, region } = at;
+function connectionOptions(location: string | S3Location): { uri: string; storageOptions: Record<string, string> } {
+  if (typeof location === 'string') return { uri: location, storageOptions: {} };
+  const { bucket, prefix, endpoint, region } = location;
   const storageOptions = {
     ...(region && { awsRegion: region }),
     ...(endpoint && { awsEndpoint: endpoint, allowHttp: String(endpoint.startsWith('http:')) }),
