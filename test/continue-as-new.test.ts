@@ -36,7 +36,11 @@ describe('when a history has become long', () => {
         extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${LONG}`],
       },
     });
-    product = await startProduct({ TEMPORAL_ADDRESS: env.address, MONGODB_URI: mongodbUri });
+    product = await startProduct({
+      TEMPORAL_ADDRESS: env.address,
+      MONGODB_URI: mongodbUri,
+      POSTBACK_EMBEDDINGS: 'off',
+    });
     temporal = env.client;
     site = await startSite();
     api = createClient(product.apiUrl, (await makeKey(mongodbUri, org)).key);
