@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { keyHint } from '../domain/api-keys.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
+import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, startApi, withDb } from './support/product.js';
 
 describe('every request', () => {
@@ -177,7 +178,7 @@ describe('every request', () => {
   test('a database is not visible to another organisation', async () => {
     await api.createDatabase('private');
     expect(code(await api.post('/databases', { database: 'private' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
-    const other = createClient(apiUrl, (await makeKey(mongodbUri, 'strangers')).key);
+    const other = await clientOf('strangers');
     expect(code(await other.get('/databases/status?database=private'))).toEqual([404, 'DATABASE_NOT_FOUND']);
     expect(code(await other.post('/query', { database: 'private', query: 'anything' }))).toEqual([
       404,

@@ -7,7 +7,8 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { lockDataFolder } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { databaseBeside, makeKey, sharedProduct, withDb } from './support/product.js';
+import { clientOf } from './support/organisation.js';
+import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -127,7 +128,7 @@ describe('the postback command', () => {
   });
 
   test('writes the search index again from MongoDB', async () => {
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'rebuilt')).key);
+    const api = await clientOf('rebuilt');
     await api.createDatabase('rebuilt');
     await api.ingest({
       database: 'rebuilt',

@@ -17,7 +17,8 @@ import { type Collections, connectCollections } from '../storage/collections.js'
 import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
-import { type Answer, type Client, createClient } from './support/client.js';
+import type { Answer, Client } from './support/client.js';
+import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
@@ -30,7 +31,7 @@ describe('a request with an Idempotency-Key', () => {
   let api: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     await api.createDatabase('inbox');
   });
 
@@ -65,7 +66,7 @@ describe('a request with an Idempotency-Key', () => {
     expect((await create('create-2', 'second')).status).toBe(202);
     expect(code(await create('create-2', 'third'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
     expect((await api.get('/databases/status?database=third')).status).toBe(404);
-    const other = createClient(apiUrl, (await makeKey(mongodbUri, 'idempotency-other')).key);
+    const other = await clientOf('idempotency-other');
     expect((await create('create-2', 'third', other)).status).toBe(202);
     expect((await ingest('create-2', 'Another route is another scope.')).status).toBe(202);
   });

@@ -12,9 +12,9 @@ import type { RequestState } from '../api/request-context.js';
 import { listRoutes, routesOf, type Service } from '../api/service.js';
 import { ERROR_STATUS } from '../domain/errors.js';
 import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
-import { createClient } from './support/client.js';
 import { createChecker } from './support/conformance.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { clientOf } from './support/organisation.js';
+import { sharedProduct } from './support/product.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read the document at many depths
 type Document = any;
@@ -23,7 +23,7 @@ type Document = any;
 const UNDOCUMENTED = [/^\/openapi\.json$/, /^\/metrics$/, /^\/docs/];
 
 describe('/openapi.json', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { apiUrl } = sharedProduct();
   let document: Document;
 
   beforeAll(async () => {
@@ -135,7 +135,7 @@ describe('/openapi.json', () => {
 
   test('matches the responses: the client of the tests rejects an undocumented response', async () => {
     const check = createChecker(document);
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'documented')).key);
+    const api = await clientOf('documented');
     const { body } = await api.get('/webhooks/indexing');
     check('get', '/webhooks/indexing', 200, body);
     const checkWith = (change: object) => () => check('get', '/webhooks/indexing', 200, { ...body, ...change });

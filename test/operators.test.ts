@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { connectTemporal } from '../temporal/connection.js';
-import { createClient } from './support/client.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
+import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 
@@ -76,7 +76,7 @@ describe('in the Temporal UI an operator', () => {
 
   test('distinguishes the webhooks of items with the same id in two databases', async () => {
     receiver.answer = () => ({ status: 204 });
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    const api = await clientOf(org);
     await api.post('/webhooks/indexing', { url: receiver.url });
     for (const database of ['north', 'south']) {
       await api.createDatabase(database);

@@ -8,12 +8,13 @@ import { scanJob } from './ai-jobs/work-in-progress.js';
 import { sync } from './connectors/work-in-progress.js';
 import { scannedItem, tenItems } from './content/work-in-progress.js';
 import { modelCall } from './crews/work-in-progress.js';
-import { type Client, createClient } from './support/client.js';
+import type { Client } from './support/client.js';
 import { type CrashProduct, type InterruptedWork, startCrashProduct } from './support/crash-product.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
+import { clientOf, registeredReceiver } from './support/organisation.js';
 import { makeKey, withDb } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import type { Receiver } from './support/receiver.js';
 import { aiJobRecord, deliveryRecord } from './support/records.js';
 
 // Kills processes, so it starts its own product, and only one: a killed worker's activities wait for their heartbeat
@@ -26,9 +27,8 @@ describe('crashes lose nothing', () => {
 
   beforeAll(async () => {
     own = await startCrashProduct();
-    api = createClient(own.product.apiUrl, (await makeKey(own.product.mongodbUri, org)).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    api = await clientOf(org, own.product);
+    receiver = await registeredReceiver(api);
     await api.createDatabase('crash');
   });
   afterAll(async () => {

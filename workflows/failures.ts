@@ -2,10 +2,13 @@ import { ActivityFailure, ApplicationFailure, patched, upsertSearchAttributes } 
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 import { FOR_CLIENT } from '../domain/workflow-contract.js';
 
+/** Types of failures for the client that running executions recorded before failures carried `FOR_CLIENT`. */
+const RECORDED_TYPE = /^(E\d{4}|JobFailed|CrewFailed)$/;
+
 /** @returns the code and message that a failed activity gave for the client; null for any other error */
 export function clientFailureOf(error: unknown): { code: string; message: string } | null {
   const cause = causeOf(error);
-  if (!cause?.type || cause.details?.[0] !== FOR_CLIENT) return null;
+  if (!cause?.type || (cause.details?.[0] !== FOR_CLIENT && !RECORDED_TYPE.test(cause.type))) return null;
   return { code: cause.type, message: cause.message };
 }
 

@@ -1,9 +1,8 @@
 /** Responses of the routes for connectors. */
 import { z } from 'zod';
 import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors/connectors.js';
-import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
+import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
-import type { SyncRecord } from '../../storage/connectors/syncs.js';
 import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();

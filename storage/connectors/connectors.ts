@@ -4,10 +4,11 @@ import type {
   ConnectorSchedule,
   ConnectorSettings,
   S3Credentials,
+  SyncCounts,
+  SyncStatus,
 } from '../../domain/connectors/connectors.js';
 import type { Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery } from '../queries.js';
-import type { SyncRecord, Validators } from './syncs.js';
 
 export interface ConnectorRecord {
   /** `con_…` */
@@ -36,6 +37,34 @@ export interface ConnectorRecord {
   remove_items: boolean;
   created_at: Date;
   updated_at: Date;
+}
+
+/** The latest sync of a connector, inside the connector's record. */
+export interface SyncRecord {
+  number: number;
+  status: SyncStatus;
+  started_at: Date;
+  finished_at: Date | null;
+  /** Position in the listing; null before its first page and after its last. */
+  cursor: string | null;
+  /** Whether the listing has been read to its end. */
+  listed: boolean;
+  /** Whether resources were left out because of the limit of a sync. */
+  truncated: boolean;
+  /** Validators of the listing; the connector keeps them when the sync ends without a failure. */
+  validators: Validators;
+  steps: number;
+  removed: number;
+  error_code: string | null;
+  error_message: string | null;
+  /** Null until the sync has finished. */
+  counts: SyncCounts | null;
+}
+
+/** HTTP validators of a version of a resource, for the conditional request of the next sync. */
+export interface Validators {
+  etag?: string | undefined;
+  last_modified?: string | undefined;
 }
 
 export type Connectors = ReturnType<typeof createConnectors>;

@@ -2,7 +2,7 @@ import type { ClientSession, Collection } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
-import type { Validators } from './syncs.js';
+import type { Validators } from './connectors.js';
 
 export interface ConnectorResourceRecord extends Validators {
   /** `<connector>/<hash of the key>` */

@@ -1,35 +1,7 @@
 import type { ClientSession, Collection } from 'mongodb';
-import type { SyncCounts, SyncStatus } from '../../domain/connectors/connectors.js';
+import type { SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
-import type { ConnectorRecord } from './connectors.js';
-
-/** The latest sync of a connector, inside the connector's record. */
-export interface SyncRecord {
-  number: number;
-  status: SyncStatus;
-  started_at: Date;
-  finished_at: Date | null;
-  /** Position in the listing; null before its first page and after its last. */
-  cursor: string | null;
-  /** Whether the listing has been read to its end. */
-  listed: boolean;
-  /** Whether resources were left out because of the limit of a sync. */
-  truncated: boolean;
-  /** Validators of the listing; the connector keeps them when the sync ends without a failure. */
-  validators: Validators;
-  steps: number;
-  removed: number;
-  error_code: string | null;
-  error_message: string | null;
-  /** Null until the sync has finished. */
-  counts: SyncCounts | null;
-}
-
-/** HTTP validators of a version of a resource, for the conditional request of the next sync. */
-export interface Validators {
-  etag?: string | undefined;
-  last_modified?: string | undefined;
-}
+import type { ConnectorRecord, SyncRecord, Validators } from './connectors.js';
 
 /** Progress of a sync; absent fields do not change. `removed` is added to the count of removed resources. */
 export interface SyncStep {

@@ -4,6 +4,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { type Client, createClient } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import { eventually } from '../support/eventually.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 import { html, type Site, startSite } from '../support/site.js';
@@ -95,7 +96,7 @@ describe('connectors', () => {
         'CONNECTOR_NOT_FOUND',
       ]);
     }
-    const other = createClient(apiUrl, (await makeKey(mongodbUri, 'connectors-other')).key);
+    const other = await clientOf('connectors-other');
     expect((await other.get(`/connectors/${id}`)).status).toBe(404);
     expect((await other.del(`/connectors/${id}`)).status).toBe(404);
     expect((await other.get('/connectors')).body).toEqual({ connectors: [], count: 0, next_cursor: null });

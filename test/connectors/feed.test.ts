@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { type Site, startSite } from '../support/site.js';
 
 describe('a feed connector', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const database = 'news';
   let api: Client;
   let on: ReturnType<typeof connectorsOf>;
   let site: Site;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'connectors-feed')).key);
+    api = await clientOf('connectors-feed');
     on = connectorsOf(api, mongodbUri);
     site = await startSite();
     await api.createDatabase(database);

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import { logWith } from '../support/logs.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { S3_KEYS, startS3 } from '../support/s3.js';
 
 describe('an S3 connector', () => {
-  const { apiUrl, mongodbUri, temporalAddress, dataDir } = sharedProduct();
+  const { mongodbUri, temporalAddress, dataDir } = sharedProduct();
   const org = 'connectors-s3';
   const database = 'bucket';
   let api: Client;
@@ -16,7 +17,7 @@ describe('an S3 connector', () => {
   let s3: Awaited<ReturnType<typeof startS3>>;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     on = connectorsOf(api, mongodbUri);
     s3 = await startS3('archive');
     await api.createDatabase(database);

@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { startReceiver } from '../support/receiver.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { html, type Site, startSite } from '../support/site.js';
 
 describe('a web connector', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'connectors-web';
   const database = 'site';
   let api: Client;
@@ -16,7 +16,7 @@ describe('a web connector', () => {
   const sites: Site[] = [];
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     on = connectorsOf(api, mongodbUri);
     await api.createDatabase(database);
   });
@@ -46,8 +46,7 @@ describe('a web connector', () => {
       '/private/d': html('Private', 'Nobody may read the keeper diary.'),
     });
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/a', '/b', '/c', '/private/d']), type: 'application/xml' });
-    const receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    const receiver = await registeredReceiver(api);
     const id = await on.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
 
     const first = await on.sync(id);

@@ -1,9 +1,10 @@
 import { expect } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { withDb } from '../support/product.js';
 import { html, type Site, startSite } from '../support/site.js';
 
 /** A sync of 45 pages in three batches, whose second batch waits for the site until the worker is killed. */
@@ -18,7 +19,7 @@ export function sync({ product }: CrashProduct): InterruptedWork {
   let release: () => void;
   return {
     async begin() {
-      api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'synced')).key);
+      api = await clientOf('synced', product);
       on = connectorsOf(api, product.mongodbUri);
       await api.createDatabase(database);
       site = await startSite();

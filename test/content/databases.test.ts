@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Answer, type Client, createClient } from '../support/client.js';
+import type { Answer, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('databases', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'databases';
   let api: Client;
   let other: Client;
   let receiver: Receiver;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
-    other = createClient(apiUrl, (await makeKey(mongodbUri, 'databases-other')).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    api = await clientOf(org);
+    other = await clientOf('databases-other');
+    receiver = await registeredReceiver(api);
   });
   afterAll(() => receiver.close());
 
@@ -25,7 +25,7 @@ describe('databases', () => {
     eventually(`${name} deleted`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);
 
   test('are listed newest first, in pages, and only to their organisation', async () => {
-    const lister = createClient(apiUrl, (await makeKey(mongodbUri, 'databases-list')).key);
+    const lister = await clientOf('databases-list');
     for (const name of ['one', 'two', 'three']) {
       await lister.post('/databases', {
         database: name,

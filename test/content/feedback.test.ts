@@ -1,17 +1,16 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ratingWeight, rerank } from '../../domain/content/ranking.js';
-import { type Client, createClient } from '../support/client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import type { Client } from '../support/client.js';
+import { clientOf } from '../support/organisation.js';
 
 describe('feedback', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
   const NOTES = Array.from({ length: 12 }, (_, n) => ({ id: `note-${n}`, text: `lantern ${'filler '.repeat(n)}` }));
   let api: Client;
   let other: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'feedback')).key);
-    other = createClient(apiUrl, (await makeKey(mongodbUri, 'feedback-stranger')).key);
+    api = await clientOf('feedback');
+    other = await clientOf('feedback-stranger');
     await api.createDatabase('notes');
     await api.ingest({ database: 'notes', memories: JSON.stringify(NOTES) });
     for (const { id } of NOTES) expect(await api.ended('notes', id)).toMatchObject({ indexing_status: 'completed' });

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Binary } from 'mongodb';
 import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import type { Receiver } from '../support/receiver.js';
 
 describe('ingesting', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
@@ -17,8 +18,7 @@ describe('ingesting', () => {
   beforeAll(async () => {
     key = (await makeKey(mongodbUri, org)).key;
     api = createClient(apiUrl, key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    receiver = await registeredReceiver(api);
     await api.createDatabase('inbox');
   });
 

@@ -9,18 +9,19 @@ import { createDatabases } from '../../storage/content/databases.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
-import { type Answer, type Client, createClient } from '../support/client.js';
+import type { Answer, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('metadata updates', () => {
-  const { apiUrl, mongodbUri, dataDir } = sharedProduct();
+  const { mongodbUri, dataDir } = sharedProduct();
   const org = 'changing-items';
   let api: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     await api.createDatabase('shelf');
   });
 

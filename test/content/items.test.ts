@@ -4,8 +4,9 @@ import { type Document, MongoClient } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { type Answer, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import type { Receiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('items', () => {
@@ -19,9 +20,8 @@ describe('items', () => {
   beforeAll(async () => {
     key = (await makeKey(mongodbUri, org)).key;
     api = createClient(apiUrl, key);
-    other = createClient(apiUrl, (await makeKey(mongodbUri, 'other-items')).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    other = await clientOf('other-items');
+    receiver = await registeredReceiver(api);
     await api.createDatabase('shelf');
   });
   afterAll(() => receiver.close());

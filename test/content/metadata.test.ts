@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { addFields, type MetadataField } from '../../domain/content/databases.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
-import { type Answer, type Client, createClient } from '../support/client.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import type { Answer, Client } from '../support/client.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 
 const FIELDS = [
   { name: 'flag', data_type: 'BOOL' },
@@ -69,12 +70,12 @@ describe('typed metadata', () => {
 });
 
 describe('metadata of a database', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'metadata';
   let api: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     await api.createDatabase('typed');
     const response = await patch('typed', FIELDS);
     expect([response.status, response.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);

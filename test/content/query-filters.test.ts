@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
 
 const SCHEMA = [
   { name: 'brand', data_type: 'VARCHAR' },
@@ -26,11 +26,10 @@ const KETTLES = [
 ];
 
 describe('filters by metadata', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
   let api: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'filters')).key);
+    api = await clientOf('filters');
     await api.post('/databases', { database: 'kettles', database_metadata_schema: SCHEMA });
     await eventually('database ready', async () => {
       return (await api.get('/databases/status?database=kettles')).body.data.infra.ready_for_ingestion;

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import type { Client } from '../support/client.js';
+import { clientOf } from '../support/organisation.js';
 
 describe('queries', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
   let api: Client;
 
   const NOTES = [
@@ -16,7 +15,7 @@ describe('queries', () => {
   ];
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'queries')).key);
+    api = await clientOf('queries');
     await api.createDatabase('notes');
     await api.ingest({ database: 'notes', collection: 'one', memories: JSON.stringify(NOTES) });
     await api.ingest({

@@ -7,19 +7,20 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct } from '../support/product.js';
 
 describe('ingesting scans', () => {
-  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const { mongodbUri, temporalAddress } = sharedProduct();
   const org = 'scans';
   let api: Client;
   let collections: Collections;
   let temporal: TemporalClient;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org);
     collections = await connectCollections(mongodbUri, 'postback-test');
     temporal = await connectTemporal(temporalAddress, 'default');
     await api.createDatabase('archive');

@@ -1,10 +1,11 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, type Product, startProcesses, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { type Product, startProcesses, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
 
 // Makes storage unavailable, so it starts its own processes.
 describe('while storage is unavailable', () => {
@@ -15,9 +16,8 @@ describe('while storage is unavailable', () => {
 
   beforeAll(async () => {
     product = await startProcesses('storage-outage', { POSTBACK_EMBEDDINGS: 'off' });
-    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    api = await clientOf(org, product);
+    receiver = await registeredReceiver(api);
     await api.createDatabase('fragile');
   });
   afterAll(async () => {

@@ -1,14 +1,13 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type Answer, type Client, createClient } from '../support/client.js';
+import type { Answer, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
 
 describe('deprecated names', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
   let api: Client;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'old-client')).key);
+    api = await clientOf('old-client');
   });
 
   const code = (response: Answer) => [response.status, response.body.error?.code];

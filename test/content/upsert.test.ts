@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
 
 describe('ingesting again', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'ingesting-again';
   let api: Client;
   let receiver: Receiver;
 
   beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
+    api = await clientOf(org);
+    receiver = await registeredReceiver(api);
     await api.createDatabase('inbox');
   });
   afterAll(() => receiver.close());

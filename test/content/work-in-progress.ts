@@ -1,11 +1,11 @@
 import { expect } from '@jest/globals';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { scan, scannedPdf } from '../fixtures/scanned-files.js';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import type { Receiver } from '../support/receiver.js';
 
 /** Ten items of some length, each with its webhook. */
 export function tenItems({ product }: CrashProduct): InterruptedWork {
@@ -15,9 +15,8 @@ export function tenItems({ product }: CrashProduct): InterruptedWork {
   let receiver: Receiver;
   return {
     async begin() {
-      api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'ten-items')).key);
-      receiver = await startReceiver();
-      await api.post('/webhooks/indexing', { url: receiver.url });
+      api = await clientOf('ten-items', product);
+      receiver = await registeredReceiver(api);
       await api.createDatabase(database);
       const text = 'The keeper lit the lamp in the evening. '.repeat(60);
       await api.ingest({ database, memories: JSON.stringify(ids.map((id) => ({ id, text: `Note ${id}. ${text}` }))) });
@@ -48,7 +47,7 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
       const pages = words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk']));
       const content = scannedPdf(await Promise.all(pages));
       collections = await connectCollections(product.mongodbUri, 'postback-test');
-      api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+      api = await clientOf(org, product);
       await api.createDatabase(database);
       await api.ingest({ database, document_metadata: '[{"id":"log"}]' }, [{ name: 'log.pdf', content }]);
       item = (await collections.items.findOne({ org, id: 'log' }))!._id;

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { verifyCrewCallback } from '../../receiver/index.js';
-import { createClient } from '../support/client.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { type Received, type Receiver, startReceiver } from '../support/receiver.js';
 
@@ -155,7 +155,7 @@ describe('callbacks of crews', () => {
     const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(unsigned, 2);
     for (const { headers } of callbacksOf(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    const api = await clientOf(org);
     const secret = 'a secret of sixteen or more';
     await api.post('/webhooks/indexing', { url: `${receiver.url}/indexing`, signing_secret: secret });
     const id = await signed.start(INPUTS, { taskWebhookUrl });
@@ -175,7 +175,7 @@ describe('callbacks of crews', () => {
   test('callbacks are not listed with the deliveries of the content service', async () => {
     const id = await crew.start(INPUTS, { taskWebhookUrl: urls('apart').taskWebhookUrl });
     await arrived(id, 2);
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crew-callbacks')).key);
+    const api = await clientOf('crew-callbacks');
     expect((await api.get('/webhooks/indexing/deliveries')).body.data.deliveries).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient } from '../support/client.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -150,7 +150,7 @@ describe('crews', () => {
   });
 
   test('a brief is made from the passages of a content database', async () => {
-    const api = createClient(apiUrl, (await makeKey(mongodbUri, 'crews')).key);
+    const api = await clientOf('crews');
     await api.createDatabase('library');
     const names = ['lighthouse-history.pdf', 'visitor-notes.md'];
     const files = names.map((name) => ({ name, content: readFileSync(`examples/${name}`) }));

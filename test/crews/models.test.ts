@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createClient } from '../support/client.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
 import { type Asked, type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
@@ -52,7 +52,7 @@ describe('crews with a language model and tools', () => {
     });
     const { key } = await makeKey(product.mongodbUri, 'models', 'crew_org');
     crew = (name) => createCrewClient(product.apiUrl, name, key);
-    const api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'models')).key);
+    const api = await clientOf('models', product);
     await api.createDatabase('tower');
     await api.ingest({
       database: 'tower',

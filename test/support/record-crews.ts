@@ -61,7 +61,7 @@ export async function recordCrews({ product, openai, temporal, record }: Recordi
   const failed = await support.start(INPUTS);
   await support.reaches(failed, 'error');
   await record('run-crew-failed', `crew/${failed}`);
-  await record('run-crew-failed-shown', `crew/${failed}`);
+  await record('run-crew-failed-for-client', `crew/${failed}`);
 
   // An operator cancels an execution that waits for a person.
   openai.answer((_request, response) => sayAs(response, 'The note.'));

@@ -72,7 +72,7 @@ try {
   const broken = await newest('WorkflowType="indexItem" AND PostbackSource="broken"');
   await record('index-item-errored', broken);
   // The file without `-shown` is older than the outcome's search attribute. The same applies below.
-  await record('index-item-errored-shown', broken);
+  await record('index-item-errored-for-client', broken);
   await record('start-ingested-items', await newest('WorkflowType="startIngestedItems"'));
   await record('deliver-webhook-delivered', `delivery/${(await deliveryOf('well')).delivery_id}`);
   const gone = `delivery/${(await deliveryOf('gone')).delivery_id}`;
@@ -99,7 +99,7 @@ try {
   const failing = await jobs.submit('text/chat/openai', chat);
   await jobs.finished(failing);
   await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
-  await record('run-ai-job-fail-shown', `ai-job/${failing.body.job_id}`);
+  await record('run-ai-job-fail-for-client', `ai-job/${failing.body.job_id}`);
   openai.answer(() => undefined);
   const requests = openai.asked.length;
   const cancelled = await jobs.submit('text/chat/openai', chat);
@@ -118,7 +118,7 @@ try {
   const failed = await on.create({ kind: 'feed', database: 'library', settings: { url: `${site.url}/none` } });
   await on.sync(failed);
   await record('sync-connector-failed', await newest(syncs(failed)));
-  await record('sync-connector-failed-shown', await newest(syncs(failed)));
+  await record('sync-connector-failed-for-client', await newest(syncs(failed)));
   await api.del(`/connectors/${connector}?items=remove`);
   await record('remove-connector', `connector-removal/histories/${connector}`);
   await site.close();

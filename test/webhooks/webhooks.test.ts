@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { signatureHeader } from '../../domain/webhooks/headers.js';
-import { type Client, createClient } from '../support/client.js';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
 describe('webhooks of the indexing service', () => {
@@ -12,7 +13,7 @@ describe('webhooks of the indexing service', () => {
   let receiver: Receiver;
 
   beforeAll(async () => {
-    api = createClient(product.apiUrl, (await makeKey(product.mongodbUri, 'webhooks')).key);
+    api = await clientOf('webhooks', product);
     receiver = await startReceiver();
     await api.createDatabase('hooks');
   });
