@@ -1,6 +1,6 @@
 import { type Product, startProduct } from './product.js';
 
-/** One product for all path tests; what needs to break something starts one of its own. */
+/** One product for all tests; those that break it, or need other settings, start processes or a product of their own. */
 export default async function globalSetup(): Promise<void> {
   const product = await startProduct();
   const { apiUrl, workerUrl, temporalAddress, mongodbUri, dataDir } = product;
