@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connectTemporal } from '../../temporal/connection.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
-import { type OpenAiServer, sayAs, startOpenAiServer } from '../support/openai-server.js';
+import { type OpenAiServer, sendCompletion, startOpenAiServer } from '../support/openai-server.js';
 import { makeKey, type Product, startProduct, withDb } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
@@ -57,23 +57,23 @@ describe('executions of crews survive', () => {
 
   test('kill -9 of the worker during a model call: finished steps are not repeated', async () => {
     let killed = false;
-    openai.answer((request, response) => {
+    openai.respondWith((request, response) => {
       const text = JSON.stringify(request.json().messages);
       if (text.includes('Report on')) {
         if (!killed) {
           killed = true;
           process.kill(product.worker.pid(), 'SIGKILL');
-        } else sayAs(response, 'The report.');
-      } else sayAs(response, 'What is known.');
+        } else sendCompletion(response, 'The report.');
+      } else sendCompletion(response, 'What is known.');
     });
     const id = await research.start({ topic: 'crashes' }, { taskWebhookUrl: receiver.url });
     expect((await research.reaches(id, 'pending_human_input')).tasks).toMatchObject([
       { output: 'What is known.', attempts: 1 },
       { output: 'The report.', attempts: 1 },
     ]);
-    expect(openai.asked.filter((request) => request.body.toString().includes('Find out about crashes'))).toHaveLength(
-      1,
-    );
+    expect(
+      openai.requests.filter((request) => request.body.toString().includes('Find out about crashes')),
+    ).toHaveLength(1);
     // A callback that was being sent when the worker was killed is sent again, with the same delivery id.
     const events = () =>
       new Map(receiver.received.map(({ headers, json }) => [headers['x-service-delivery-id'], json.event]));

@@ -1,6 +1,6 @@
 import { type Product, startProduct } from './product.js';
 
-/** One product for all path tests; what needs to break something starts one of its own. */
+/** Starts one product for all end-to-end tests; destructive tests start their own product. */
 export default async function globalSetup(): Promise<void> {
   const product = await startProduct();
   const { apiUrl, workerUrl, temporalAddress, mongodbUri, dataDir } = product;

@@ -1,7 +1,7 @@
 import { clientOf, registeredReceiver } from './organisation.js';
 import { startProduct } from './product.js';
 
-/** A product for what breaks one: an organisation with a database, and a receiver of its webhooks. */
+/** A separate product for destructive tests, with an organisation, its database, and a receiver of its webhooks. */
 export async function startOwnProduct(org: string, database: string, settings: Record<string, string> = {}) {
   const product = await startProduct(settings);
   const api = await clientOf(org, product);
