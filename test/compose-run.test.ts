@@ -4,14 +4,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { msToTs } from '@temporalio/common/lib/time.js';
 import { parse } from 'yaml';
 import { defaultCacheDir, obtainEmbeddingModel } from '../dev-stack/index.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
-import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { databaseBeside, freePorts, makeKey, sharedProduct } from './support/product.js';
+import { createNamespace, databaseBeside, freePorts, makeKey, sharedProduct } from './support/product.js';
 
 interface Service {
   build?: string;
@@ -44,13 +42,7 @@ describe('the processes of docker-compose.yml', () => {
   let api: Client;
 
   beforeAll(async () => {
-    const temporal = await connectTemporal(temporalAddress, NAMESPACE);
-    await temporal.workflowService.registerNamespace({
-      namespace: NAMESPACE,
-      workflowExecutionRetentionPeriod: msToTs('1 day'),
-    });
-    await eventually('the namespace', () => temporal.workflowService.describeNamespace({ namespace: NAMESPACE }));
-    await temporal.connection.close();
+    await createNamespace(temporalAddress, NAMESPACE);
     const model = await obtainEmbeddingModel({
       cacheDir: defaultCacheDir(process.env),
       env: process.env,

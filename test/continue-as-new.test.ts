@@ -3,10 +3,11 @@ import type { Client as TemporalClient } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { obtainBinary } from '../dev-stack/binaries.js';
 import { defaultCacheDir } from '../dev-stack/index.js';
-import { type Client, createClient } from './support/client.js';
+import type { Client } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
 import { eventually } from './support/eventually.js';
-import { databaseBeside, makeKey, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
+import { clientOf } from './support/organisation.js';
+import { databaseBeside, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
 import { html, type Site, startSite } from './support/site.js';
 
 /** Events after which the server suggests to continue as new: 4,096 by default, here exceeded by every step of a sync. */
@@ -36,10 +37,14 @@ describe('when a history has become long', () => {
         extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${LONG}`],
       },
     });
-    product = await startProduct({ TEMPORAL_ADDRESS: env.address, MONGODB_URI: mongodbUri });
+    product = await startProduct({
+      TEMPORAL_ADDRESS: env.address,
+      MONGODB_URI: mongodbUri,
+      POSTBACK_EMBEDDINGS: 'off',
+    });
     temporal = env.client;
     site = await startSite();
-    api = createClient(product.apiUrl, (await makeKey(mongodbUri, org)).key);
+    api = await clientOf(org, product);
     connectors = connectorsOf(api, mongodbUri);
     await api.createDatabase(database);
   });

@@ -117,4 +117,34 @@ describe('in the Temporal UI an operator', () => {
     expect(await found('PostbackCrew="support-reply" AND PostbackOutcome="error"')).toEqual([id]);
     expect(await detailsOf(id)).toBe('');
   });
+
+  test('sees who an execution waits for and since when, but no content', async () => {
+    const task_id = 'draft_reply';
+    const customer_message = 'Ada-Lovelace asks when her parcel arrives.';
+    const notes = 'The ship leaves at nine. The combination is 4711-swordfish.';
+    const taskWebhookUrl = `${receiver.url}?token=swordfish`;
+    const execution = await crew.start({ customer_message, notes }, { taskWebhookUrl, meta: { case: 'swordfish' } });
+    const id = `crew/${execution}`;
+    await crew.reaches(execution, 'pending_human_input');
+    const waiting = `PostbackWaitingFor="${task_id}" AND PostbackWaitingSince > "2020-01-01T00:00:00Z"`;
+    expect(await found(`PostbackCrew="support-reply" AND ${waiting}`)).toEqual([id]);
+    const handle = temporal.workflow.getHandle(id);
+    expect((await handle.describe()).searchAttributes.PostbackWaitingSince?.[0]).toBeInstanceOf(Date);
+    expect(await detailsOf(id)).toMatch(/^Waiting for a person of \*\*operators\*\* to review \*\*draft_reply\*\*/);
+    const human_feedback = 'Leave the swordfish out.';
+    await crew.resume(execution, { task_id, is_approve: false, human_feedback, taskWebhookUrl });
+    await crew.reaches(execution, 'pending_human_input', { task: task_id, count: 2 });
+    await crew.resume(execution, { task_id, is_approve: true, human_feedback });
+    await eventually('completed', async () => (await handle.describe()).status.name === 'COMPLETED');
+    expect((await handle.describe()).searchAttributes).not.toHaveProperty('PostbackWaitingFor');
+    const { events } = await handle.fetchHistory();
+    const bytes = JSON.stringify(events, (key, value) =>
+      key === 'data' && typeof value === 'string' ? Buffer.from(value, 'base64').toString() : value,
+    );
+    expect(bytes).toContain(task_id);
+    for (const secret of ['Lovelace', 'The ship', 'swordfish', receiver.url]) expect(bytes).not.toContain(secret);
+    for (const event of events!.filter((event) => event.activityTaskScheduledEventAttributes)) {
+      expect(event.userMetadata?.summary).toBeTruthy();
+    }
+  });
 });

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { msToTs } from '@temporalio/common/lib/time.js';
-import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
-import { databaseBeside, makeKey, type Product, sharedProduct, startProduct } from './support/product.js';
+import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
-
-const NAMESPACE = 'outages';
 
 // Uses the shared servers through connections that can be cut, with its own processes, namespace and database.
 describe('while a server is unavailable', () => {
@@ -19,13 +15,6 @@ describe('while a server is unavailable', () => {
   let jobs: JobClient;
 
   beforeAll(async () => {
-    const client = await connectTemporal(shared.temporalAddress, NAMESPACE);
-    await client.workflowService.registerNamespace({
-      namespace: NAMESPACE,
-      workflowExecutionRetentionPeriod: msToTs('1 day'),
-    });
-    await eventually('the namespace', () => client.workflowService.describeNamespace({ namespace: NAMESPACE }));
-    await client.connection.close();
     const uri = new URL(databaseBeside(shared.mongodbUri, 'outages'));
     mongodb = await startProxy(uri.host);
     temporal = await startProxy(shared.temporalAddress);
@@ -34,10 +23,10 @@ describe('while a server is unavailable', () => {
     uri.searchParams.delete('replicaSet');
     uri.searchParams.set('directConnection', 'true');
     uri.host = mongodb.address;
-    product = await startProduct({
+    product = await startProcesses('outages', {
       MONGODB_URI: uri.toString(),
       TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: NAMESPACE,
+      POSTBACK_EMBEDDINGS: 'off',
       POSTBACK_RECONCILE_SECONDS: '2',
     });
     const { key } = await makeKey(direct, 'outages');

@@ -1,109 +1,179 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { scanJob } from './ai-jobs/work-in-progress.js';
+import { sync } from './connectors/work-in-progress.js';
+import { scannedItem, tenItems } from './content/work-in-progress.js';
+import { modelCall } from './crews/work-in-progress.js';
+import type { Client } from './support/client.js';
+import { type CrashProduct, type InterruptedWork, startCrashProduct } from './support/crash-product.js';
+import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
-import { type OwnProduct, startOwnProduct } from './support/own-product.js';
-import { withDb } from './support/product.js';
-import { deliveryRecord } from './support/records.js';
+import { clientOf, registeredReceiver } from './support/organisation.js';
+import { makeKey, withDb } from './support/product.js';
+import type { Receiver } from './support/receiver.js';
+import { aiJobRecord, deliveryRecord } from './support/records.js';
 
-// Kills processes, so it starts its own product.
+// Kills processes, so it starts its own product, and only one: a killed worker's activities wait for their heartbeat
+// timeouts all at the same time.
 describe('crashes lose nothing', () => {
   const org = 'recovery';
-  let own: OwnProduct;
-  let product: OwnProduct['product'];
-  let api: OwnProduct['api'];
-  let receiver: OwnProduct['receiver'];
+  let own: CrashProduct;
+  let api: Client;
+  let receiver: Receiver;
 
   beforeAll(async () => {
-    own = await startOwnProduct(org, 'crash', { POSTBACK_RECONCILE_SECONDS: '2' });
-    ({ product, api, receiver } = own);
+    own = await startCrashProduct();
+    api = await clientOf(org, own.product);
+    receiver = await registeredReceiver(api);
+    await api.createDatabase('crash');
   });
-  afterAll(() => own?.remove());
-
-  const texts = (prefix: string, count: number) =>
-    Array.from({ length: count }, (_, n) => ({
-      id: `${prefix}-${n}`,
-      text: `Note ${n} of ${prefix}. ${'The keeper lit the lamp in the evening. '.repeat(60)}`,
-    }));
-  const notified = (prefix: string) =>
-    new Set(receiver.received.map(({ json }) => String(json.id)).filter((id) => id.startsWith(prefix)));
-
-  /** An item as an ingest request stores it. */
-  const itemOf = (databaseId: string, id: string, indexing_status: string, check_at: Date) => ({
-    _id: `itm_${id}`,
-    org,
-    database_id: databaseId,
-    database: 'crash',
-    collection: 'default',
-    id,
-    type: 'memory',
-    version: 1,
-    title: null,
-    source: { kind: 'text', text: 'Nobody started me.' },
-    metadata: {},
-    additional_metadata: {},
-    batch: `bat_${id}`,
-    indexing_status,
-    error_code: null,
-    error_message: null,
-    check_at,
-    created_at: check_at,
-    updated_at: check_at,
+  afterAll(async () => {
+    await receiver?.close();
+    await own?.remove();
   });
 
-  test('kill -9 of the worker during ten items: all ten complete, each with a webhook', async () => {
-    await api.ingest({ database: 'crash', memories: JSON.stringify(texts('killed', 10)) });
-    await eventually('an item being processed', async () => {
-      const { statuses } = (
-        await api.get(
-          `/context/status?database=crash&ids=${texts('killed', 10)
-            .map(({ id }) => id)
-            .join(',')}`,
-        )
-      ).body.data;
-      return statuses.some((status: { indexing_status: string }) => status.indexing_status === 'processing');
+  describe('kill -9 of the worker', () => {
+    let works: Record<'ten' | 'scan' | 'job' | 'call' | 'sync', InterruptedWork>;
+
+    beforeAll(async () => {
+      works = { ten: tenItems(own), scan: scannedItem(own), job: scanJob(own), call: modelCall(own), sync: sync(own) };
+      // First what can be held where it is, last what is soon over.
+      for (const stage of [[works.call, works.sync], [works.scan, works.job], [works.ten]])
+        await Promise.all(stage.map((work) => work.begin()));
+      process.kill(own.product.worker.pid(), 'SIGKILL');
+      for (const work of Object.values(works)) await work.afterKill?.();
     });
-    process.kill(product.worker.pid(), 'SIGKILL');
-    for (const { id } of texts('killed', 10))
-      expect(await api.ended('crash', id)).toMatchObject({ indexing_status: 'completed' });
-    await eventually('ten webhooks', () => notified('killed').size === 10);
+
+    test('during ten items: all ten complete, each with a webhook', () => works.ten.expectToComplete());
+    test('during a scanned PDF: the item continues after the pages that were read', () =>
+      works.scan.expectToComplete());
+    test('during a scan by a job: the job continues after the pages that were read', () =>
+      works.job.expectToComplete());
+    test('during a model call: finished steps are not repeated', () => works.call.expectToComplete());
+    test('during a sync: it continues in another worker and ingests each page once', () =>
+      works.sync.expectToComplete());
   });
 
   test('kill -9 of the API right after its response loses no item of a large request', async () => {
-    const response = await api.ingest({ database: 'crash', memories: JSON.stringify(texts('api-killed', 40)) });
+    const text = 'The keeper lit the lamp in the evening. '.repeat(60);
+    const memories = Array.from({ length: 40 }, (_, n) => ({ id: `api-killed-${n}`, text: `Note ${n}. ${text}` }));
+    const response = await api.ingest({ database: 'crash', memories: JSON.stringify(memories) });
     expect(response.body.data.success_count).toBe(40);
-    process.kill(product.api.pid(), 'SIGKILL');
-    await eventually('forty webhooks', () => notified('api-killed').size === 40);
+    process.kill(own.product.api.pid(), 'SIGKILL');
+    await eventually('forty webhooks', () => new Set(receiver.received.map(({ json }) => json.id)).size === 40);
   });
 
-  test('the reconciler starts the workflows of items and deliveries whose process died before it did', async () => {
-    const now = new Date();
-    await eventually('the API is back', async () => (await fetch(`${product.apiUrl}/healthz`)).ok);
-    await withDb(product.mongodbUri, async (db) => {
-      const database = await db.collection('databases').findOne({ org });
-      await db.collection<{ _id: string }>('items').insertOne(itemOf(String(database!._id), 'orphan', 'queued', now));
-      await db.collection<{ _id: string }>('deliveries').insertOne(deliveryRecord({ _id: 'dlv_orphan', org, now }));
+  describe('a process that died before it started a workflow', () => {
+    /** An item as an ingest request stores it. */
+    const itemOf = (databaseId: string, id: string, indexing_status: string, check_at: Date) => ({
+      _id: `itm_${id}`,
+      org,
+      database_id: databaseId,
+      database: 'crash',
+      collection: 'default',
+      id,
+      type: 'memory',
+      version: 1,
+      title: null,
+      source: { kind: 'text', text: 'Nobody started me.' },
+      metadata: {},
+      additional_metadata: {},
+      batch: `bat_${id}`,
+      indexing_status,
+      error_code: null,
+      error_message: null,
+      check_at,
+      created_at: check_at,
+      updated_at: check_at,
     });
-    await receiver.waitFor('the delivery', ({ json }) => json.delivery_id === 'dlv_orphan');
-    expect(await api.ended('crash', 'orphan')).toMatchObject({ indexing_status: 'completed' });
+
+    beforeAll(() => eventually('the API is back', async () => (await fetch(`${own.product.apiUrl}/healthz`)).ok));
+
+    test('the reconciler starts the workflows of items and deliveries', async () => {
+      const now = new Date();
+      await withDb(own.product.mongodbUri, async (db) => {
+        const database = await db.collection('databases').findOne({ org });
+        await db.collection<{ _id: string }>('items').insertOne(itemOf(String(database!._id), 'orphan', 'queued', now));
+        await db.collection<{ _id: string }>('deliveries').insertOne(deliveryRecord({ _id: 'dlv_orphan', org, now }));
+      });
+      await receiver.waitFor('the delivery', ({ json }) => json.delivery_id === 'dlv_orphan');
+      expect(await api.ended('crash', 'orphan')).toMatchObject({ indexing_status: 'completed' });
+    });
+
+    test('the reconciler starts the workflow of a job, cancelled or not', async () => {
+      const now = new Date();
+      const [lost, cancelled] = [aiJobRecord({ org, now }), aiJobRecord({ org, now, cancel_requested: true })];
+      await withDb(own.product.mongodbUri, async (db) => {
+        const jobs = db.collection<typeof lost>('ai_jobs');
+        await jobs.insertMany([lost, cancelled]);
+        const stored = (job: typeof lost) => jobs.findOne({ _id: job._id });
+        await eventually('the lost job succeeded', async () => (await stored(lost))?.status === 'success');
+        await eventually('the other job cancelled', async () => (await stored(cancelled))?.status === 'fail');
+        expect((await stored(cancelled))?.error_message).toBe('The job was cancelled.');
+      });
+    });
+
+    test('kill -9 between the transaction that completes an item and the start of its delivery: the webhook arrives', async () => {
+      await withDb(own.product.mongodbUri, async (db) => {
+        const database = await db.collection('databases').findOne({ org });
+        // The killed process stands in for the workflow, so the reconciler must not start it.
+        const later = new Date(Date.now() + 60 * 60 * 1000);
+        const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
+        await db.collection<{ _id: string }>('items').insertOne(item);
+        const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
+        const child = fork(script, [own.product.mongodbUri, item._id, '1']);
+        expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
+        expect(
+          await db.collection<{ _id: string }>('deliveries').findOne({ dedupe_key: 'item/itm_torn/1' }),
+        ).not.toBeNull();
+      });
+      expect(await api.status('crash', 'torn')).toMatchObject({ indexing_status: 'completed' });
+      await receiver.waitFor('the webhook', ({ json }) => json.id === 'torn');
+    });
   });
 
-  test('kill -9 between the transaction that completes an item and the start of its delivery: the webhook arrives', async () => {
-    await withDb(product.mongodbUri, async (db) => {
-      const database = await db.collection('databases').findOne({ org });
-      // The killed process stands in for the workflow, so the reconciler must not start it.
-      const later = new Date(Date.now() + 60 * 60 * 1000);
-      const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
-      await db.collection<{ _id: string }>('items').insertOne(item);
-      const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
-      const child = fork(script, [product.mongodbUri, item._id, '1']);
-      expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
-      expect(
-        await db.collection<{ _id: string }>('deliveries').findOne({ dedupe_key: 'item/itm_torn/1' }),
-      ).not.toBeNull();
+  describe('while an execution of a crew waits for a person', () => {
+    const FACTS = { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day. Ada has the keys.' };
+    const task_id = 'write_letter';
+    let letter: CrewClient;
+
+    async function connect(): Promise<void> {
+      const { key } = await makeKey(own.product.mongodbUri, org, 'crew_org');
+      letter = createCrewClient(own.product.apiUrl, 'letter', key);
+    }
+    beforeAll(connect);
+
+    test('a restart of the whole product: it still waits, and continues', async () => {
+      const id = await letter.start(FACTS);
+      const paused = await letter.reaches(id, 'pending_human_input');
+      await own.restart();
+      await connect();
+      expect(await letter.status(id)).toMatchObject({ status: 'pending_human_input', tasks: paused.tasks });
+      const response = await letter.resume(id, { task_id: paused.current_task, is_approve: true });
+      expect(response).toMatchObject({ status: 200 });
+      await letter.reaches(id, 'completed');
     });
-    expect(await api.status('crash', 'torn')).toMatchObject({ indexing_status: 'completed' });
-    await receiver.waitFor('the webhook', ({ json }) => json.id === 'torn');
+
+    test('kill -9 of API and worker: it continues with the crew as it was at kickoff', async () => {
+      const id = await letter.start(FACTS);
+      await letter.reaches(id, 'pending_human_input');
+      const other = 'other:\n  description: D\n  expected_output: E\n  agent: writer\n';
+      writeFileSync(join(own.crewsDir, 'letter', 'tasks.yaml'), other);
+      for (const { pid } of [own.product.api, own.product.worker]) process.kill(pid(), 'SIGKILL');
+      await eventually('the API knows the changed crew', async () => {
+        const [crew] = (await letter.get('/crews')).body.crews;
+        return crew.tasks[0].task_id === 'other';
+      });
+      const human_feedback = 'Tell who has the keys.';
+      expect(await letter.resume(id, { task_id, is_approve: false, human_feedback })).toMatchObject({ status: 200 });
+      const again = await letter.reaches(id, 'pending_human_input', { task: task_id, count: 2 });
+      expect(again.tasks).toHaveLength(1);
+      expect(again.tasks[0].output).toContain('Ada has the keys.');
+      expect(await letter.resume(id, { task_id, is_approve: true })).toMatchObject({ body: { status: 'completed' } });
+    });
   });
 });

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, type Product, startProduct } from './support/product.js';
+import { makeKey, type Product, startProcesses } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
 
@@ -32,7 +32,7 @@ describe('files and the search index in a bucket', () => {
       POSTBACK_FILES_URI: 's3://postback/files',
       POSTBACK_INDEX_URI: 's3://postback/index',
     };
-    product = await startProduct(settings);
+    product = await startProcesses('s3-storage', settings);
     ({ key } = await makeKey(product.mongodbUri, 'remote'));
     api = createClient(product.apiUrl, key);
     await api.createDatabase(database);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { NativeConnection } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
-import { sharedProduct, startProduct } from './support/product.js';
+import { sharedProduct } from './support/product.js';
 import { selfSigned } from './support/self-signed.js';
 
 const NAME = 'temporal.test';
@@ -103,8 +103,12 @@ describe('a Temporal server with access control', () => {
   });
 
   test('its key and namespace are not used with the Temporal that the product starts itself', async () => {
-    const own = await startProduct({ TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' });
-    const ready = await fetch(`${own.apiUrl}/readyz`).finally(own.remove);
+    // The shared product was started in an environment that has both.
+    const ready = await fetch(`${sharedProduct().apiUrl}/readyz`);
     expect(await ready.json()).toMatchObject({ temporal: true });
+    const temporal = await connectTemporal(temporalAddress, 'default');
+    // The worker's schedule is in the namespace of the Temporal that was started.
+    expect(await temporal.schedule.getHandle('sweep').describe()).toMatchObject({ scheduleId: 'sweep' });
+    await temporal.connection.close();
   });
 });

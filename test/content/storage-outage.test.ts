@@ -1,23 +1,29 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { type OwnProduct, startOwnProduct } from '../support/own-product.js';
-import { withDb } from '../support/product.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { type Product, startProcesses, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
 
-// Makes storage unavailable, so it runs its own servers and processes.
+// Makes storage unavailable, so it starts its own processes.
 describe('while storage is unavailable', () => {
   const org = 'outage';
-  let own: OwnProduct;
-  let product: OwnProduct['product'];
-  let api: OwnProduct['api'];
-  let receiver: OwnProduct['receiver'];
+  let product: Product;
+  let api: Client;
+  let receiver: Receiver;
 
   beforeAll(async () => {
-    own = await startOwnProduct(org, 'fragile');
-    ({ product, api, receiver } = own);
+    product = await startProcesses('storage-outage', { POSTBACK_EMBEDDINGS: 'off' });
+    api = await clientOf(org, product);
+    receiver = await registeredReceiver(api);
+    await api.createDatabase('fragile');
   });
-  afterAll(() => own?.remove());
+  afterAll(async () => {
+    await receiver?.close();
+    await product?.remove();
+  });
 
   /** @returns a function that restores the index */
   function removeIndex(): () => void {

@@ -12,7 +12,7 @@ import {
   startOpenAiServer,
 } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
-import { makeKey, type Product, startProduct } from '../support/product.js';
+import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
 const MODEL = 'small-model';
@@ -49,7 +49,8 @@ describe('crews with a language model and tools', () => {
     }).listen(0, '127.0.0.1');
     await once(pages, 'listening');
     pageUrl = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-    product = await startProduct({
+    product = await startProcesses('models', {
+      POSTBACK_EMBEDDINGS: 'off',
       POSTBACK_CREWS_DIR: 'test/fixtures/crews',
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: KEY,

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { MongoClient } from 'mongodb';
 import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
@@ -10,6 +11,8 @@ import { choosePorts } from '../../dev-stack/ports.js';
 import type { KeyKind } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { eventually } from './eventually.js';
 
 /** How to reach a running product, in a form that can be passed to test processes. */
 export interface ProductAddress {
@@ -26,12 +29,19 @@ export interface Product extends ProductAddress, Instance {
   remove(): Promise<void>;
 }
 
-/** Starts real servers, a real API process and a real worker process in a new folder. */
-export async function startProduct(extra: Record<string, string> = {}): Promise<Product> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-'));
+/** Settings of a Temporal that is not the product's: it starts its own, and does not use them there. */
+const OTHER_TEMPORAL = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' };
+
+/**
+ * Starts servers, an API process and a worker process, with a folder of their own. About eight seconds of CPU.
+ * @param settings an address in it is used instead of a server of its own; with a data folder, that product starts again
+ */
+export async function startProduct(settings: Record<string, string> = {}): Promise<Product> {
+  const dataDir = settings.POSTBACK_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'postback-test-'));
   const { ports, release } = await freePorts(dataDir, { worker: fixedPort() });
   const env = {
     ...process.env,
+    ...(settings.TEMPORAL_ADDRESS === undefined ? OTHER_TEMPORAL : {}),
     POSTBACK_DATA_DIR: dataDir,
     POSTBACK_API_PORT: String(fixedPort()),
     POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
@@ -42,7 +52,7 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
     // A safety net only, because a run covers all databases: tests of the reconciler run it themselves (`reconcile`).
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
-    ...extra,
+    ...settings,
   };
   const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
   const instance = await startWithModel(env, print).catch((error) => {
@@ -63,9 +73,32 @@ export async function startProduct(extra: Record<string, string> = {}): Promise<
   return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop, remove };
 }
 
+/**
+ * Starts processes over the shared servers, with a namespace and a database of their own: for tests that need other
+ * settings, or that break processes and storage but not the servers.
+ * @param name of the namespace and the database
+ */
+export async function startProcesses(name: string, settings: Record<string, string> = {}): Promise<Product> {
+  const { temporalAddress, mongodbUri } = sharedProduct();
+  await createNamespace(temporalAddress, name);
+  return startProduct({
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: name,
+    MONGODB_URI: databaseBeside(mongodbUri, name),
+    ...settings,
+  });
+}
+
+export async function createNamespace(temporalAddress: string, namespace: string): Promise<void> {
+  const { workflowService, connection } = await connectTemporal(temporalAddress, namespace);
+  await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs('1 day') });
+  await eventually(`namespace ${namespace}`, () => workflowService.describeNamespace({ namespace }));
+  await connection.close();
+}
+
 async function startWithModel(env: NodeJS.ProcessEnv, print: (line: string) => void): Promise<Instance> {
   const instance = await startInstance(env, print);
-  if (instance.noModelReason === null) return instance;
+  if (instance.noModelReason === null || env.POSTBACK_EMBEDDINGS === 'off') return instance;
   await instance.stop();
   throw new Error(`the tests need the embedding model: ${instance.noModelReason}`);
 }

@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
@@ -7,17 +5,18 @@ import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
-import { scan, scannedPdf } from '../fixtures/scanned-files.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
-import { makeKey, type Product, startProduct } from '../support/product.js';
+import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
 
-// Kills processes, so it starts its own product.
-describe('AI jobs during failures', () => {
-  const org = 'job-recovery';
+const NAME = 'openai-jobs';
+
+// The shared product has no such server.
+describe('AI jobs of an OpenAI-compatible server', () => {
+  const org = NAME;
   const CHAT = 'text/chat/openai';
   const question = { messages: [{ role: 'user', content: 'What is the colour of the heron?' }] };
   let product: Product;
@@ -29,16 +28,15 @@ describe('AI jobs during failures', () => {
 
   beforeAll(async () => {
     openai = await startOpenAiServer();
-    product = await startProduct({
+    product = await startProcesses(NAME, {
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: 'sk-very-secret',
       POSTBACK_OPENAI_CHAT_MODEL: 'small',
-      POSTBACK_RECONCILE_SECONDS: '2',
     });
     api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
     receiver = await startReceiver();
     collections = await connectCollections(product.mongodbUri, 'postback-test');
-    temporal = await connectTemporal(product.temporalAddress, 'default');
+    temporal = await connectTemporal(product.temporalAddress, NAME);
   });
   afterAll(async () => {
     await temporal?.connection.close();
@@ -121,43 +119,5 @@ describe('AI jobs during failures', () => {
     await createStarters(temporal).startJob(job);
     const message = 'The job exceeded its time limit.';
     await eventually('the job failed', async () => (await stored(job._id))?.error_message === message);
-  });
-
-  test('the reconciler starts the workflow of a job, cancelled or not, whose process died before it did', async () => {
-    const now = new Date();
-    const [lost, cancelled] = [aiJobRecord({ org, now }), aiJobRecord({ org, now, cancel_requested: true })];
-    await collections.aiJobs.insertMany([lost, cancelled]);
-    await eventually('the lost job succeeded', async () => (await stored(lost._id))?.status === 'success');
-    await eventually('the other job cancelled', async () => (await stored(cancelled._id))?.status === 'fail');
-    expect((await stored(cancelled._id))?.error_message).toBe('The job was cancelled.');
-  });
-
-  test('kill -9 of the worker during a scan: the job continues after the pages that were read', async () => {
-    const lines = ['one', 'two', 'three', 'four', 'five', 'six'].map((word) => [`This is page ${word} of the log`, 'The lamp was lit at dusk']); // biome-ignore format: one line
-    const pages = await Promise.all(lines.map((page) => scan(page)));
-    const upload = await api.upload('log.pdf', scannedPdf(pages));
-    const submitted = await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id });
-    const job = submitted.body.job_id;
-    await eventually(
-      'some pages read',
-      async () => (await collections.checkpoints.countDocuments({ owner: job })) >= 2,
-    );
-    const before = await collections.checkpoints.find({ owner: job }).toArray();
-    const killed = product.worker.pid();
-    /** The killed worker's temporary folders. */
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.split('.')[2] === String(killed));
-    expect(folders()).toHaveLength(1);
-    process.kill(killed, 'SIGKILL');
-    const finished = await api.finished(submitted);
-    expect(finished).toMatchObject({ status: 'success', output: { number_of_pages: 6 } });
-    const words = ['one', 'two', 'three', 'four', 'five', 'six'];
-    expect(finished.output.pages.map(({ text }: { text: string }) => /page (\w+)/.exec(text)?.[1])).toEqual(words);
-    // Pages that were read before are in the result unchanged, and their checkpoints are deleted.
-    for (const { value } of before) expect(finished.output.pages).toContainEqual(JSON.parse(value));
-    await eventually(
-      'checkpoints removed',
-      async () => (await collections.checkpoints.countDocuments({ owner: job })) === 0,
-    );
-    expect(folders()).toEqual([]);
   });
 });

@@ -10,27 +10,24 @@ import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
-import { type Product, startProduct } from '../support/product.js';
+import { sharedProduct } from '../support/product.js';
 
-// Kills a worker, so it runs its own servers and processes.
 describe('ingesting scans', () => {
+  const { mongodbUri, temporalAddress } = sharedProduct();
   const org = 'scans';
-  let product: Product;
   let api: Client;
   let collections: Collections;
   let temporal: TemporalClient;
 
   beforeAll(async () => {
-    product = await startProduct();
-    api = await clientOf(org, product);
-    collections = await connectCollections(product.mongodbUri, 'postback-test');
-    temporal = await connectTemporal(product.temporalAddress, 'default');
+    api = await clientOf(org);
+    collections = await connectCollections(mongodbUri, 'postback-test');
+    temporal = await connectTemporal(temporalAddress, 'default');
     await api.createDatabase('archive');
   });
   afterAll(async () => {
     await temporal?.connection.close();
     await collections?.mongoClient.close();
-    await product?.remove();
   });
 
   async function ingest(id: string, name: string, content: Uint8Array | string, fields: Record<string, string> = {}) {
@@ -45,27 +42,6 @@ describe('ingesting scans', () => {
     collections.chunks.find({ item, version }).sort({ ordinal: 1 }).toArray();
   const pages = (words: string[]) =>
     Promise.all(words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk'])));
-
-  test('kill -9 of the worker in the middle of a scanned PDF: the item continues after the pages that were read', async () => {
-    const words = ['one', 'two', 'three', 'four', 'five', 'six'];
-    const { _id } = await ingest('log', 'log.pdf', scannedPdf(await pages(words)));
-    await eventually('some pages read', async () => (await checkpointsOf(_id)).length >= 2);
-    process.kill(product.worker.pid(), 'SIGKILL');
-    // Mark the pages that the dead worker read, to distinguish them from those its successor reads.
-    for (const { _id: checkpoint, value } of await checkpointsOf(_id)) {
-      const page = JSON.parse(value);
-      await collections.checkpoints.updateOne({ _id: checkpoint }, { $set: { value: JSON.stringify({ ...page, text: `${page.text} (kept)` }) } }); // biome-ignore format: one line
-    }
-    expect(await api.ended('archive', 'log')).toMatchObject({ indexing_status: 'completed' });
-    const chunks = await chunksOf(_id, 1);
-    expect(chunks.map(({ text, page }) => [/page (\w+)/.exec(text)?.[1], page])).toEqual(
-      words.map((word, index) => [word, index + 1]),
-    );
-    const kept = chunks.filter(({ text }) => text.endsWith('(kept)')).length;
-    expect(kept).toBeGreaterThanOrEqual(2);
-    expect(kept).toBeLessThan(words.length);
-    expect(await checkpointsOf(_id)).toEqual([]);
-  });
 
   test('the scan of an item that is replaced is stopped', async () => {
     const { _id, database_id: databaseId } = await ingest(
