@@ -116,7 +116,7 @@ describe('canonical JSON', () => {
     ['a number beyond all floats', '1e400'],
     ['an integer of too many digits', '1'.repeat(5_000)],
     ['nesting that Python does not read', `${'['.repeat(500)}${']'.repeat(500)}`],
-  ])('refuses %s', (_what, sample) => {
+  ])('rejects %s', (_what, sample) => {
     expect(() => canonicalJson(parseExact(sample))).toThrow(JsonError);
   });
 

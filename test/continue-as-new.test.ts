@@ -23,7 +23,7 @@ describe('when a history has become long', () => {
   let temporal: TemporalClient;
   let site: Site;
   let api: Client;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
 
   beforeAll(async () => {
     const path = await obtainBinary('temporal', {
@@ -45,7 +45,7 @@ describe('when a history has become long', () => {
     temporal = env.client;
     site = await startSite();
     api = await clientOf(org, product);
-    on = connectorsOf(api, mongodbUri);
+    connectors = connectorsOf(api, mongodbUri);
     await api.createDatabase(database);
   });
   afterAll(async () => {
@@ -68,12 +68,12 @@ describe('when a history has become long', () => {
     const paths = Array.from({ length: 45 }, (_, n) => `/page-${n}`);
     for (const path of paths) site.pages.set(path, { body: html(path, `The text of ${path}.`) });
     const urls = paths.map((path) => site.url + path);
-    const id = await on.create({ kind: 'web', database, settings: { urls } });
-    const { last_sync, errors } = await on.sync(id);
+    const id = await connectors.create({ kind: 'web', database, settings: { urls } });
+    const { last_sync, errors } = await connectors.sync(id);
     expect([last_sync, errors]).toMatchObject([{ number: 1, status: 'completed', counts: { new: 45, failed: 0 } }, []]);
     // Three batches of pages, then the end of the sync.
     expect(await runsOf('syncConnector', id)).toEqual(['COMPLETED', ...Array(3).fill('CONTINUED_AS_NEW')]);
-    const pageRequests = site.asked.filter((request) => !request.endsWith('/robots.txt'));
+    const pageRequests = site.requests.filter((request) => !request.endsWith('/robots.txt'));
     expect(pageRequests.sort()).toEqual(paths.map((path) => `200 ${path}`).sort());
     const versions = await withDb(mongodbUri, (db) =>
       db.collection('items').find({ 'additional_metadata.connector_id': id }).toArray(),
@@ -81,9 +81,9 @@ describe('when a history has become long', () => {
     expect(versions.map(({ version }) => version)).toEqual(paths.map(() => 1));
 
     // Vanished pages are removed by a run that has not read the listing.
-    for (const url of urls) await api.ended(database, on.itemOf(id, url));
+    for (const url of urls) await api.ended(database, connectors.itemOf(id, url));
     for (const path of paths.slice(0, 30)) site.pages.delete(path);
-    expect((await on.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 15, removed: 30 } });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ number: 2, counts: { unchanged: 15, removed: 30 } });
 
     expect((await api.del(`/connectors/${id}`)).status).toBe(200);
     expect(await runsOf('removeConnector', id)).toEqual(['COMPLETED', 'CONTINUED_AS_NEW']);

@@ -124,7 +124,7 @@ describe('a file store in a bucket', () => {
       await expect(bucket.remove('started')).rejects.toBeInstanceOf(FileStoreError);
       await expect(createFiles(collections, location)).rejects.toThrow(/bucket "store" cannot be reached/);
     } finally {
-      proxy.mend();
+      proxy.restore();
     }
     expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'started', batch: owner.batch }]);
     await bucket.remove('started');

@@ -17,12 +17,12 @@ import { type Collections, connectCollections } from '../storage/collections.js'
 import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
-import type { Answer, Client } from './support/client.js';
+import type { ApiResponse, Client } from './support/client.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
-const code = (response: Answer) => [response.status, response.body.error?.code];
+const code = (response: ApiResponse) => [response.status, response.body.error?.code];
 const withKey = (key: string) => ({ headers: { 'Idempotency-Key': key } });
 
 describe('a request with an Idempotency-Key', () => {

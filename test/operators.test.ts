@@ -61,7 +61,7 @@ describe('in the Temporal UI an operator', () => {
   test('reads why a callback is not delivered yet, and finds it when it has failed permanently', async () => {
     // Four attempts take more than half a minute, which is enough time to read the reason.
     let status = 503;
-    receiver.answer = () => ({ status });
+    receiver.respond = () => ({ status });
     const { body } = await jobs.submit(KEYWORDS, GERMAN, { webhook_receiver: receiver.url });
     const [id] = await found(`WorkflowType="deliverWebhook" AND PostbackSource="${body.job_id}"`);
     await eventually('the reason on the waiting activity', async () => {
@@ -75,7 +75,7 @@ describe('in the Temporal UI an operator', () => {
   });
 
   test('distinguishes the webhooks of items with the same id in two databases', async () => {
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
     const api = await clientOf(org);
     await api.post('/webhooks/indexing', { url: receiver.url });
     for (const database of ['north', 'south']) {

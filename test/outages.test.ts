@@ -60,7 +60,7 @@ describe('while a server is unavailable', () => {
     expect([job.status, job.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     await reportsReady({ mongodb: false, temporal: true });
     expect((await fetch(`${product.apiUrl}/healthz`)).status).toBe(200);
-    mongodb.mend();
+    mongodb.restore();
     await eventually('the API responds again', async () => (await api.get('/webhooks/indexing')).status === 200);
     expect(pid()).toBe(before);
   });
@@ -71,7 +71,7 @@ describe('while a server is unavailable', () => {
     const submitted = await jobs.submit('text/language_detection/eld', { text: 'Good morning to all of you.' });
     expect(submitted.status).toBe(202);
     expect((await jobs.get(`/v3/ai/async/${submitted.body.job_id}`)).body).toMatchObject({ status: 'queued' });
-    temporal.mend();
+    temporal.restore();
     expect(await jobs.finished(submitted)).toMatchObject({ status: 'success', output: { language: 'en' } });
     await reportsReady({ mongodb: true, temporal: true });
   });

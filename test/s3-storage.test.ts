@@ -75,7 +75,7 @@ describe('files and the search index in a bucket', () => {
     expect(Number(rejected.headers.get('Retry-After'))).toBeGreaterThan(0);
     await api.ingest({ database, memories: '[{"id":"thought","text":"The foghorn sounds at night."}]' });
     await eventually('E6001 shown', async () => (await api.status(database, 'thought')).error_code === 'E6001');
-    proxy.mend();
+    proxy.restore();
     expect(await api.ended(database, 'thought')).toMatchObject({ indexing_status: 'completed', error_code: null });
     expect((await note()).status).toBe(202);
     expect(await api.ended(database, 'note')).toMatchObject({ indexing_status: 'completed' });

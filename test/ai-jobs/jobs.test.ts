@@ -28,7 +28,7 @@ describe('AI jobs', () => {
   afterAll(() => receiver.close());
   beforeEach(() => {
     receiver.received.length = 0;
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
   });
   const callbackOf = (jobId: string) => receiver.waitFor('the callback', ({ json }) => json.job_id === jobId);
 
@@ -168,7 +168,7 @@ print('verified')`;
   });
 
   test('4xx responses to a callback are final, 5xx are retried', async () => {
-    receiver.answer = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
+    receiver.respond = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
     const rejected = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
     await callbackOf(rejected.body.job_id);
     const delivery = (jobId: string, state: string) =>

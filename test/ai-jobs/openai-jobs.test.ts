@@ -7,7 +7,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
-import { type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
@@ -46,7 +46,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     await product?.remove();
   });
   beforeEach(() => {
-    openai.asked.length = 0;
+    openai.requests.length = 0;
   });
 
   const stored = (jobId: string) => collections.aiJobs.findOne({ _id: jobId });
@@ -54,9 +54,9 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     historyToJSON(await temporal.workflow.getHandle(`ai-job/${jobId}`).fetchHistory());
 
   test('transient errors of a provider are retried, and the job succeeds', async () => {
-    openai.answer((_request, response) => {
-      if (openai.asked.length < 3) sendJson(response, { error: { message: 'overloaded' } }, 503);
-      else sayAs(response, 'Grey.');
+    openai.respondWith((_request, response) => {
+      if (openai.requests.length < 3) sendJson(response, { error: { message: 'overloaded' } }, 503);
+      else sendCompletion(response, 'Grey.');
     });
     const submitted = await api.submit(`${CHAT}/large`, question, { show_original_response: true });
     expect(submitted.body).toMatchObject({ provider: 'openai', model: 'large' });
@@ -66,15 +66,17 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       output: { text: 'Grey.', finish_reason: 'stop' },
       original_response: { object: 'chat.completion' },
     });
-    expect(openai.asked).toHaveLength(3);
+    expect(openai.requests).toHaveLength(3);
   });
 
   test('a lasting error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {
-    openai.answer((_request, response) => sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401));
+    openai.respondWith((_request, response) =>
+      sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401),
+    );
     const submitted = await api.submit(CHAT, question, { webhook_receiver: `${receiver.url}?token=hush`, user_webhook_parameters: { private: 'note' } }); // biome-ignore format: one line
     const job = await api.finished(submitted);
     expect(job).toMatchObject({ status: 'fail', error: { message: expect.any(String) } });
-    expect(openai.asked).toHaveLength(1);
+    expect(openai.requests).toHaveLength(1);
     await receiver.waitFor('the callback', ({ json }) => json.job_id === job.job_id);
     const payloads = [...(await history(job.job_id)).matchAll(/"data": ?"([A-Za-z0-9+/=]+)"/g)].map(([, data]) => Buffer.from(data!, 'base64').toString()); // biome-ignore format: one line
     expect(payloads.join()).toContain(job.job_id);
@@ -86,10 +88,10 @@ describe('AI jobs of an OpenAI-compatible server', () => {
 
   test('a running job that is cancelled ends as fail, sends its callback, and disconnects from its provider', async () => {
     const closed = new Promise<void>((resolve) => {
-      openai.answer((_request, response) => void response.once('close', resolve));
+      openai.respondWith((_request, response) => void response.once('close', resolve));
     });
     const submitted = await api.submit(CHAT, question, { webhook_receiver: receiver.url });
-    await eventually('a request to the provider', () => openai.asked.length === 1);
+    await eventually('a request to the provider', () => openai.requests.length === 1);
     // UUIDs are case-insensitive.
     const path = `/v3/ai/async/${submitted.body.job_id.toUpperCase()}`;
     expect((await api.get(path)).body).toMatchObject({ status: 'processing' });
@@ -104,7 +106,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
   });
 
   test('a job that exceeds its time limit ends as fail', async () => {
-    openai.answer(() => undefined);
+    openai.respondWith(() => undefined);
     const job = aiJobRecord({
       org,
       now: new Date(),

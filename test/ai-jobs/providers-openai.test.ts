@@ -10,7 +10,7 @@ import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 import { bitmap } from '../fixtures/made-files.js';
-import { type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 
 const KEY = 'sk-very-secret';
 const PROMPT = 'The patient is called Ottilie Krähenbühl.';
@@ -60,7 +60,7 @@ async function file(filename: string, bytes: Buffer, kind: InputFile['kind'], mi
 
 describe('requests and results', () => {
   test('a conversation is sent to the server with the key, and its next message is returned', async () => {
-    server.answer((_request, response) => sayAs(response, 'Hello.'));
+    server.respondWith((_request, response) => sendCompletion(response, 'Hello.'));
     const messages = [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi.' },
@@ -68,20 +68,20 @@ describe('requests and results', () => {
     const { output, original } = await run('text/chat', { messages, temperature: 0.2, max_tokens: 50 });
     expect(output).toEqual({ text: 'Hello.', finish_reason: 'stop', usage: { input_tokens: 12, output_tokens: 5 } });
     expect(original).toMatchObject({ id: 'chatcmpl-1', choices: [{ message: { content: 'Hello.' } }] });
-    const [request] = server.asked;
+    const [request] = server.requests;
     expect(request!.path).toBe('/v1/chat/completions');
     expect(request!.headers.authorization).toBe(`Bearer ${KEY}`);
     expect(request!.json()).toEqual({ model: 'test-model', messages, temperature: 0.2, max_tokens: 50 });
   });
 
   test('the model of the job is used instead of the default', async () => {
-    server.answer((_request, response) => sayAs(response, 'Hello.'));
+    server.respondWith((_request, response) => sendCompletion(response, 'Hello.'));
     await chat({ model: 'other-model' });
-    expect(server.asked[0]!.json().model).toBe('other-model');
+    expect(server.requests[0]!.json().model).toBe('other-model');
   });
 
   test('a chat reports that its output was cut off; other subfeatures fail', async () => {
-    server.answer((_request, response) => sayAs(response, 'Half of', { finish_reason: 'length' }));
+    server.respondWith((_request, response) => sendCompletion(response, 'Half of', { finish_reason: 'length' }));
     expect((await chat()).output).toMatchObject({ text: 'Half of', finish_reason: 'length' });
     await expect(run('text/summarize', { text: PROMPT, sentences: 2 })).rejects.toMatchObject({
       name: 'ProviderError',
@@ -91,10 +91,10 @@ describe('requests and results', () => {
   });
 
   test('the number of sentences of a summary is part of the prompt', async () => {
-    server.answer((_request, response) => sayAs(response, ' It is short. '));
+    server.respondWith((_request, response) => sendCompletion(response, ' It is short. '));
     const { output } = await run('text/summarize', { text: 'A long text.', sentences: 2 });
     expect(output).toEqual({ summary: 'It is short.' });
-    const { messages } = server.asked[0]!.json();
+    const { messages } = server.requests[0]!.json();
     expect(messages[0]).toMatchObject({ role: 'system', content: expect.stringContaining('at most 2 sentences') });
     expect(messages[1]).toEqual({ role: 'user', content: 'A long text.' });
   });
@@ -102,7 +102,9 @@ describe('requests and results', () => {
   test('a long text is translated in pieces that keep its paragraphs, and no piece is translated twice', async () => {
     const paragraph = (number: number) => `Paragraph ${number}: ${'the quay is closed. '.repeat(120).trim()}`;
     const text = [1, 2, 3, 4, 5, 6].map(paragraph).join('\n\n');
-    server.answer((request, response) => sayAs(response, String(request.json().messages[1]!.content).toUpperCase()));
+    server.respondWith((request, response) =>
+      sendCompletion(response, String(request.json().messages[1]!.content).toUpperCase()),
+    );
     const steps = new Map<string, unknown>();
     let save = async (step: string, value: unknown) => {
       steps.set(step, value);
@@ -114,14 +116,14 @@ describe('requests and results', () => {
     };
     const input = { text, target_language: 'de', source_language: 'en' };
     await expect(run('translation/automatic_translation', input, { checkpoints })).rejects.toThrow('the worker died');
-    const before = server.asked.length;
+    const before = server.requests.length;
     expect(before).toBe(2);
 
     save = async (step, value) => void steps.set(step, value);
     const { output } = await run('translation/automatic_translation', input, { checkpoints });
     expect(output).toEqual({ text: text.toUpperCase(), target_language: 'de' });
-    expect(server.asked.length).toBe(steps.size);
-    expect(server.asked[0]!.json().messages[0]!.content).toContain('from English to German');
+    expect(server.requests.length).toBe(steps.size);
+    expect(server.requests[0]!.json().messages[0]!.content).toContain('from English to German');
   });
 
   test.each([
@@ -135,11 +137,11 @@ describe('requests and results', () => {
       },
     ],
   ])('%s is sent as a JPEG of bounded size', async (_name, extension, make) => {
-    server.answer((_request, response) => sayAs(response, 'A red square.'));
+    server.respondWith((_request, response) => sendCompletion(response, 'A red square.'));
     const input = await file(`red.${extension}`, await make(), 'image', `image/${extension}`);
     const { output } = await run('image/captioning', { file: input, language: 'en' });
     expect(output).toEqual({ caption: 'A red square.' });
-    const content = server.asked[0]!.json().messages[0]!.content as { image_url?: { url: string } }[];
+    const content = server.requests[0]!.json().messages[0]!.content as { image_url?: { url: string } }[];
     const [head, data] = content[1]!.image_url!.url.split(',');
     expect(head).toBe('data:image/jpeg;base64');
     expect(await sharp(Buffer.from(data!, 'base64')).metadata()).toMatchObject({ format: 'jpeg', width: 1_568 });
@@ -147,7 +149,7 @@ describe('requests and results', () => {
   const picture = () => sharp({ create: { width: 2_000, height: 1_000, channels: 3, background: '#d02020' } });
 
   test('a recording is uploaded as a form, and its transcript has times', async () => {
-    server.answer((_request, response) =>
+    server.respondWith((_request, response) =>
       sendJson(response, {
         text: ' The quay is closed. ',
         language: 'english',
@@ -164,7 +166,7 @@ describe('requests and results', () => {
       duration_seconds: 3.5,
       segments: [{ start: 0, end: 3.5, text: 'The quay is closed.' }],
     });
-    const { path, headers, body } = server.asked[0]!;
+    const { path, headers, body } = server.requests[0]!;
     expect(path).toBe('/v1/audio/transcriptions');
     const form = await new Response(new Uint8Array(body), {
       headers: { 'content-type': headers['content-type']! },
@@ -185,7 +187,7 @@ describe('requests and results', () => {
     await expect(run('image/captioning', { file: text, language: 'en' })).rejects.toThrow(/not a picture/);
     await expect(run('audio/speech_to_text_async', { file: text })).rejects.toThrow(/not a recording/);
     await expect(run('audio/speech_to_text_async', { file: large })).rejects.toThrow(/over 25 MiB/);
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
   });
 });
 
@@ -201,7 +203,7 @@ describe('failures', () => {
   };
   /** The error messages of servers quote the request, and some quote the key. */
   const failWith = (status: number, headers: Record<string, string> = {}) =>
-    server.answer((_request, response) =>
+    server.respondWith((_request, response) =>
       response.writeHead(status, headers).end(JSON.stringify({ error: { message: `${KEY} may not send ${PROMPT}` } })),
     );
 
@@ -226,9 +228,11 @@ describe('failures', () => {
   });
 
   test('a redirect is not followed, because it would send the key and the text elsewhere', async () => {
-    server.answer((_request, response) => response.writeHead(307, { location: `${server.baseUrl}/elsewhere` }).end());
+    server.respondWith((_request, response) =>
+      response.writeHead(307, { location: `${server.baseUrl}/elsewhere` }).end(),
+    );
     await failsWith(chat(), { retryable: true });
-    expect(server.asked).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   test('errors name the reason: not JSON, no message, an empty message, or a declined request', async () => {
@@ -236,12 +240,12 @@ describe('failures', () => {
       [(response) => response.end(`<html>${PROMPT}`), true, /not JSON/],
       [(response) => sendJson(response, { choices: [] }), true, /no message/],
       [(response) => sendJson(response, null), true, /no message/],
-      [(response) => sayAs(response, '  '), true, /empty message/],
-      [(response) => sayAs(response, null, { refusal: `I may not say ${PROMPT}` }), false, /declined/],
-      [(response) => sayAs(response, null, { finish_reason: 'content_filter' }), false, /declined/],
+      [(response) => sendCompletion(response, '  '), true, /empty message/],
+      [(response) => sendCompletion(response, null, { refusal: `I may not say ${PROMPT}` }), false, /declined/],
+      [(response) => sendCompletion(response, null, { finish_reason: 'content_filter' }), false, /declined/],
     ];
     for (const [respond, retryable, message] of responses) {
-      server.answer((_request, response) => respond(response));
+      server.respondWith((_request, response) => respond(response));
       await failsWith(chat(), { retryable, message: expect.stringMatching(message) });
     }
   });
@@ -250,7 +254,7 @@ describe('failures', () => {
     await providers.close();
     providers = create({ maxResponseBytes: 100_000 });
     const closed = new Promise<void>((resolve) =>
-      server.answer((_request, response) => {
+      server.respondWith((_request, response) => {
         const write = () => {
           while (response.write(' '.repeat(65_536)));
         };
@@ -265,7 +269,7 @@ describe('failures', () => {
   test('a silent server fails at the time limit', async () => {
     await providers.close();
     providers = create({ timeoutMs: 50 });
-    server.answer(() => {});
+    server.respondWith(() => {});
     await failsWith(chat(), { retryable: true, message: expect.stringMatching(/did not respond within/) });
   });
 
@@ -273,7 +277,7 @@ describe('failures', () => {
     const stop = new AbortController();
     const reason = new Error('cancelled');
     const closed = new Promise<void>((resolve) =>
-      server.answer((_request, response) => {
+      server.respondWith((_request, response) => {
         response.on('close', resolve);
         stop.abort(reason);
       }),
@@ -283,7 +287,7 @@ describe('failures', () => {
   });
 
   test('a broken connection and an unreachable server are retryable', async () => {
-    server.answer((_request, response) => response.writeHead(200).write('{"choices"', () => response.destroy()));
+    server.respondWith((_request, response) => response.writeHead(200).write('{"choices"', () => response.destroy()));
     await failsWith(chat(), { retryable: true, message: expect.stringMatching(/cannot be reached/) });
     await server.close();
     await failsWith(chat(), { retryable: true, message: expect.stringMatching(/cannot be reached/) });

@@ -5,7 +5,7 @@ import { type Collections, connectCollections } from '../../storage/collections.
 import { scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { eventually } from '../support/eventually.js';
-import { createJobClient, type JobAnswer, type JobClient } from '../support/job-client.js';
+import { createJobClient, type JobClient, type JobResponse } from '../support/job-client.js';
 import { makeKey } from '../support/product.js';
 
 /** An OCR job over a PDF of scanned pages. */
@@ -14,7 +14,7 @@ export function scanJob({ product }: CrashProduct): InterruptedWork {
   const killed = product.worker.pid();
   let api: JobClient;
   let collections: Collections;
-  let submitted: JobAnswer;
+  let submitted: JobResponse;
   let readBefore: { value: string }[];
   const owner = () => submitted.body.job_id as string;
   /** The killed worker's temporary folders. */

@@ -9,12 +9,12 @@ describe('a feed connector', () => {
   const { mongodbUri } = sharedProduct();
   const database = 'news';
   let api: Client;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
   let site: Site;
 
   beforeAll(async () => {
     api = await clientOf('connectors-feed');
-    on = connectorsOf(api, mongodbUri);
+    connectors = connectorsOf(api, mongodbUri);
     site = await startSite();
     await api.createDatabase(database);
   });
@@ -44,9 +44,9 @@ describe('a feed connector', () => {
         ['g2', 'Fees &amp; dues', 'A berth costs ten crowns.'],
       ]),
     );
-    const id = await on.create({ kind: 'feed', database, settings: { url: `${site.url}/rss` } });
-    expect(await on.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
-    const [tides, fees] = [on.itemOf(id, 'g1'), on.itemOf(id, 'g2')];
+    const id = await connectors.create({ kind: 'feed', database, settings: { url: `${site.url}/rss` } });
+    expect(await connectors.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
+    const [tides, fees] = [connectors.itemOf(id, 'g1'), connectors.itemOf(id, 'g2')];
     for (const item of [tides, fees]) {
       expect(await api.ended(database, item)).toMatchObject({ indexing_status: 'completed' });
     }
@@ -58,9 +58,9 @@ describe('a feed connector', () => {
       connector_id: id,
     });
 
-    site.asked.length = 0;
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }) });
-    expect(site.asked).toEqual(['304 /rss']);
+    site.requests.length = 0;
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }) });
+    expect(site.requests).toEqual(['304 /rss']);
 
     // The feed has a new etag, and one of its two entries has changed.
     serve(
@@ -70,7 +70,7 @@ describe('a feed connector', () => {
         ['g2', 'Fees &amp; dues', 'A berth costs ten crowns.'],
       ]),
     );
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1 }) });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1 }) });
     await api.ended(database, tides);
     expect(await text(tides, 'high water')).toContain('ten');
   });
@@ -88,8 +88,12 @@ describe('a feed connector', () => {
           ['mid', 'Middle', 'The news between.'],
         ]),
       );
-      const id = await on.create({ kind: 'feed', database, settings: { url: site.url + path, remove_dropped } });
-      await on.sync(id);
+      const id = await connectors.create({
+        kind: 'feed',
+        database,
+        settings: { url: site.url + path, remove_dropped },
+      });
+      await connectors.sync(id);
       serve(
         path,
         rss([
@@ -97,8 +101,10 @@ describe('a feed connector', () => {
           ['new', 'New', 'The newest news.'],
         ]),
       );
-      expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 1, removed }) });
-      expect(await on.traces(on.itemOf(id, 'old'))).toMatchObject({ items: 1 - removed });
+      expect((await connectors.sync(id)).last_sync).toMatchObject({
+        counts: counts({ new: 1, unchanged: 1, removed }),
+      });
+      expect(await connectors.traces(connectors.itemOf(id, 'old'))).toMatchObject({ items: 1 - removed });
     }
   });
 
@@ -109,9 +115,9 @@ describe('a feed connector', () => {
       <content type="html">&lt;p&gt;The s\xf6lling boat came in.&lt;/p&gt;</content></entry>
       <entry><id>urn:2</id><title>Plain</title><updated>2026-01-01T00:00:00Z</updated><summary>5 &lt; 6 knots</summary></entry></feed>`;
     serve('/atom', Buffer.from(atom, 'latin1'));
-    const id = await on.create({ kind: 'feed', database, settings: { url: `${site.url}/atom` } });
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 2 }) });
-    const [first, second] = [on.itemOf(id, 'urn:1'), on.itemOf(id, 'urn:2')];
+    const id = await connectors.create({ kind: 'feed', database, settings: { url: `${site.url}/atom` } });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 2 }) });
+    const [first, second] = [connectors.itemOf(id, 'urn:1'), connectors.itemOf(id, 'urn:2')];
     for (const item of [first, second]) {
       expect(await api.ended(database, item)).toMatchObject({ indexing_status: 'completed' });
     }
@@ -127,8 +133,8 @@ describe('a feed connector', () => {
       ['/page', 'INVALID_LISTING'],
       ['/missing', 'NOT_FOUND'],
     ]) {
-      const id = await on.create({ kind: 'feed', database, settings: { url: site.url + path } });
-      expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code, counts: counts({}) });
+      const id = await connectors.create({ kind: 'feed', database, settings: { url: site.url + path } });
+      expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code, counts: counts({}) });
     }
   });
 });

@@ -33,7 +33,7 @@ describe('the crawl delay of a site', () => {
 
   const controlledWait: Wait = (ms) => new Promise<void>((end) => waiting.push({ ms, end }));
   const robots = (body: string) => site.pages.set('/robots.txt', { body, type: 'text/plain' });
-  const pageRequests = () => site.asked.filter((request) => !request.endsWith('/robots.txt'));
+  const pageRequests = () => site.requests.filter((request) => !request.endsWith('/robots.txt'));
 
   /** Fetches all pages at the same time. */
   function fetchAll({ wait = controlledWait, signal = new AbortController().signal } = {}) {
@@ -54,7 +54,7 @@ describe('the crawl delay of a site', () => {
     expect((await fetched).map(({ state }) => state)).toEqual(PATHS.map(() => 'content'));
     expect(waiting.map(({ ms }) => ms)).toEqual(PATHS.map(() => 7_000));
     expect(pageRequests()).toEqual(PATHS.map((path) => `200 ${path}`));
-    expect(site.asked.filter((request) => request.endsWith('/robots.txt'))).toHaveLength(1);
+    expect(site.requests.filter((request) => request.endsWith('/robots.txt'))).toHaveLength(1);
   });
 
   test.each<[string, string, number[]]>([
@@ -78,7 +78,7 @@ describe('the crawl delay of a site', () => {
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
     const source = createWebSource({ urls: [], follow_links: false, max_depth: 2 }, requests);
     const fetched = source.fetch({ key: `${site.url}/a` }, join(folder, 'page'), stop.signal);
-    await eventually('robots.txt read', () => site.asked.length === 1);
+    await eventually('robots.txt read', () => site.requests.length === 1);
     stop.abort();
     await expect(fetched).rejects.toThrow(/abort/);
     expect(pageRequests()).toEqual([]);

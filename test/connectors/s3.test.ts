@@ -13,12 +13,12 @@ describe('an S3 connector', () => {
   const org = 'connectors-s3';
   const database = 'bucket';
   let api: Client;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
   let s3: Awaited<ReturnType<typeof startS3>>;
 
   beforeAll(async () => {
     api = await clientOf(org);
-    on = connectorsOf(api, mongodbUri);
+    connectors = connectorsOf(api, mongodbUri);
     s3 = await startS3('archive');
     await api.createDatabase(database);
   });
@@ -33,43 +33,45 @@ describe('an S3 connector', () => {
     await s3.put(odd, 'Fog over the sound the whole day.');
     await s3.put('notes/boat.md', '# Boat\n\nThe boat came on Tuesday.');
     await s3.put('other/secret.txt', 'Not under the prefix.');
-    const id = await on.create({ kind: 's3', database, settings: settings('notes/'), credentials: S3_KEYS });
-    expect(await on.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 3 }) }, errors: [] });
+    const id = await connectors.create({ kind: 's3', database, settings: settings('notes/'), credentials: S3_KEYS });
+    expect(await connectors.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 3 }) }, errors: [] });
     for (const key of ['notes/lamp.txt', odd, 'notes/boat.md']) {
-      expect(await api.ended(database, on.itemOf(id, key))).toMatchObject({ indexing_status: 'completed' });
+      expect(await api.ended(database, connectors.itemOf(id, key))).toMatchObject({ indexing_status: 'completed' });
     }
-    const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: on.itemOf(id, odd) }));
+    const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: connectors.itemOf(id, odd) }));
     expect(record!.additional_metadata).toEqual({ source: `s3://archive/${odd}`, resource: odd, connector_id: id });
 
-    s3.asked.length = 0;
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
-    expect(s3.asked).toHaveLength(1);
-    expect(s3.asked[0]).toContain('list-type=2');
+    s3.requests.length = 0;
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
+    expect(s3.requests).toHaveLength(1);
+    expect(s3.requests[0]).toContain('list-type=2');
 
     await s3.put('notes/lamp.txt', 'The lamp was lit at noon.');
     await s3.remove('notes/boat.md');
-    s3.asked.length = 0;
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, unchanged: 1, removed: 1 }) });
-    expect(s3.asked.filter((request) => !request.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
-    await on.cleared(on.itemOf(id, 'notes/boat.md'));
+    s3.requests.length = 0;
+    expect((await connectors.sync(id)).last_sync).toMatchObject({
+      counts: counts({ changed: 1, unchanged: 1, removed: 1 }),
+    });
+    expect(s3.requests.filter((request) => !request.includes('list-type'))).toEqual(['GET /archive/notes/lamp.txt']);
+    await connectors.cleared(connectors.itemOf(id, 'notes/boat.md'));
   });
 
   test('reports why a bucket cannot be read', async () => {
     const nowhere = { ...settings(''), bucket: 'nowhere' };
-    const lost = await on.create({ kind: 's3', database, settings: nowhere, credentials: S3_KEYS });
-    expect((await on.sync(lost)).last_sync).toMatchObject({
+    const lost = await connectors.create({ kind: 's3', database, settings: nowhere, credentials: S3_KEYS });
+    expect((await connectors.sync(lost)).last_sync).toMatchObject({
       status: 'failed',
       error_message: 'There is no such bucket.',
     });
     const credentials = { ...S3_KEYS, access_key_id: 'NOBODY' };
-    const id = await on.create({ kind: 's3', database, settings: settings(''), credentials });
-    expect((await on.sync(id)).last_sync).toMatchObject({
+    const id = await connectors.create({ kind: 's3', database, settings: settings(''), credentials });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({
       status: 'failed',
       error_message: 'The server does not know the access key.',
     });
     // The right key, set afterwards, works.
     await api.request('PATCH', `/connectors/${id}`, { json: { settings: settings('notes/'), credentials: S3_KEYS } });
-    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'completed' });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'completed' });
   });
 
   test('its endpoint is checked like any address', async () => {
@@ -89,7 +91,7 @@ describe('an S3 connector', () => {
         { code: 'VALIDATION_ERROR', message: expect.stringContaining('settings.endpoint') },
       ]);
     }
-    const id = await on.create({ kind: 's3', database, settings: settings('') });
+    const id = await connectors.create({ kind: 's3', database, settings: settings('') });
     const rejected = await api.request('PATCH', `/connectors/${id}`, {
       json: { settings: { ...settings(''), endpoint: 'https://10.1.1.1' } },
     });
@@ -99,7 +101,7 @@ describe('an S3 connector', () => {
         .collection<{ _id: string }>('connectors')
         .updateOne({ _id: id }, { $set: { 'settings.endpoint': 'https://10.1.1.1' } }),
     );
-    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'BLOCKED_ADDRESS' });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'BLOCKED_ADDRESS' });
   });
 
   test('its credentials are sealed and appear in no response, log or history', async () => {
@@ -109,7 +111,7 @@ describe('an S3 connector', () => {
     const { id, credentials_configured } = created.body as unknown as { id: string; credentials_configured: boolean };
     expect(credentials_configured).toBe(true);
     // It is not paused, so its first sync starts by itself.
-    expect((await on.ended(id, 1)).last_sync).toMatchObject({ status: 'failed' });
+    expect((await connectors.ended(id, 1)).last_sync).toMatchObject({ status: 'failed' });
     const responses = [
       created,
       await api.get(`/connectors/${id}`),

@@ -12,12 +12,12 @@ describe('a web connector', () => {
   const org = 'connectors-web';
   const database = 'site';
   let api: Client;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
   const sites: Site[] = [];
 
   beforeAll(async () => {
     api = await clientOf(org);
-    on = connectorsOf(api, mongodbUri);
+    connectors = connectorsOf(api, mongodbUri);
     await api.createDatabase(database);
   });
   afterAll(() => Promise.all(sites.map((site) => site.close())));
@@ -47,13 +47,13 @@ describe('a web connector', () => {
     });
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/a', '/b', '/c', '/private/d']), type: 'application/xml' });
     const receiver = await registeredReceiver(api);
-    const id = await on.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
+    const id = await connectors.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
 
-    const first = await on.sync(id);
+    const first = await connectors.sync(id);
     expect(first.last_sync).toMatchObject({ status: 'completed', counts: counts({ new: 3, failed: 1 }) });
     expect(first.errors).toMatchObject([{ resource: `${site.url}/private/d`, error_code: 'ROBOTS_DISALLOWED' }]);
-    expect(site.asked.filter((request) => request.includes('private'))).toEqual([]);
-    const item = (path: string) => on.itemOf(id, `${site.url}${path}`);
+    expect(site.requests.filter((request) => request.includes('private'))).toEqual([]);
+    const item = (path: string) => connectors.itemOf(id, `${site.url}${path}`);
     for (const path of ['/a', '/b', '/c']) {
       expect(await api.ended(database, item(path))).toMatchObject({ indexing_status: 'completed' });
       await receiver.waitFor('the webhook', ({ json }) => json.id === item(path) && json.status === 'completed');
@@ -64,24 +64,24 @@ describe('a web connector', () => {
     const record = await withDb(mongodbUri, (db) => db.collection('items').findOne({ id: item('/a') }));
     expect(record!.additional_metadata).toEqual({ source: `${site.url}/a`, connector_id: id });
 
-    site.asked.length = 0;
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3, failed: 1 }) });
-    expect([...site.asked].sort()).toEqual(['200 /robots.txt', '200 /sitemap.xml', '304 /a', '304 /b', '304 /c']);
+    site.requests.length = 0;
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3, failed: 1 }) });
+    expect([...site.requests].sort()).toEqual(['200 /robots.txt', '200 /sitemap.xml', '304 /a', '304 /b', '304 /c']);
 
     site.pages.set('/a', { body: html('Lamps', 'The lamp of Thrimsay is electric now.') });
     site.pages.delete('/b');
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/a', '/b']), type: 'application/xml' });
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, removed: 3 - 1 }) });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ changed: 1, removed: 3 - 1 }) });
     expect(await api.ended(database, item('/a'))).toMatchObject({ indexing_status: 'completed' });
     expect((await found('lamp', item('/a'))).map(({ text }) => text).join()).toContain('electric');
     for (const path of ['/b', '/c']) {
-      await on.cleared(item(path));
+      await connectors.cleared(item(path));
       expect(await found('fog horn supply boat', item(path))).toEqual([]);
     }
 
     // A page that returns is a new version of the removed item, whose workflow must run.
     site.pages.set('/b', { body: html('Fog', 'The fog horn is back and louder.') });
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 1 }) });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 1 }) });
     expect(await api.ended(database, item('/b'))).toMatchObject({ indexing_status: 'completed' });
     expect(await found('fog horn', item('/b'))).toHaveLength(1);
   });
@@ -93,31 +93,34 @@ describe('a web connector', () => {
       '/movie': { body: Buffer.from('000000186674797069736f6d0000020069736f6d69736f32', 'hex'), type: 'video/mp4' },
     });
     const urls = ['/well', '/ill', '/movie', '/never'].map((path) => site.url + path);
-    const id = await on.create({ kind: 'web', database, settings: { urls } });
-    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'completed', counts: counts({ new: 2, failed: 2 }) });
-    const ill = on.itemOf(id, `${site.url}/ill`);
+    const id = await connectors.create({ kind: 'web', database, settings: { urls } });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({
+      status: 'completed',
+      counts: counts({ new: 2, failed: 2 }),
+    });
+    const ill = connectors.itemOf(id, `${site.url}/ill`);
     await api.ended(database, ill);
 
     site.pages.set('/ill', { body: 'broken', status: 500 });
-    site.asked.length = 0;
-    const second = await on.sync(id);
+    site.requests.length = 0;
+    const second = await connectors.sync(id);
     expect(second.last_sync).toMatchObject({ status: 'completed', counts: counts({ unchanged: 1, failed: 3 }) });
     // The video is not downloaded again, because it has not changed.
-    expect(site.asked).toContain('304 /movie');
+    expect(site.requests).toContain('304 /movie');
     const reasons = Object.fromEntries(second.errors.map((error) => [error.resource.slice(site.url.length), error]));
     expect(reasons).toMatchObject({
       '/ill': { error_code: 'HTTP_STATUS', error_message: 'The server responded with status 500.', item_id: ill },
       '/movie': { error_code: 'E1002', item_id: null },
       '/never': { error_code: 'NOT_FOUND' },
     });
-    expect(await on.traces(ill)).toMatchObject({ items: 1 });
+    expect(await connectors.traces(ill)).toMatchObject({ items: 1 });
     const page = (await api.get(`/connectors/${id}/status?limit=2`)).body as unknown as typeof second;
     const rest = (await api.get(`/connectors/${id}/status?limit=2&cursor=${page.next_cursor}`))
       .body as unknown as typeof second;
     expect([...page.errors, ...rest.errors].map((error) => error.resource).sort()).toEqual(urls.slice(1).sort());
 
     site.pages.set('/ill', { body: html('Ill', 'This page will be ill.') });
-    expect((await on.sync(id)).errors.map((error) => error.resource)).not.toContain(`${site.url}/ill`);
+    expect((await connectors.sync(id)).errors.map((error) => error.resource)).not.toContain(`${site.url}/ill`);
   });
 
   test('reads a sitemap index with gzipped sitemaps, and ignores other sites', async () => {
@@ -128,23 +131,23 @@ describe('a web connector', () => {
     site.pages.set('/2.xml', {
       body: `<urlset><url><loc>${site.url}/two</loc></url><url><loc>https://example.org/x</loc></url></urlset>`,
     });
-    const id = await on.create({ kind: 'web', database, settings: { sitemap: `${site.url}/index.xml` } });
-    expect(await on.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
+    const id = await connectors.create({ kind: 'web', database, settings: { sitemap: `${site.url}/index.xml` } });
+    expect(await connectors.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
   });
 
   test('a sitemap that cannot be read fails the sync and removes nothing', async () => {
     const site = await siteOf({ '/kept': html('Kept', 'The page is kept.') });
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/kept']) });
-    const id = await on.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
-    await on.sync(id);
+    const id = await connectors.create({ kind: 'web', database, settings: { sitemap: `${site.url}/sitemap.xml` } });
+    await connectors.sync(id);
     site.pages.set('/sitemap.xml', { body: 'Not a sitemap.' });
-    expect((await on.sync(id)).last_sync).toMatchObject({
+    expect((await connectors.sync(id)).last_sync).toMatchObject({
       status: 'failed',
       error_code: 'INVALID_LISTING',
       error_message: 'This is not a valid sitemap.',
       counts: counts({}),
     });
-    expect(await on.traces(on.itemOf(id, `${site.url}/kept`))).toMatchObject({ items: 1 });
+    expect(await connectors.traces(connectors.itemOf(id, `${site.url}/kept`))).toMatchObject({ items: 1 });
   });
 
   test('follows links on the same site up to the maximum depth, also from unchanged pages', async () => {
@@ -155,18 +158,18 @@ describe('a web connector', () => {
       '/too-far': html('Too far', 'Three links away.'),
     });
     const settings = { urls: [`${site.url}/`], follow_links: true, max_depth: 2 };
-    const id = await on.create({ kind: 'web', database, settings });
-    expect(await on.sync(id)).toMatchObject({
+    const id = await connectors.create({ kind: 'web', database, settings });
+    expect(await connectors.sync(id)).toMatchObject({
       last_sync: { counts: counts({ new: 3 }), truncated: false },
       errors: [],
     });
-    expect(site.asked.filter((request) => request.includes('too-far'))).toEqual([]);
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
+    expect(site.requests.filter((request) => request.includes('too-far'))).toEqual([]);
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
 
     // Pages beyond the limit are not treated as removed.
     await api.request('PATCH', `/connectors/${id}`, { json: { settings: { ...settings, max_pages: 2 } } });
-    expect((await on.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }), truncated: true });
-    expect(await on.traces(on.itemOf(id, `${site.url}/far`))).toMatchObject({ items: 1 });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }), truncated: true });
+    expect(await connectors.traces(connectors.itemOf(id, `${site.url}/far`))).toMatchObject({ items: 1 });
   });
 
   test('follows a redirect on the same site only, and respects the charset of the header', async () => {
@@ -180,20 +183,20 @@ describe('a web connector', () => {
       '/circle': { body: '', status: 302, headers: { Location: '/circle' } },
     });
     const urls = ['/moved', '/away', '/circle'].map((path) => site.url + path);
-    const id = await on.create({ kind: 'web', database, settings: { urls } });
-    const synced = await on.sync(id);
+    const id = await connectors.create({ kind: 'web', database, settings: { urls } });
+    const synced = await connectors.sync(id);
     expect(synced.last_sync).toMatchObject({ counts: counts({ new: 1, failed: 2 }) });
     expect(synced.errors.map((error) => error.error_code)).toEqual(['REDIRECTED', 'REDIRECTED']);
-    const moved = on.itemOf(id, `${site.url}/moved`);
+    const moved = connectors.itemOf(id, `${site.url}/moved`);
     await api.ended(database, moved);
     expect((await found('Crème brûlée', moved))[0]).toMatchObject({ title: 'Café' });
   });
 
   test('sends no request to a site without a readable robots.txt, or to a blocked address', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.'), '/robots.txt': { body: '', status: 503 } });
-    const id = await on.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
-    expect((await on.sync(id)).errors).toMatchObject([{ error_code: 'ROBOTS_UNAVAILABLE' }]);
-    expect(site.asked.every((request) => request === '503 /robots.txt')).toBe(true);
+    const id = await connectors.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
+    expect((await connectors.sync(id)).errors).toMatchObject([{ error_code: 'ROBOTS_UNAVAILABLE' }]);
+    expect(site.requests.every((request) => request === '503 /robots.txt')).toBe(true);
 
     for (const url of ['https://10.0.0.1/', 'https://[::ffff:169.254.169.254]/', 'http://1.1.1.1/']) {
       for (const settings of [{ urls: [url] }, { sitemap: url }]) {
@@ -207,27 +210,27 @@ describe('a web connector', () => {
         .collection<{ _id: string }>('connectors')
         .updateOne({ _id: id }, { $set: { 'settings.urls': ['https://10.0.0.1/'] } }),
     );
-    expect((await on.sync(id)).errors).toMatchObject([{ error_code: 'BLOCKED_ADDRESS' }]);
+    expect((await connectors.sync(id)).errors).toMatchObject([{ error_code: 'BLOCKED_ADDRESS' }]);
   });
 
   test('is removed with its database', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.') });
     await api.createDatabase('short-lived');
     const settings = { urls: [`${site.url}/page`] };
-    const id = await on.create({ kind: 'web', database: 'short-lived', settings });
-    await on.sync(id);
+    const id = await connectors.create({ kind: 'web', database: 'short-lived', settings });
+    await connectors.sync(id);
     expect((await api.del('/databases/short-lived')).status).toBe(202);
     await eventually('the connector gone', async () => (await api.get(`/connectors/${id}`)).status === 404);
-    await on.cleared(on.itemOf(id, `${site.url}/page`));
+    await connectors.cleared(connectors.itemOf(id, `${site.url}/page`));
   });
 
   test('fails when its database is gone', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.') });
-    const id = await on.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
+    const id = await connectors.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
     await withDb(mongodbUri, (db) =>
       db.collection<{ _id: string }>('connectors').updateOne({ _id: id }, { $set: { database_id: 'tnt_gone' } }),
     );
-    expect((await on.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'DATABASE_NOT_FOUND' });
-    expect(site.asked).toEqual([]);
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'DATABASE_NOT_FOUND' });
+    expect(site.requests).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ export function sync({ product }: CrashProduct): InterruptedWork {
   const database = 'synced';
   const paths = Array.from({ length: 45 }, (_, n) => `/page-${n}`);
   let api: Client;
-  let on: ReturnType<typeof connectorsOf>;
+  let connectors: ReturnType<typeof connectorsOf>;
   let site: Site;
   let urls: string[];
   let id: string;
@@ -20,7 +20,7 @@ export function sync({ product }: CrashProduct): InterruptedWork {
   return {
     async begin() {
       api = await clientOf('synced', product);
-      on = connectorsOf(api, product.mongodbUri);
+      connectors = connectorsOf(api, product.mongodbUri);
       await api.createDatabase(database);
       site = await startSite();
       for (const path of paths) site.pages.set(path, { body: html(path, `The text of ${path}.`) });
@@ -29,21 +29,21 @@ export function sync({ product }: CrashProduct): InterruptedWork {
       });
       let waiting = false;
       site.hold = async () => {
-        if (site.asked.length < 30) return;
+        if (site.requests.length < 30) return;
         waiting = true;
         await killed;
       };
       urls = paths.map((path) => site.url + path);
-      id = await on.create({ kind: 'web', database, settings: { urls } });
+      id = await connectors.create({ kind: 'web', database, settings: { urls } });
       expect((await api.post(`/connectors/${id}/sync`)).status).toBe(202);
       await eventually('a page of the second batch', () => waiting);
     },
     afterKill: () => release(),
     async expectToComplete() {
-      const { last_sync } = await on.ended(id, 1);
+      const { last_sync } = await connectors.ended(id, 1);
       expect(last_sync).toMatchObject({ number: 1, status: 'completed', counts: { new: 45, failed: 0 } });
       for (const url of urls)
-        expect(await api.ended(database, on.itemOf(id, url))).toMatchObject({ indexing_status: 'completed' });
+        expect(await api.ended(database, connectors.itemOf(id, url))).toMatchObject({ indexing_status: 'completed' });
       const versions = await withDb(product.mongodbUri, (db) =>
         db.collection('items').find({ 'additional_metadata.connector_id': id }).toArray(),
       );

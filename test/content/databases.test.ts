@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Answer, Client } from '../support/client.js';
+import type { ApiResponse, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -20,7 +20,7 @@ describe('databases', () => {
   });
   afterAll(() => receiver.close());
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const deleted = (name: string) =>
     eventually(`${name} deleted`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Binary } from 'mongodb';
-import { type Answer, type Client, createClient } from '../support/client.js';
+import { type ApiResponse, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
@@ -24,7 +24,7 @@ describe('ingesting', () => {
 
   afterAll(() => receiver.close());
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const memories = (items: unknown) => api.ingest({ database: 'inbox', memories: JSON.stringify(items) });
   const counts = () =>
     withDb(mongodbUri, async (db) => ({
@@ -40,7 +40,7 @@ describe('ingesting', () => {
     });
 
   /** A request that is rejected as a whole leaves neither items nor files. */
-  async function rejected(send: () => Promise<Answer>): Promise<Answer> {
+  async function rejected(send: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const before = await counts();
     const response = await send();
     await eventually('no items or files remain', async () => JSON.stringify(await counts()) === JSON.stringify(before));

@@ -9,7 +9,7 @@ import { createDatabases } from '../../storage/content/databases.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
-import type { Answer, Client } from '../support/client.js';
+import type { ApiResponse, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -25,7 +25,7 @@ describe('metadata updates', () => {
     await api.createDatabase('shelf');
   });
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
     const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
@@ -47,9 +47,10 @@ describe('metadata updates', () => {
     });
     expect(response.body.data).toMatchObject({ metadata: { pages: 11, 'a.b': 1 }, additional_metadata: { note: 'x' } });
     expect(response.body.data.metadata).not.toHaveProperty('colour');
-    const asked = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data.chunks;
-    expect(asked).toHaveLength(1);
-    expect(asked[0].metadata).toMatchObject({ pages: 11, note: 'x' });
+    const chunks = (await api.post('/query', { database: 'shelf', query: 'lenses', ids: ['changed'] })).body.data
+      .chunks;
+    expect(chunks).toHaveLength(1);
+    expect(chunks[0].metadata).toMatchObject({ pages: 11, note: 'x' });
     const filtered = async (pages: number) =>
       (await api.post('/query', { database: 'shelf', query: 'lenses', metadata_filters: { pages } })).body.data.chunks;
     expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Document, MongoClient } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
-import { type Answer, type Client, createClient } from '../support/client.js';
+import { type ApiResponse, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
@@ -26,7 +26,7 @@ describe('items', () => {
   });
   afterAll(() => receiver.close());
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const ingest = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
     const sent = await api.ingest({ database: 'shelf', collection, upsert: 'true', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
@@ -38,7 +38,7 @@ describe('items', () => {
     api.request('PATCH', `/context/${encodeURIComponent(id)}`, { json: { database: 'shelf', ...change } });
   const raw = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(apiUrl + path, { method, headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', ...headers } });
-  const idsOf = (response: Answer) => response.body.data.items.map(({ id }: { id: string }) => id);
+  const idsOf = (response: ApiResponse) => response.body.data.items.map(({ id }: { id: string }) => id);
   /** Numbers of records of these items in MongoDB. */
   const recordsOf = (ids: string[]) =>
     withDb(mongodbUri, async (db) => {
@@ -77,7 +77,7 @@ describe('items', () => {
     const seen: string[] = [];
     let cursor: string | null = '';
     while (cursor !== null) {
-      const page: Answer = await list(`&limit=1${cursor && `&cursor=${cursor}`}`);
+      const page: ApiResponse = await list(`&limit=1${cursor && `&cursor=${cursor}`}`);
       const { data } = page.body;
       expect(data.count).toBe(1);
       seen.push(data.items[0].id);
@@ -231,7 +231,9 @@ describe('items', () => {
     const seen: unknown[] = [];
     let cursor: string | null = '';
     while (cursor !== null) {
-      const page: Answer = await api.get(`/context/relations?database=graph&limit=1${cursor && `&cursor=${cursor}`}`);
+      const page: ApiResponse = await api.get(
+        `/context/relations?database=graph&limit=1${cursor && `&cursor=${cursor}`}`,
+      );
       const { data } = page.body;
       seen.push(...data.relations);
       cursor = data.next_cursor;

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { addFields, type MetadataField } from '../../domain/content/databases.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
-import type { Answer, Client } from '../support/client.js';
+import type { ApiResponse, Client } from '../support/client.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 
@@ -81,7 +81,7 @@ describe('metadata of a database', () => {
     expect([response.status, response.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);
   });
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const patch = (database: string, fields: unknown) =>
     api.request('PATCH', `/databases/${database}/metadata-schema`, { json: { database_metadata_schema: fields } });
   const items = () => withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org }));

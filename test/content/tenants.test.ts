@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Answer, Client } from '../support/client.js';
+import type { ApiResponse, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 
@@ -10,7 +10,7 @@ describe('deprecated names', () => {
     api = await clientOf('old-client');
   });
 
-  const code = (response: Answer) => [response.status, response.body.error?.code];
+  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
 
   test('the routes under /tenants work like those under /databases, with the deprecated names', async () => {
     const created = await api.post('/tenants', { tenant_id: 'old' });

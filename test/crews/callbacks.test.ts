@@ -21,7 +21,7 @@ describe('callbacks of crews', () => {
   });
   afterAll(() => receiver.close());
   beforeEach(() => {
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
   });
 
   const crewOf = async (org: string) =>
@@ -121,7 +121,7 @@ describe('callbacks of crews', () => {
   });
 
   test('5xx is retried with the same bytes, 4xx is final', async () => {
-    receiver.answer = ({ json }) => {
+    receiver.respond = ({ json }) => {
       const tries = callbacksOf(String(json.execution_id)).filter(
         (callback) => callback.json.event === json.event,
       ).length;

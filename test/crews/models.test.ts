@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
-import { type Asked, type OpenAiServer, sayAs, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import {
+  type OpenAiServer,
+  type RecordedRequest,
+  sendCompletion,
+  sendJson,
+  startOpenAiServer,
+} from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
@@ -67,28 +73,28 @@ describe('crews with a language model and tools', () => {
     pages?.close();
   });
   beforeEach(() => {
-    openai.asked.length = 0;
+    openai.requests.length = 0;
   });
 
   /** Responds to each request with the next of these, and repeats the last. */
-  function script(...responses: Parameters<OpenAiServer['answer']>[0][]) {
+  function script(...responses: Parameters<OpenAiServer['respondWith']>[0][]) {
     let turn = 0;
-    openai.answer((request, response) => responses[Math.min(turn++, responses.length - 1)]!(request, response));
+    openai.respondWith((request, response) => responses[Math.min(turn++, responses.length - 1)]!(request, response));
   }
-  const messagesOf = (request: Asked) => JSON.stringify(request.json().messages);
-  const calls = (...tool_calls: object[]): Parameters<OpenAiServer['answer']>[0] => {
-    return (_request, response) => sayAs(response, null, { tool_calls, finish_reason: 'tool_calls' });
+  const messagesOf = (request: RecordedRequest) => JSON.stringify(request.json().messages);
+  const calls = (...tool_calls: object[]): Parameters<OpenAiServer['respondWith']>[0] => {
+    return (_request, response) => sendCompletion(response, null, { tool_calls, finish_reason: 'tool_calls' });
   };
-  const says = (text: string): Parameters<OpenAiServer['answer']>[0] => {
-    return (_request, response) => sayAs(response, text);
+  const completion = (text: string): Parameters<OpenAiServer['respondWith']>[0] => {
+    return (_request, response) => sendCompletion(response, text);
   };
 
   test('an input that is not text is inserted as JSON, with its numbers unchanged', async () => {
-    script(says('Known.'));
+    script(completion('Known.'));
     const research = crew('research');
     const { body } = await research.kickoff('{"inputs":{"topic":{"order":12345678901234567890,"paid":1.0}}}');
     await research.reaches(body.kickoff_id, 'pending_human_input');
-    const content = String(openai.asked[0]!.json().messages.at(-1)?.content);
+    const content = String(openai.requests[0]!.json().messages.at(-1)?.content);
     expect(content).toContain('"order": 12345678901234567890');
     expect(content).toContain('"paid": 1.0');
   });
@@ -99,8 +105,8 @@ describe('crews with a language model and tools', () => {
         toolCall('a', 'query_database', { database: 'tower', query: 'steps' }),
         toolCall('b', 'fetch_page', { url: `${pageUrl}/lamp` }),
       ),
-      says('142 steps, paraffin.'),
-      says('The report.'),
+      completion('142 steps, paraffin.'),
+      completion('The report.'),
     );
     const research = crew('research');
     const stepWebhookUrl = `${receiver.url}/steps`;
@@ -110,7 +116,7 @@ describe('crews with a language model and tools', () => {
       { output: '142 steps, paraffin.', model: `${MODEL} (OpenAI-compatible)` },
       { output: 'The report.' },
     ]);
-    const [first, second, third] = openai.asked;
+    const [first, second, third] = openai.requests;
     expect(first!.path).toBe('/v1/chat/completions');
     expect(first!.headers.authorization).toBe(`Bearer ${KEY}`);
     expect(first!.json()).toMatchObject({
@@ -150,14 +156,14 @@ describe('crews with a language model and tools', () => {
   });
 
   test('feedback on a rejected attempt reaches the model, with the rejected output', async () => {
-    script(says('Known.'), says('First report.'), says('Second report.'));
+    script(completion('Known.'), completion('First report.'), completion('Second report.'));
     const research = crew('research');
     const id = await research.start({ topic: 'feedback' });
     await research.reaches(id, 'pending_human_input');
     const human_feedback = 'Say more about the stairs.';
     await research.resume(id, { task_id: 'report', is_approve: false, human_feedback });
     await research.reaches(id, 'pending_human_input', { task: 'report', count: 2 });
-    const last = messagesOf(openai.asked.at(-1)!);
+    const last = messagesOf(openai.requests.at(-1)!);
     expect(last).toContain(human_feedback);
     expect(last).toContain('First report.');
     const response = await research.resume(id, { task_id: 'report', is_approve: true });
@@ -178,34 +184,38 @@ describe('crews with a language model and tools', () => {
     ['arguments that are not JSON', toolCall('x', 'query_database', '{"database"'), /Error: database/],
     ['a tool that does not exist', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
   ])('the model gets the error of %s, and continues', async (_what, call, message) => {
-    script(calls(JSON.parse(JSON.stringify(call).replace('<pages>', pageUrl))), says('Never mind.'), says('Report.'));
+    script(
+      calls(JSON.parse(JSON.stringify(call).replace('<pages>', pageUrl))),
+      completion('Never mind.'),
+      completion('Report.'),
+    );
     const research = crew('research');
     const id = await research.start({ topic: 'errors' });
     expect((await research.reaches(id, 'pending_human_input')).tasks[0].output).toBe('Never mind.');
-    expect(openai.asked[1]!.json().messages.at(-1)).toMatchObject({
+    expect(openai.requests[1]!.json().messages.at(-1)).toMatchObject({
       role: 'tool',
       content: expect.stringMatching(message),
     });
   });
 
   test('a model that requests tools again and again must finally give an output', async () => {
-    openai.answer((request, response) => {
+    openai.respondWith((request, response) => {
       const { tool_choice, tools } = request.json();
-      if (tool_choice === 'none' || !tools) sayAs(response, 'Enough.');
+      if (tool_choice === 'none' || !tools) sendCompletion(response, 'Enough.');
       else calls(toolCall('again', 'query_database', { database: 'tower', query: 'more' }))(request, response);
     });
     const research = crew('research');
     const id = await research.start({ topic: 'endless' });
     expect((await research.reaches(id, 'pending_human_input')).tasks[0].output).toBe('Enough.');
     // max_iter of the agent is 3.
-    expect(openai.asked.filter((request) => request.json().tools)).toHaveLength(3);
+    expect(openai.requests.filter((request) => request.json().tools)).toHaveLength(3);
   });
 
   test('transient errors of the model are retried', async () => {
     script(
       (_request, response) => sendJson(response, {}, 503),
       (_request, response) => response.destroy(),
-      says('At last.'),
+      completion('At last.'),
     );
     const research = crew('research');
     const id = await research.start({ topic: 'patience' });
@@ -216,7 +226,7 @@ describe('crews with a language model and tools', () => {
   });
 
   test('a lasting error ends the execution, and its message and callback reveal no secret', async () => {
-    openai.answer((_request, response) => sendJson(response, { error: `bad key ${KEY}` }, 401));
+    openai.respondWith((_request, response) => sendJson(response, { error: `bad key ${KEY}` }, 401));
     const research = crew('research');
     const id = await research.start({ topic: 'failure' }, { crewWebhookUrl: receiver.url, meta: { n: 1 } });
     const failed = await research.reaches(id, 'error');
@@ -235,14 +245,14 @@ describe('crews with a language model and tools', () => {
   });
 
   test('an agent can name the built-in stand-in when a model is configured, with tools', async () => {
-    openai.answer((_request, response) => response.destroy());
+    openai.respondWith((_request, response) => response.destroy());
     const relay = crew('relay');
     const done = await relay.reaches(await relay.start({ address: `${pageUrl}/lamp` }), 'completed');
     expect(done).toMatchObject({
       result: 'The lamp burns paraffin oil today.',
       model: 'built-in (extractive stand-in)',
     });
-    expect(openai.asked).toEqual([]);
+    expect(openai.requests).toEqual([]);
   });
 
   test('approval of the last task completes the execution before the response', async () => {

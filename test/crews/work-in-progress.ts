@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
-import { sayAs } from '../support/openai-server.js';
+import { sendCompletion } from '../support/openai-server.js';
 import { makeKey } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 
@@ -12,12 +12,12 @@ export function modelCall({ product, openai }: CrashProduct): InterruptedWork {
   let receiver: Receiver;
   let id: string;
   let killed = false;
-  const requestsWith = (text: string) => openai.asked.filter(({ body }) => body.toString().includes(text));
+  const requestsWith = (text: string) => openai.requests.filter(({ body }) => body.toString().includes(text));
   return {
     async begin() {
-      openai.answer((request, response) => {
-        if (!request.body.toString().includes('Report on')) sayAs(response, 'What is known.');
-        else if (killed) sayAs(response, 'The report.');
+      openai.respondWith((request, response) => {
+        if (!request.body.toString().includes('Report on')) sendCompletion(response, 'What is known.');
+        else if (killed) sendCompletion(response, 'The report.');
       });
       receiver = await startReceiver();
       crew = createCrewClient(

@@ -172,7 +172,7 @@ describe('access to authentications', () => {
       expect(wait).toBeGreaterThan(0);
       expect(wait).toBeLessThanOrEqual(60);
       expect(rejected.headers.get('access-control-allow-origin')).toBe('*');
-      expect(errorOf(await merchant.answerOf(busy))).toEqual(LIMITED);
+      expect(errorOf(await merchant.getEligibilityResult(busy))).toEqual(LIMITED);
 
       expect((await merchant.check(quiet, NETWORKS)).status).toBe(200);
       expect((await merchant.server('GET', `/authentication/${busy.id}`)).status).toBe(200);

@@ -76,7 +76,7 @@ describe('an authentication', () => {
         200,
         { authentication_id: started.id, sdk_next_action },
       ]);
-      expect((await merchant.answerOf(started)).body).toEqual(response.body);
+      expect((await merchant.getEligibilityResult(started)).body).toEqual(response.body);
       const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
       expect(read).toMatchObject({
         status: 'eligibility_checked',
@@ -100,7 +100,7 @@ describe('an authentication', () => {
       'invalid_request_error',
       'ELIGIBILITY_ALREADY_CHECKED',
     ]);
-    expect((await merchant.answerOf(started)).body).toEqual(first.body);
+    expect((await merchant.getEligibilityResult(started)).body).toEqual(first.body);
   });
 
   test('returns one result for twenty equal checks at once', async () => {
@@ -130,7 +130,7 @@ describe('an authentication', () => {
   test('has no result before it is checked', async () => {
     const started = await merchant.start();
     const none = [404, 'invalid_request_error', 'ELIGIBILITY_CHECK_NOT_FOUND'];
-    expect(errorOf(await merchant.answerOf(started))).toEqual(none);
+    expect(errorOf(await merchant.getEligibilityResult(started))).toEqual(none);
     expect(errorOf(await merchant.server('GET', `/authentication/${started.id}/eligibility-check`))).toEqual(none);
   });
 
@@ -148,7 +148,7 @@ describe('an authentication', () => {
       const denied = { authentication_id: started.id, sdk_next_action: 'deny' };
       expect((await merchant.check(started, PRESENT)).body).toEqual(denied);
       expect((await merchant.check(started, ABSENT)).body).toEqual(denied);
-      expect((await merchant.answerOf(started)).body).toEqual(denied);
+      expect((await merchant.getEligibilityResult(started)).body).toEqual(denied);
       const read = (await merchant.server('GET', `/authentication/${started.id}`)).body;
       expect([read.status, read.eligibility_check]).toEqual([status, found]);
     }

@@ -36,7 +36,7 @@ describe('the records of an authentication', () => {
       network_b: { idLookupSessionId: words[2] },
     };
     await merchant.check(started, networks);
-    await merchant.answerOf(started);
+    await merchant.getEligibilityResult(started);
     const last = await merchant.server('GET', `/authentication/${started.id}`);
     expect(last.body.eligibility_check.eligibility_check_data.click_to_pay).toEqual(networks);
 

@@ -1,12 +1,12 @@
 import { expectDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
   body: {
     success: boolean;
-    // Answers are checked field by field in the tests; typing them here would only repeat the schemas.
+    // The tests check responses field by field; types here would repeat the schemas.
     // biome-ignore lint/suspicious/noExplicitAny: see above
     data: any;
     error: { code: string; message: string } | null;
@@ -16,7 +16,7 @@ export interface Answer {
 
 export type Client = ReturnType<typeof createClient>;
 
-/** Speaks to the API as any HTTP client would, and holds each answer against the documentation. */
+/** Calls the API as any HTTP client would, and validates each response against `/openapi.json`. */
 export function createClient(apiUrl: string, key: string) {
   const base = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
 
@@ -24,8 +24,8 @@ export function createClient(apiUrl: string, key: string) {
     method: string,
     path: string,
     options: { json?: unknown; body?: string | FormData; headers?: Record<string, string> } = {},
-  ): Promise<Answer> {
-    const response = await fetch(apiUrl + path, {
+  ): Promise<ApiResponse> {
+    const httpResponse = await fetch(apiUrl + path, {
       method,
       headers: {
         ...base,
@@ -34,10 +34,14 @@ export function createClient(apiUrl: string, key: string) {
       },
       body: options.json === undefined ? options.body : JSON.stringify(options.json),
     });
-    const text = await response.text();
-    const answer = { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
-    await expectDocumented(apiUrl, method, path, answer.status, answer.body);
-    return answer;
+    const text = await httpResponse.text();
+    const response = {
+      status: httpResponse.status,
+      headers: httpResponse.headers,
+      body: text === '' ? null : JSON.parse(text),
+    };
+    await expectDocumented(apiUrl, method, path, response.status, response.body);
+    return response;
   }
 
   const client = {
@@ -57,7 +61,7 @@ export function createClient(apiUrl: string, key: string) {
     ingest(
       fields: Record<string, string>,
       files: { name: string; content: Uint8Array | string }[] = [],
-    ): Promise<Answer> {
+    ): Promise<ApiResponse> {
       const form = new FormData();
       for (const [name, value] of Object.entries(fields)) form.set(name, value);
       for (const file of files)
@@ -69,8 +73,8 @@ export function createClient(apiUrl: string, key: string) {
       database: string,
       id: string,
     ): Promise<{ indexing_status: string; error_code: string | null; error_message: string | null }> {
-      const answer = await client.get(`/context/status?database=${database}&id=${encodeURIComponent(id)}`);
-      return answer.body.data?.statuses[0];
+      const response = await client.get(`/context/status?database=${database}&id=${encodeURIComponent(id)}`);
+      return response.body.data?.statuses[0];
     },
 
     ended(database: string, id: string) {

@@ -8,9 +8,9 @@ interface Document {
 const checkers = new Map<string, Promise<ReturnType<typeof createChecker>>>();
 
 /**
- * Holds an answer against `/openapi.json`: its status must be documented for the route, and its body must be what is
- * documented, without any field more. What is under no documented path is not judged.
- * @throws Error that names the route and what is wrong
+ * Validates a response against `/openapi.json`: the status must be documented for the route, and the body must match its
+ * schema without additional fields. Responses of undocumented paths are ignored.
+ * @throws Error that names the route and the violation
  */
 export async function expectDocumented(apiUrl: string, method: string, path: string, status: number, body: unknown) {
   let checker = checkers.get(apiUrl);
@@ -23,7 +23,7 @@ export async function expectDocumented(apiUrl: string, method: string, path: str
   (await checker)(method.toLowerCase(), new URL(path, apiUrl).pathname, status, body);
 }
 
-/** @returns a function that judges one answer */
+/** @returns a function that validates one response */
 export function createChecker(document: Document) {
   const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true });
   formats.default(ajv);
@@ -36,7 +36,7 @@ export function createChecker(document: Document) {
   const validators = new Map<string, ValidateFunction>();
 
   return (method: string, path: string, status: number, body: unknown): void => {
-    // A path without parameters is meant rather than one with.
+    // Paths without parameters take precedence.
     const route = routes
       .filter(({ pattern, operations }) => pattern.test(path) && operations[method])
       .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
@@ -51,7 +51,7 @@ export function createChecker(document: Document) {
   };
 }
 
-/** Clients must bear new fields; but what the product answers today should all be documented. */
+/** Rejects additional fields: clients must tolerate new fields, but every current field must be documented. */
 function closed(document: Document): Document {
   return JSON.parse(JSON.stringify(document), (_key, value) =>
     typeof value?.properties === 'object' && value.type === 'object' && value.additionalProperties === undefined

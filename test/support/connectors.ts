@@ -18,7 +18,7 @@ export interface SyncStatus {
   next_cursor: string | null;
 }
 
-/** Connectors over the API, whose answers have no envelope. */
+/** Connectors over the API, whose responses have no envelope. */
 export function connectorsOf(api: Client, mongodbUri: string) {
   const status = async (id: string) => (await api.get(`/connectors/${id}/status`)).body as unknown as SyncStatus;
   const ended = (id: string, number: number) =>
@@ -42,9 +42,9 @@ export function connectorsOf(api: Client, mongodbUri: string) {
 
   return {
     status,
-    /** The status once this sync, or a later one, has ended. */
+    /** Resolves with the status when this sync, or a later sync, has ended. */
     ended,
-    /** Paused, so that only `sync` syncs it. @returns its id */
+    /** Creates a paused connector, which only `sync` syncs. @returns its id */
     async create(connector: object): Promise<string> {
       const { status: code, body } = await api.post('/connectors', { schedule: { paused: true }, ...connector });
       if (code !== 201) throw new Error(`POST /connectors: ${code} ${JSON.stringify(body)}`);
@@ -57,10 +57,10 @@ export function connectorsOf(api: Client, mongodbUri: string) {
       return ended(id, (last_sync?.number ?? 0) + 1);
     },
     itemOf: (id: string, key: string) => `${id}-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`,
-    /** Resolves when nothing is left of an item. */
+    /** Resolves when an item has no records left. */
     cleared: (item: string) =>
       eventually(`nothing of ${item}`, async () => Object.values(await traces(item)).every((count) => count === 0)),
-    /** What is left of an item anywhere. */
+    /** Counts the records that remain of an item in each collection. */
     traces,
   };
 }

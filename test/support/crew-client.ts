@@ -1,16 +1,16 @@
 import { expectDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
-export interface CrewAnswer {
+export interface CrewResponse {
   status: number;
-  // Answers are checked field by field in the tests; typing them here would only repeat the schemas.
+  // The tests check responses field by field; types here would repeat the schemas.
   // biome-ignore lint/suspicious/noExplicitAny: see above
   body: any;
 }
 
 export type CrewClient = ReturnType<typeof createCrewClient>;
 
-export interface Answer {
+export interface ResumeRequest {
   task_id: string;
   is_approve: boolean;
   human_feedback?: string;
@@ -19,17 +19,17 @@ export interface Answer {
   crewWebhookUrl?: string;
 }
 
-/** Speaks to one deployed crew as any HTTP client would. */
+/** Calls a deployed crew as any HTTP client would. */
 export function createCrewClient(apiUrl: string, crew: string, key: string) {
   async function request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const response = await fetch(apiUrl + path, {
+    const httpResponse = await fetch(apiUrl + path, {
       method,
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    const answer: CrewAnswer = { status: response.status, body: await response.json() };
-    await expectDocumented(apiUrl, method, path, answer.status, answer.body);
-    return answer;
+    const response: CrewResponse = { status: httpResponse.status, body: await httpResponse.json() };
+    await expectDocumented(apiUrl, method, path, response.status, response.body);
+    return response;
   }
 
   const client = {
@@ -50,16 +50,17 @@ export function createCrewClient(apiUrl: string, crew: string, key: string) {
       return (await client.get(`/crews/${crew}/${id}/status`)).body;
     },
 
-    /** Polls until the execution has this status (and, where it is given, a task so many attempts). */
+    /** Polls until the execution has this status and, if `attempts` is given, the task has that number of attempts. */
     reaches(id: string, status: string, attempts?: { task: string; count: number }) {
       return eventually(`${id} ${status}`, async () => {
         const now = await client.status(id);
-        const task = attempts && now.tasks.find((one: { task_id: string }) => one.task_id === attempts.task);
+        const task =
+          attempts && now.tasks.find((candidate: { task_id: string }) => candidate.task_id === attempts.task);
         return now.status === status && (!attempts || task.attempts === attempts.count) ? now : undefined;
       });
     },
 
-    resume: (id: string, { human_feedback = 'Fine.', ...rest }: Answer) =>
+    resume: (id: string, { human_feedback = 'Fine.', ...rest }: ResumeRequest) =>
       request('POST', `/crews/${crew}/resume`, { execution_id: id, human_feedback, ...rest }),
   };
   return client;

@@ -1,5 +1,5 @@
 /**
- * A process that ends an item for real and is killed between the transaction and the start of the delivery's workflow:
+ * A process that completes an item and is killed between the transaction and the start of the delivery's workflow:
  * `node dies-before-start.js <mongodb uri> <item key> <version>`.
  */
 import { randomBytes } from 'node:crypto';

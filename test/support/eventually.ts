@@ -4,13 +4,13 @@ const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Asks until the response is there, less often the longer it takes: long waits cost little CPU.
- * @param ask returns undefined, null or false, or throws, while the condition does not hold
- * @throws Error with the last response when the condition never holds
+ * Polls with growing pauses until the condition holds; long waits cost little CPU.
+ * @param poll returns undefined, null or false, or throws, while the condition does not hold
+ * @throws Error with the last result when the condition never holds
  */
 export async function eventually<T>(
   what: string,
-  ask: () => Promise<T | undefined | null | false> | T | undefined | null | false,
+  poll: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   withinMs = 150_000,
 ): Promise<T> {
   const started = Date.now();
@@ -18,7 +18,7 @@ export async function eventually<T>(
   let last: unknown;
   while (elapsed() < withinMs) {
     try {
-      const got = await ask();
+      const got = await poll();
       if (got !== undefined && got !== null && got !== false) return got;
       last = got;
     } catch (error) {

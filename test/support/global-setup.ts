@@ -1,6 +1,6 @@
 import { type Product, startProduct } from './product.js';
 
-/** One product for all tests; those that break it, or need other settings, start processes or a product of their own. */
+/** Starts one product for all tests. Tests that break it, or need other settings, start their own processes or product. */
 export default async function globalSetup(): Promise<void> {
   const product = await startProduct();
   const { apiUrl, workerUrl, temporalAddress, mongodbUri, dataDir } = product;

@@ -1,20 +1,20 @@
 import { expectDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
-export interface JobAnswer {
+export interface JobResponse {
   status: number;
   text: string;
-  // Answers are checked field by field in the tests; typing them here would only repeat the schemas.
+  // The tests check responses field by field; types here would repeat the schemas.
   // biome-ignore lint/suspicious/noExplicitAny: see above
   body: any;
 }
 
 export type JobClient = ReturnType<typeof createJobClient>;
 
-/** Speaks to the AI job service as any HTTP client would. */
+/** Calls the AI job service as any HTTP client would. */
 export function createJobClient(apiUrl: string, key: string) {
-  async function request(method: string, path: string, body?: string | FormData): Promise<JobAnswer> {
-    const response = await fetch(apiUrl + path, {
+  async function request(method: string, path: string, body?: string | FormData): Promise<JobResponse> {
+    const httpResponse = await fetch(apiUrl + path, {
       method,
       headers: {
         Authorization: `Bearer ${key}`,
@@ -22,11 +22,11 @@ export function createJobClient(apiUrl: string, key: string) {
       },
       body,
     });
-    const text = await response.text();
-    const json = response.headers.get('content-type')?.startsWith('application/json');
-    const answer = { status: response.status, text, body: json ? JSON.parse(text) : undefined };
-    if (json) await expectDocumented(apiUrl, method, path, answer.status, answer.body);
-    return answer;
+    const text = await httpResponse.text();
+    const json = httpResponse.headers.get('content-type')?.startsWith('application/json');
+    const response = { status: httpResponse.status, text, body: json ? JSON.parse(text) : undefined };
+    if (json) await expectDocumented(apiUrl, method, path, response.status, response.body);
+    return response;
   }
 
   const client = {
@@ -36,14 +36,14 @@ export function createJobClient(apiUrl: string, key: string) {
     submit: (model: string, input: object, rest: object = {}) =>
       request('POST', '/v3/ai/async', JSON.stringify({ model, input, ...rest })),
 
-    upload(filename: string, content: Uint8Array | string, field = 'file'): Promise<JobAnswer> {
+    upload(filename: string, content: Uint8Array | string, field = 'file'): Promise<JobResponse> {
       const form = new FormData();
       form.append(field, new Blob([content as Uint8Array<ArrayBuffer> | string]), filename);
       return request('POST', '/v3/upload', form);
     },
 
     /** Polls the job until it has ended. */
-    async finished({ status, body: submitted }: JobAnswer) {
+    async finished({ status, body: submitted }: JobResponse) {
       if (status !== 202) throw new Error(`not accepted: ${JSON.stringify(submitted)}`);
       return eventually(`job ${submitted.job_id} finished`, async () => {
         const { body } = await client.get(`/v3/ai/async/${submitted.job_id}`);

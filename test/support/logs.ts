@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { eventually } from './eventually.js';
 
 /**
- * The log of a process, once it tells of something: lines come to the file some time after what they tell of.
- * @param mark what stands in the last line that is needed: a request's id, a delivery's
+ * Resolves with the log of a process when the log contains the mark: lines are written some time after the event.
+ * @param mark text of the last line that is needed: the id of a request or of a delivery
  */
 export function logWith(dataDir: string, name: 'api' | 'worker', mark: string): Promise<string> {
   return eventually(`${mark} in ${name}.log`, () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Asked {
+export interface RecordedRequest {
   path: string;
   headers: IncomingHttpHeaders;
   /** As sent. */
@@ -9,31 +9,32 @@ export interface Asked {
   json(): Record<string, unknown> & { messages: { role: string; content: unknown }[] };
 }
 
-/** A server that speaks OpenAI's protocol over HTTP as far as a test tells it to. */
+/** An HTTP server whose handler is set by the test, for clients of OpenAI's protocol. */
 export interface OpenAiServer {
   baseUrl: string;
-  asked: Asked[];
-  /** Answers the requests to come. */
-  answer(handler: (request: Asked, response: ServerResponse) => void): void;
+  requests: RecordedRequest[];
+  /** Sets the handler of the following requests. */
+  respondWith(handler: (request: RecordedRequest, response: ServerResponse) => void): void;
   close(): Promise<void>;
 }
 
 export async function startOpenAiServer(): Promise<OpenAiServer> {
-  const asked: Asked[] = [];
-  let handler: (request: Asked, response: ServerResponse) => void = (_request, response) => response.destroy();
-  const server = createServer(async (request, response) => {
+  const requests: RecordedRequest[] = [];
+  let handler: (request: RecordedRequest, response: ServerResponse) => void = (_request, response) =>
+    response.destroy();
+  const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    for await (const chunk of incoming) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    const one = { path: request.url!, headers: request.headers, body, json: () => JSON.parse(body.toString()) };
-    asked.push(one);
-    handler(one, response);
+    const request = { path: incoming.url!, headers: incoming.headers, body, json: () => JSON.parse(body.toString()) };
+    requests.push(request);
+    handler(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    asked,
-    answer(next) {
+    requests,
+    respondWith(next) {
       handler = next;
     },
     close: () =>
@@ -44,8 +45,12 @@ export async function startOpenAiServer(): Promise<OpenAiServer> {
   };
 }
 
-/** Answers as `POST /chat/completions` does. */
-export function sayAs(response: ServerResponse, content: string | null, extra: Record<string, unknown> = {}): void {
+/** Responds as `POST /chat/completions` does. */
+export function sendCompletion(
+  response: ServerResponse,
+  content: string | null,
+  extra: Record<string, unknown> = {},
+): void {
   const { finish_reason = 'stop', ...message } = extra;
   sendJson(response, {
     id: 'chatcmpl-1',

@@ -1,10 +1,10 @@
 import { expectDocumented } from './conformance.js';
 import { makeKey, type ProductAddress } from './product.js';
 
-export interface PaymentAnswer {
+export interface PaymentResponse {
   status: number;
   headers: Headers;
-  // Answers are checked field by field in the tests; typing them here would only repeat the schemas.
+  // The tests check responses field by field; types here would repeat the schemas.
   // biome-ignore lint/suspicious/noExplicitAny: see above
   body: any;
 }
@@ -15,7 +15,7 @@ export interface PaymentRequest {
   headers?: Record<string, string>;
 }
 
-/** A merchant with a server and a web page: speaks to the payment service with either key. */
+/** A merchant with a server and a web page, which call the payment service with a secret and a publishable key. */
 export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org: string) {
   const secretKey = (await makeKey(mongodbUri, org, 'payment_secret')).key;
   const publishableKey = (await makeKey(mongodbUri, org, 'payment_publishable')).key;
@@ -25,16 +25,20 @@ export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org
     method: string,
     path: string,
     { json, body, headers }: PaymentRequest = {},
-  ): Promise<PaymentAnswer> {
-    const response = await fetch(apiUrl + path, {
+  ): Promise<PaymentResponse> {
+    const httpResponse = await fetch(apiUrl + path, {
       method,
       headers: { ...(key === '' ? {} : { 'api-key': key }), 'Content-Type': 'application/json', ...headers },
       body: json === undefined ? body : JSON.stringify(json),
     });
-    const text = await response.text();
-    const answer = { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
-    if (answer.body !== null) await expectDocumented(apiUrl, method, path, answer.status, answer.body);
-    return answer;
+    const text = await httpResponse.text();
+    const response = {
+      status: httpResponse.status,
+      headers: httpResponse.headers,
+      body: text === '' ? null : JSON.parse(text),
+    };
+    if (response.body !== null) await expectDocumented(apiUrl, method, path, response.status, response.body);
+    return response;
   }
 
   return {
@@ -51,15 +55,15 @@ export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org
       return { id: body.authentication_id, secret: body.client_secret };
     },
 
-    /** The check as a browser sends it. @param networks the content of `click_to_pay` */
+    /** Sends an eligibility check from a browser. @param networks the content of `click_to_pay` */
     check: ({ id, secret }: { id: string; secret: unknown }, networks: unknown, options: PaymentRequest = {}) =>
       request(publishableKey, 'POST', `/authentication/${id}/eligibility-check`, {
         json: { client_secret: secret, eligibility_check_data: { click_to_pay: networks } },
         ...options,
       }),
 
-    /** The answer as a browser asks for it again. */
-    answerOf: ({ id, secret }: { id: string; secret: string }) =>
+    /** Gets the stored result of the eligibility check from a browser. */
+    getEligibilityResult: ({ id, secret }: { id: string; secret: string }) =>
       request(publishableKey, 'GET', `/authentication/${id}/eligibility-check`, {
         headers: { 'client-secret': secret },
       }),
@@ -68,7 +72,7 @@ export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org
 
 export type Merchant = Awaited<ReturnType<typeof createMerchant>>;
 
-/** Status, type and code: what tells one error from another. */
-export function errorOf({ status, body }: PaymentAnswer): [number, string | undefined, string | undefined] {
+/** The status, type and code that identify an error. */
+export function errorOf({ status, body }: PaymentResponse): [number, string | undefined, string | undefined] {
   return [status, body.error?.type, body.error?.code];
 }

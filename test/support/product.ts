@@ -14,10 +14,10 @@ import { connectCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from './eventually.js';
 
-/** How to reach a running product, in a form that can be handed to test processes. */
+/** How to reach a running product, in a form that can be passed to test processes. */
 export interface ProductAddress {
   apiUrl: string;
-  /** Where the worker process tells how it is. */
+  /** The health URL of the worker process. */
   workerUrl: string;
   temporalAddress: string;
   mongodbUri: string;
@@ -25,7 +25,7 @@ export interface ProductAddress {
 }
 
 export interface Product extends ProductAddress, Instance {
-  /** Stops it for good: its folder goes too. */
+  /** Stops the product and deletes its folder. */
   remove(): Promise<void>;
 }
 
@@ -46,16 +46,16 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_API_PORT: String(fixedPort()),
     POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-    // Tests ask often; what limits them is tested on an API process of its own.
+    // Tests send many requests; the rate limit is tested on a separate API process.
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
     POSTBACK_RATE_LIMIT_BURST: '0',
-    // A safety net only, as a run goes over all databases: tests that are about the reconciler run it (`reconcile`).
+    // A safety net only, because a run covers all databases: tests of the reconciler run it themselves (`reconcile`).
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     ...settings,
   };
-  const say = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
-  const instance = await startWithModel(env, say).catch((error) => {
+  const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
+  const instance = await startWithModel(env, print).catch((error) => {
     release();
     rmSync(dataDir, { recursive: true, force: true });
     throw error;
@@ -96,16 +96,16 @@ export async function createNamespace(temporalAddress: string, namespace: string
   await connection.close();
 }
 
-async function startWithModel(env: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Instance> {
-  const instance = await startInstance(env, say);
+async function startWithModel(env: NodeJS.ProcessEnv, print: (line: string) => void): Promise<Instance> {
+  const instance = await startInstance(env, print);
   if (instance.noModelReason === null || env.POSTBACK_EMBEDDINGS === 'off') return instance;
   await instance.stop();
   throw new Error(`the tests need the embedding model: ${instance.noModelReason}`);
 }
 
 /**
- * A port for a process that listens later, and listens again after a crash. It is below the range from which the system
- * gives ports to everything that asks for any: one of those could be there first.
+ * A port for a process that listens later, and listens again after a crash. It is below the range of ephemeral ports,
+ * which the system could assign to another process first.
  */
 function fixedPort(): number {
   return randomInt(20_000, 32_000);
@@ -116,7 +116,7 @@ export function freePorts<Name extends string>(dataDir: string, names: Record<Na
   return choosePorts(dataDir, join(defaultCacheDir(process.env), 'ports'), names);
 }
 
-/** A second API process over the servers of a running product, with settings of its own. */
+/** Starts a second API process with other settings on the servers of a running product. */
 export async function startApi(product: ProductAddress, settings: Record<string, string>) {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-test-api-'));
   const { ports, release } = await freePorts(dataDir, { api: 0 });
@@ -142,19 +142,19 @@ export async function startApi(product: ProductAddress, settings: Record<string,
   };
 }
 
-/** The product that all path tests share; each takes an organisation of its own. */
+/** The product that all end-to-end tests share; each test uses its own organisation. */
 export function sharedProduct(): ProductAddress {
   return JSON.parse(process.env.POSTBACK_TEST_PRODUCT!) as ProductAddress;
 }
 
-/** A database beside the product's, on the same server: nothing of the product looks there, its sweep neither. */
+/** A database on the product's MongoDB server, unused by the product and its reconciler. */
 export function databaseBeside(mongodbUri: string, name: string): string {
   const uri = new URL(mongodbUri);
   uri.pathname = `/${name}`;
   return uri.toString();
 }
 
-/** A key made as the command line makes it. */
+/** Creates a key as the command line does. */
 export async function makeKey(mongodbUri: string, org: string, kind: KeyKind = 'api', expires_at: Date | null = null) {
   const collections = await connectCollections(mongodbUri, 'postback-test');
   try {
@@ -164,11 +164,11 @@ export async function makeKey(mongodbUri: string, org: string, kind: KeyKind = '
   }
 }
 
-/** A look into MongoDB, to see what a client cannot. */
-export async function withDb<T>(mongodbUri: string, look: (db: import('mongodb').Db) => Promise<T>): Promise<T> {
+/** Reads MongoDB directly, for data that the API does not return. */
+export async function withDb<T>(mongodbUri: string, query: (db: import('mongodb').Db) => Promise<T>): Promise<T> {
   const client = await new MongoClient(mongodbUri).connect();
   try {
-    return await look(client.db());
+    return await query(client.db());
   } finally {
     await client.close();
   }

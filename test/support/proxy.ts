@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP connection to a server that a test can cut and mend. */
+/** A TCP proxy to a server, whose connections a test can cut and restore. */
 export interface ServerProxy {
   address: string;
-  /** Ends every connection and takes no new one. */
+  /** Ends every connection and accepts no new connections. */
   cut(): void;
-  mend(): void;
+  restore(): void;
   close(): Promise<void>;
 }
 
@@ -14,9 +14,9 @@ export interface ServerProxy {
 export async function startProxy(target: string): Promise<ServerProxy> {
   const { hostname, port } = new URL(`tcp://${target}`);
   const sockets = new Set<Socket>();
-  let whole = true;
+  let open = true;
   const server = createServer((client) => {
-    if (!whole) {
+    if (!open) {
       client.destroy();
       return;
     }
@@ -42,11 +42,11 @@ export async function startProxy(target: string): Promise<ServerProxy> {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut() {
-      whole = false;
+      open = false;
       end();
     },
-    mend() {
-      whole = true;
+    restore() {
+      open = true;
     },
     async close() {
       end();

@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 
-/** A download that stalls must not hold the suite, which waits for it without turning its event loop. */
+/** Limits a stalled download, because `spawnSync` blocks the event loop of the test. */
 const STALLED_MS = 100_000;
 
 /**
- * A Python that has the `cryptography` package: the machine's own, else one in a virtual environment that is made once.
- * @throws Error that says what to install
+ * A Python with the `cryptography` package: the system's, or else one in a virtual environment that is created once.
+ * @throws Error that names the packages to install
  */
 export function pythonWithCryptography(): string {
   const venv = join(defaultCacheDir(process.env), 'python');
@@ -17,9 +17,10 @@ export function pythonWithCryptography(): string {
   if (present !== undefined) return present;
   succeeds('python3', '-m', 'venv', venv);
   succeeds(candidates[1]!, '-m', 'pip', 'install', '--quiet', 'cryptography');
-  const made = found();
-  if (made === undefined) throw new Error('install Python 3 with its cryptography package: pip install cryptography');
-  return made;
+  const installed = found();
+  if (installed === undefined)
+    throw new Error('install Python 3 with its cryptography package: pip install cryptography');
+  return installed;
 }
 
 function succeeds(command: string, ...args: string[]): boolean {

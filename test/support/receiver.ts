@@ -13,9 +13,9 @@ export interface Received {
 export interface Receiver {
   url: string;
   received: Received[];
-  /** Decides the answer to each request; 204 unless told otherwise. */
-  answer: (request: Received, count: number) => { status: number; headers?: Record<string, string>; body?: string };
-  /** Awaited before each answer. */
+  /** Returns the response to each request; 204 by default. */
+  respond: (request: Received, count: number) => { status: number; headers?: Record<string, string>; body?: string };
+  /** Awaited before each response. */
   hold?: (() => Promise<void>) | undefined;
   waitFor(what: string, wanted: (request: Received) => boolean): Promise<Received>;
   close(): Promise<void>;
@@ -24,14 +24,14 @@ export interface Receiver {
 /** A real receiver of webhooks, over HTTP on loopback. */
 export async function startReceiver(port = 0): Promise<Receiver> {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
+  const server = createServer(async (incoming, response) => {
     const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece);
+    for await (const piece of incoming) pieces.push(piece);
     const body = Buffer.concat(pieces);
-    const one: Received = { path: request.url ?? '', headers: request.headers, body, json: parse(body) };
-    received.push(one);
+    const request: Received = { path: incoming.url ?? '', headers: incoming.headers, body, json: parse(body) };
+    received.push(request);
     await receiver.hold?.();
-    const { status, headers, body: text } = receiver.answer(one, received.length);
+    const { status, headers, body: text } = receiver.respond(request, received.length);
     response.writeHead(status, headers).end(text);
   });
   server.listen(port, '127.0.0.1');
@@ -39,7 +39,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
   const receiver: Receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
-    answer: () => ({ status: 204 }),
+    respond: () => ({ status: 204 }),
     waitFor: (what, wanted) => eventually(what, () => received.find(wanted)),
     async close() {
       server.closeAllConnections();

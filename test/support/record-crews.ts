@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { createCrewClient } from './crew-client.js';
 import { eventually } from './eventually.js';
-import { type OpenAiServer, sayAs, sendJson } from './openai-server.js';
+import { type OpenAiServer, sendCompletion, sendJson } from './openai-server.js';
 import { makeKey, type ProductAddress } from './product.js';
 
 interface Recording {
@@ -20,12 +20,12 @@ export async function recordCrews({ product, openai, temporal, record }: Recordi
   const support = createCrewClient(product.apiUrl, 'support-reply', key);
   const brief = createCrewClient(product.apiUrl, 'document-brief', key);
 
-  openai.answer((request, response) => {
+  openai.respondWith((request, response) => {
     const toolsUsed = request.json().messages.some(({ role }) => role === 'tool');
-    if (toolsUsed || !request.json().tools) return sayAs(response, 'The note, in brief.');
+    if (toolsUsed || !request.json().tools) return sendCompletion(response, 'The note, in brief.');
     const args = JSON.stringify({ database: 'library', query: 'the note' });
     const call = { id: 'call_1', type: 'function', function: { name: 'query_database', arguments: args } };
-    sayAs(response, null, { tool_calls: [call, { ...call, id: 'call_2' }], finish_reason: 'tool_calls' });
+    sendCompletion(response, null, { tool_calls: [call, { ...call, id: 'call_2' }], finish_reason: 'tool_calls' });
   });
   const briefed = await brief.start({ database: 'library', topic: 'The note' });
   await brief.reaches(briefed, 'completed');
@@ -57,14 +57,14 @@ export async function recordCrews({ product, openai, temporal, record }: Recordi
   await record('run-crew-continued-as-new', `crew/${long}`, { runId });
   await record('run-crew-continued', `crew/${long}`);
 
-  openai.answer((_request, response) => sendJson(response, {}, 401));
+  openai.respondWith((_request, response) => sendJson(response, {}, 401));
   const failed = await support.start(INPUTS);
   await support.reaches(failed, 'error');
   await record('run-crew-failed', `crew/${failed}`);
   await record('run-crew-failed-for-client', `crew/${failed}`);
 
   // An operator cancels an execution that waits for a person.
-  openai.answer((_request, response) => sayAs(response, 'The note.'));
+  openai.respondWith((_request, response) => sendCompletion(response, 'The note.'));
   const cancelled = await support.start(INPUTS);
   await support.reaches(cancelled, 'pending_human_input');
   await temporal.workflow.getHandle(`crew/${cancelled}`).cancel();

@@ -59,7 +59,7 @@ try {
   await record('provision-database', await newest('WorkflowType="provisionDatabase"'));
 
   await api.post('/webhooks/indexing', { url: receiver.url });
-  receiver.answer = ({ json }) => ({ status: json.id === 'well' ? 204 : json.id === 'gone' ? 410 : 500 });
+  receiver.respond = ({ json }) => ({ status: json.id === 'well' ? 204 : json.id === 'gone' ? 410 : 500 });
   await api.ingest({
     database: 'library',
     memories: JSON.stringify(['well', 'retried', 'gone'].map((id) => ({ id, text: `The note ${id}.` }))),
@@ -84,7 +84,7 @@ try {
     const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
     return data.status === 'failed' && data.attempts === 2;
   });
-  receiver.answer = () => ({ status: 204 });
+  receiver.respond = () => ({ status: 204 });
   await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
   await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
   await recordCrews({ product, openai, temporal, record });
@@ -95,28 +95,28 @@ try {
   const callback = await newest(`WorkflowType="deliverWebhook" AND PostbackSource="${job.body.job_id}"`);
   await record('deliver-webhook-of-a-job', callback);
   const chat = { messages: [{ role: 'user', content: 'The note?' }] };
-  openai.answer((_request, response) => sendJson(response, {}, openai.asked.length === 1 ? 503 : 400));
+  openai.respondWith((_request, response) => sendJson(response, {}, openai.requests.length === 1 ? 503 : 400));
   const failing = await jobs.submit('text/chat/openai', chat);
   await jobs.finished(failing);
   await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
   await record('run-ai-job-fail-for-client', `ai-job/${failing.body.job_id}`);
-  openai.answer(() => undefined);
-  const requests = openai.asked.length;
+  openai.respondWith(() => undefined);
+  const requests = openai.requests.length;
   const cancelled = await jobs.submit('text/chat/openai', chat);
-  await eventually('a request to the provider', () => openai.asked.length > requests);
+  await eventually('a request to the provider', () => openai.requests.length > requests);
   await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
   await jobs.finished(cancelled);
   await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
   const site = await startSite({ '/page': html('Page', 'The note of the page.') });
-  const on = connectorsOf(api, product.mongodbUri);
+  const connectors = connectorsOf(api, product.mongodbUri);
   const settings = { urls: [`${site.url}/page`] };
-  const connector = await on.create({ kind: 'web', database: 'library', settings });
-  await on.sync(connector);
+  const connector = await connectors.create({ kind: 'web', database: 'library', settings });
+  await connectors.sync(connector);
   const syncs = (id: string) =>
     `WorkflowType="syncConnector" AND PostbackSource="${id}" AND ExecutionStatus="Completed"`;
   await record('sync-connector-completed', await newest(syncs(connector)));
-  const failed = await on.create({ kind: 'feed', database: 'library', settings: { url: `${site.url}/none` } });
-  await on.sync(failed);
+  const failed = await connectors.create({ kind: 'feed', database: 'library', settings: { url: `${site.url}/none` } });
+  await connectors.sync(failed);
   await record('sync-connector-failed', await newest(syncs(failed)));
   await record('sync-connector-failed-for-client', await newest(syncs(failed)));
   await api.del(`/connectors/${connector}?items=remove`);

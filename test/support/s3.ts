@@ -5,18 +5,18 @@ import { AwsClient } from 'aws4fetch';
 import type { Middleware } from 'koa';
 import S3rver from 's3rver';
 
-/** The one pair of keys that the server knows. */
+/** The only keys that the server accepts. */
 export const S3_KEYS = { access_key_id: 'S3RVER', secret_access_key: 'S3RVER' };
 
-/** The same for clients that look for them in the environment. */
+/** The same keys for clients that read them from the environment. */
 export const S3_ENVIRONMENT = {
   AWS_ACCESS_KEY_ID: S3_KEYS.access_key_id,
   AWS_SECRET_ACCESS_KEY: S3_KEYS.secret_access_key,
 };
 
 /**
- * An S3-compatible server with one bucket, filled as any client would.
- * @param conditionalWrites the second writer of an object that has to be new is refused, as S3 does and this server does not by itself
+ * Starts an S3-compatible server with one bucket.
+ * @param conditionalWrites rejects a second write with `If-None-Match: *`. S3rver lacks If-None-Match; this adds it
  */
 export async function startS3(bucket: string, { conditionalWrites = false } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'postback-s3-'));
@@ -27,7 +27,7 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     directory,
     configureBuckets: [{ name: bucket }],
   });
-  if (conditionalWrites) server.middleware.unshift(refuseSecondWriters());
+  if (conditionalWrites) server.middleware.unshift(enforceIfNoneMatch());
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
   const client = new AwsClient({
@@ -47,12 +47,12 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     return text;
   };
   /** `<method> <path and query>` of each request. */
-  const asked: string[] = [];
-  server.httpServer.on('request', (request) => asked.push(`${request.method} ${request.url}`));
+  const requests: string[] = [];
+  server.httpServer.on('request', (request) => requests.push(`${request.method} ${request.url}`));
   return {
     endpoint,
     bucket,
-    asked,
+    requests,
     put: (key: string, body: string) => send('PUT', key, body),
     remove: (key: string) => send('DELETE', key),
     async keys(): Promise<string[]> {
@@ -65,14 +65,14 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
   };
 }
 
-function refuseSecondWriters(): Middleware {
+function enforceIfNoneMatch(): Middleware {
   const written = new Set<string>();
   return async (ctx, next) => {
     const isNew = ctx.method === 'PUT' && ctx.get('If-None-Match') === '*';
     if (isNew && written.has(ctx.path)) {
       ctx.status = 412;
       ctx.type = 'application/xml';
-      ctx.body = '<Error><Code>PreconditionFailed</Code><Message>It is there.</Message></Error>';
+      ctx.body = '<Error><Code>PreconditionFailed</Code><Message>The object exists.</Message></Error>';
       return;
     }
     if (isNew) written.add(ctx.path);

@@ -1,4 +1,4 @@
-/** Certificates made for one test run, so that no key and no date lies in the repository. */
+/** Generates certificates for one test run, so that the repository contains no keys and no expiry dates. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 export interface SelfSigned {
@@ -13,8 +13,8 @@ const COMMON_NAME = Buffer.from('0603550403', 'hex');
 const SUBJECT_ALT_NAME = Buffer.from('0603551d11', 'hex');
 
 /**
- * @param dnsName the one host name it is issued for
- * @param validUntil its last day; it is valid from 2020 on
+ * @param dnsName the host name of the certificate
+ * @param validUntil the end of its validity, which starts in 2020
  */
 export function selfSigned(dnsName: string, validUntil = new Date('2049-01-01T00:00:00Z')): SelfSigned {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

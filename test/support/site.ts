@@ -12,16 +12,16 @@ export interface Page {
 
 export interface Site {
   url: string;
-  /** By path; what is not here is 404. */
+  /** By path; other paths are 404. */
   pages: Map<string, Page>;
-  /** `<status> <path>` of each answer. */
-  asked: string[];
-  /** Awaited before each answer. */
+  /** `<status> <path>` of each request. */
+  requests: string[];
+  /** Awaited before each response. */
   hold?: ((path: string) => Promise<void>) | undefined;
   close(): Promise<void>;
 }
 
-/** A static site on loopback that answers conditional requests as web servers do. */
+/** A static site on loopback that supports conditional requests as web servers do. */
 export async function startSite(pages: Record<string, string | Page> = {}): Promise<Site> {
   const server = createServer(async (request, response) => {
     const path = request.url ?? '/';
@@ -30,7 +30,7 @@ export async function startSite(pages: Record<string, string | Page> = {}): Prom
     const etag = `"${createHash('sha1').update(page.body).digest('hex')}"`;
     const same = request.headers['if-none-match'] === etag;
     const status = page.status ?? (same ? 304 : 200);
-    site.asked.push(`${status} ${path}`);
+    site.requests.push(`${status} ${path}`);
     response.writeHead(status, {
       'Content-Type': page.type ?? 'text/html; charset=utf-8',
       ...(status === 200 || status === 304 ? { ETag: etag } : {}),
@@ -45,7 +45,7 @@ export async function startSite(pages: Record<string, string | Page> = {}): Prom
     pages: new Map(
       Object.entries(pages).map(([path, page]) => [path, typeof page === 'string' ? { body: page } : page]),
     ),
-    asked: [],
+    requests: [],
     async close() {
       server.closeAllConnections();
       server.close();

@@ -5,7 +5,7 @@ import { newDeliveryId } from '../../domain/ids.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { workflowBundle } from '../../worker/bundle.js';
-import { createDeliveryWorld, type DeliveryWorld } from '../support/delivery-world.js';
+import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
@@ -22,7 +22,7 @@ describe('the delivery schedule', () => {
   let worker: Worker;
   let running: Promise<void>;
   let collections: Collections;
-  let world: DeliveryWorld;
+  let harness: DeliveryHarness;
   let receiver: Receiver;
   const org = 'schedule';
 
@@ -32,9 +32,9 @@ describe('the delivery schedule', () => {
       databaseBeside(sharedProduct().mongodbUri, 'delivery-schedule'),
       'postback-test',
     );
-    world = createDeliveryWorld(collections);
+    harness = createDeliveryHarness(collections);
     receiver = await startReceiver();
-    await world.registrations.register(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
+    await harness.registrations.register(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     worker = await startWorker('deliveries', null);
     running = worker.run();
   });
@@ -44,7 +44,7 @@ describe('the delivery schedule', () => {
     await running;
     await env?.teardown();
     await receiver?.close();
-    await world?.close();
+    await harness?.close();
     await collections?.mongoClient.close();
   });
 
@@ -53,7 +53,7 @@ describe('the delivery schedule', () => {
       connection: env.nativeConnection,
       taskQueue,
       workflowBundle: await workflowBundle(),
-      activities: world.activities({ disableAfterMs, now: async () => new Date(await env.currentTimeMs()) }),
+      activities: harness.activities({ disableAfterMs, now: async () => new Date(await env.currentTimeMs()) }),
     });
   }
 
@@ -78,7 +78,7 @@ describe('the delivery schedule', () => {
 
   /** Seconds between the attempts of a delivery. */
   async function waits(id: string): Promise<number[]> {
-    const at = (await world.deliveries.getById(id))!.attempt_log.map((entry) => entry.at.getTime());
+    const at = (await harness.deliveries.getById(id))!.attempt_log.map((entry) => entry.at.getTime());
     return at.slice(1).map((time, n) => Math.round((time - at[n]!) / 1000));
   }
   function expectWaits(seen: number[], scheduled: number[]): void {
@@ -90,20 +90,20 @@ describe('the delivery schedule', () => {
   }
 
   test('a delivery that is accepted at once takes one request', async () => {
-    receiver.answer = () => ({ status: 200, body: 'thanks' });
+    receiver.respond = () => ({ status: 200, body: 'thanks' });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    const record = (await world.deliveries.getById(_id))!;
+    const record = (await harness.deliveries.getById(_id))!;
     expect(record).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null, error_message: null });
     expect(record.attempt_log).toMatchObject([{ status_code: 200, error: null, answer: 'thanks' }]);
     expect(receiver.received).toHaveLength(1);
   });
 
   test('a delivery that always fails is attempted eight times over about 28 hours, then permanently failed', async () => {
-    receiver.answer = () => ({ status: 500 });
+    receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
-    const record = (await world.deliveries.getById(_id))!;
+    const record = (await harness.deliveries.getById(_id))!;
     expect(record).toMatchObject({
       status: 'permanently_failed',
       attempts: 8,
@@ -114,10 +114,10 @@ describe('the delivery schedule', () => {
   });
 
   test('a receiver that recovers gets the delivery, and no further request', async () => {
-    receiver.answer = (_request, count) => ({ status: count < 4 ? 503 : 204 });
+    receiver.respond = (_request, count) => ({ status: count < 4 ? 503 : 204 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    expect((await world.deliveries.getById(_id))!).toMatchObject({
+    expect((await harness.deliveries.getById(_id))!).toMatchObject({
       status: 'delivered',
       attempts: 4,
       error_code: null,
@@ -127,7 +127,7 @@ describe('the delivery schedule', () => {
   });
 
   test('a delivery that got 410 is permanently failed and not retried', async () => {
-    receiver.answer = () => ({ status: 410 });
+    receiver.respond = () => ({ status: 410 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
     expect(receiver.received).toHaveLength(1);
@@ -135,7 +135,7 @@ describe('the delivery schedule', () => {
 
   test('Retry-After of a 429 replaces the schedule, limited to a day', async () => {
     const retryAfter = ['90', '1000000'];
-    receiver.answer = (_request, count) => {
+    receiver.respond = (_request, count) => {
       const wait = retryAfter[count - 1];
       return wait === undefined ? { status: 204 } : { status: 429, headers: { 'Retry-After': wait } };
     };
@@ -147,7 +147,7 @@ describe('the delivery schedule', () => {
   test('a delivery whose registration was deleted before it is due is permanently failed', async () => {
     const record = await pending(`${org}-unregistered`);
     expect(await deliver(record._id, record.org)).toBe('permanently_failed');
-    expect((await world.deliveries.getById(record._id))!).toMatchObject({
+    expect((await harness.deliveries.getById(record._id))!).toMatchObject({
       error_code: 'WEBHOOK_NOT_FOUND',
       status: 'permanently_failed',
     });
@@ -155,20 +155,20 @@ describe('the delivery schedule', () => {
 
   test('a receiver that fails for too long gets no more requests until it is registered again', async () => {
     const failing = `${org}-failing`;
-    const register = () => world.registrations.register(failing, receiver.url, ['indexing.status_changed']);
+    const register = () => harness.registrations.register(failing, receiver.url, ['indexing.status_changed']);
     const strict = await startWorker('strict', 15 * HOUR_MS);
-    receiver.answer = () => ({ status: 500 });
+    receiver.respond = () => ({ status: 500 });
     await register();
     await strict.runUntil(async () => {
       // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, the one at 17.6 h is the last.
       const { _id } = await pending(failing);
       expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(7);
-      expect(await world.deliveries.getById(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
-      expect((await world.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
+      expect(await harness.deliveries.getById(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
+      expect((await harness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();
-      receiver.answer = () => ({ status: 204 });
+      receiver.respond = () => ({ status: 204 });
       const again = await pending(failing);
       expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
     });
@@ -181,10 +181,10 @@ describe('the delivery schedule', () => {
       const job = aiJobRecord({
         org,
         webhook_receiver: receiver.url,
-        signing_key: signing_key ?? (await world.signingKeys.currentId()),
+        signing_key: signing_key ?? (await harness.signingKeys.currentId()),
         now,
       });
-      await world.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
+      await harness.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
       const delivery = {
         _id: newDeliveryId(),
         org,
@@ -197,11 +197,11 @@ describe('the delivery schedule', () => {
     }
 
     test('is retried three times after 5xx, at most 30 s apart, always with the same bytes', async () => {
-      receiver.answer = () => ({ status: 503, headers: { 'Retry-After': '3600' } });
+      receiver.respond = () => ({ status: 503, headers: { 'Retry-After': '3600' } });
       const flooded = await endedJob();
       expect(await deliver(flooded)).toBe('permanently_failed');
       expectWaits(await waits(flooded), [30, 30, 30]);
-      receiver.answer = () => ({ status: 500 });
+      receiver.respond = () => ({ status: 500 });
       receiver.received.length = 0;
       const id = await endedJob();
       expect(await deliver(id)).toBe('permanently_failed');
@@ -215,27 +215,27 @@ describe('the delivery schedule', () => {
     });
 
     test.each([302, 400, 401, 404, 410, 429])('is permanently failed at once after %i', async (status) => {
-      receiver.answer = () => ({ status });
+      receiver.respond = () => ({ status });
       expect(await deliver(await endedJob())).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(1);
     });
 
     test('is retried after a connection error', async () => {
-      receiver.answer = () => ({ status: 204 });
+      receiver.respond = () => ({ status: 204 });
       const id = await endedJob();
       const { port } = new URL(receiver.url);
       await receiver.close();
       const delivery = await start(id);
-      await eventually('a failed attempt', async () => (await world.deliveries.getById(id))!.attempt_log.length > 0);
+      await eventually('a failed attempt', async () => (await harness.deliveries.getById(id))!.attempt_log.length > 0);
       receiver = await startReceiver(Number(port));
       expect(await delivery.result()).toBe('delivered');
-      expect((await world.deliveries.getById(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
+      expect((await harness.deliveries.getById(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
     });
 
     test('that cannot be built is retried and then permanently failed, and does not stay in the state sweeping', async () => {
       const id = await endedJob('sig_lost');
       expect(await deliver(id)).toBe('permanently_failed');
-      const record = (await world.deliveries.getById(id))!;
+      const record = (await harness.deliveries.getById(id))!;
       expect(record).toMatchObject({ error_code: 'INTERNAL_ERROR', attempts: 0, failures: 4 });
       expect(record.attempt_log).toHaveLength(4);
       expect(record.expires_at).toBeInstanceOf(Date);

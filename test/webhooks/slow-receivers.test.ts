@@ -12,7 +12,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { DELIVERY_TUNING } from '../../worker/workers.js';
-import { createDeliveryWorld, type DeliveryWorld } from '../support/delivery-world.js';
+import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
@@ -29,7 +29,7 @@ describe('a receiver that hangs', () => {
   let collections: Collections;
   let temporal: Client;
   let connection: NativeConnection;
-  let world: DeliveryWorld;
+  let harness: DeliveryHarness;
   let worker: Worker;
   let running: Promise<void>;
   let hanging: Server;
@@ -46,15 +46,15 @@ describe('a receiver that hangs', () => {
     }).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
     healthy = await startReceiver();
-    world = createDeliveryWorld(collections);
+    harness = createDeliveryHarness(collections);
     const urls = { slow: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`, quick: healthy.url };
     for (const [org, url] of Object.entries(urls))
-      await world.registrations.register(org, url, ['indexing.status_changed']);
+      await harness.registrations.register(org, url, ['indexing.status_changed']);
     worker = await Worker.create({
       connection,
       taskQueue,
       workflowBundle: await workflowBundle(),
-      activities: world.activities({ timeoutMs: NEVER_MS }),
+      activities: harness.activities({ timeoutMs: NEVER_MS }),
       ...DELIVERY_TUNING,
     });
     running = worker.run();
@@ -63,7 +63,7 @@ describe('a receiver that hangs', () => {
   afterAll(async () => {
     hanging?.closeAllConnections();
     hanging?.close();
-    await world?.close();
+    await harness?.close();
     worker?.shutdown();
     await running;
     await healthy?.close();

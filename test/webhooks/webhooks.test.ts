@@ -22,7 +22,7 @@ describe('webhooks of the indexing service', () => {
 
   beforeEach(async () => {
     receiver.received.length = 0;
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
     await api.del('/webhooks/indexing');
   });
 
@@ -155,7 +155,7 @@ describe('webhooks of the indexing service', () => {
 
   test('a failed delivery waits for its next attempt, and a manual retry ends the wait', async () => {
     await register();
-    receiver.answer = (_request, count) => ({ status: count <= 2 ? 500 : 204 });
+    receiver.respond = (_request, count) => ({ status: count <= 2 ? 500 : 204 });
     const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
     // Two attempts fail; the third follows after minutes.
@@ -178,11 +178,11 @@ describe('webhooks of the indexing service', () => {
 
   test('a permanently failed delivery is sent again by a manual retry', async () => {
     await register();
-    receiver.answer = () => ({ status: 410 });
+    receiver.respond = () => ({ status: 410 });
     const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
     await inState(delivery_id, 'permanently_failed');
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
     expect((await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`)).body.data).toMatchObject({
       delivery_id,
       queued: true,
@@ -209,7 +209,7 @@ describe('webhooks of the indexing service', () => {
       sub_tenant_id: 'webhooks',
     });
     expect(request?.headers['x-service-signature']).toMatch(/^sha256=[0-9a-f]{64}$/);
-    receiver.answer = () => ({ status: 418 });
+    receiver.respond = () => ({ status: 418 });
     expect((await api.post('/webhooks/indexing/test')).body.data).toMatchObject({ delivered: false, status_code: 418 });
     expect((await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count).toBe(before);
   });
@@ -229,12 +229,12 @@ describe('webhooks of the indexing service', () => {
 
   test('a secret that is rotated while a delivery waits signs the next attempt', async () => {
     await register({ signing_secret: 'the previous secret' });
-    receiver.answer = () => ({ status: 500 });
+    receiver.respond = () => ({ status: 500 });
     const id = await ingestNote();
     const { delivery_id } = await deliveryOf(id);
     await inState(delivery_id, 'failed');
     const { signing_secret } = (await api.post('/webhooks/indexing/signing-secret')).body.data;
-    receiver.answer = () => ({ status: 204 });
+    receiver.respond = () => ({ status: 204 });
     await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
     await inState(delivery_id, 'delivered');
     const [first, last] = [receiver.received[0]!, receiver.received.at(-1)!];
@@ -245,7 +245,7 @@ describe('webhooks of the indexing service', () => {
 
   test('a delivery expires 30 days after it ended; a retried delivery and items do not expire', async () => {
     await register();
-    receiver.answer = () => ({ status: 410 });
+    receiver.respond = () => ({ status: 410 });
     const { delivery_id } = await deliveryOf(await ingestNote());
     await inState(delivery_id, 'permanently_failed');
     await withDb(product.mongodbUri, async (db) => {
@@ -258,7 +258,7 @@ describe('webhooks of the indexing service', () => {
       );
       for (const index of await db.collection('items').indexes())
         expect(index).not.toHaveProperty('expireAfterSeconds');
-      receiver.answer = () => ({ status: 500 });
+      receiver.respond = () => ({ status: 500 });
       await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
       await inState(delivery_id, 'failed');
       expect((await deliveries.findOne({ _id: delivery_id }))!.expires_at).toBeNull();
@@ -272,7 +272,7 @@ describe('webhooks of the indexing service', () => {
       release = resolve;
     });
     receiver.hold = () => held;
-    receiver.answer = () => ({ status: 500 });
+    receiver.respond = () => ({ status: 500 });
     const { delivery_id } = await deliveryOf(await ingestNote());
     expect(await inState(delivery_id, 'sweeping')).toMatchObject({ attempts: 1, attempt_log: [] });
     const early = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);

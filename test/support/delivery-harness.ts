@@ -15,15 +15,15 @@ import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 
-interface Circumstances {
-  /** Milliseconds an indexing receiver has for its answer. */
+interface HarnessOptions {
+  /** Milliseconds within which an indexing receiver must respond. */
   timeoutMs?: number;
   disableAfterMs?: number | null;
   now?: () => Date | Promise<Date>;
 }
 
-/** The real activities of deliveries with their stores, under circumstances that no running product has. */
-export function createDeliveryWorld(collections: Collections) {
+/** The real delivery activities with their stores, under conditions that a running product does not have. */
+export function createDeliveryHarness(collections: Collections) {
   const sealer = createSealer(randomBytes(32).toString('base64'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const registrations = createRegistrations(collections, sealer);
@@ -31,17 +31,17 @@ export function createDeliveryWorld(collections: Collections) {
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
   const log = pino({ level: 'silent' });
-  const { timeoutMs: usual } = INDEXING_DELIVERY_POLICY;
+  const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
   return {
     registrations,
     deliveries,
     aiJobs,
     signingKeys,
     activities({
-      timeoutMs = usual,
+      timeoutMs = defaultTimeoutMs,
       disableAfterMs = null,
       now = () => new Date(),
-    }: Circumstances): DeliveryActivities {
+    }: HarnessOptions): DeliveryActivities {
       const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs };
       const { activities } = createDeliveryActivities({
         deliveries,
@@ -62,4 +62,4 @@ export function createDeliveryWorld(collections: Collections) {
   };
 }
 
-export type DeliveryWorld = ReturnType<typeof createDeliveryWorld>;
+export type DeliveryHarness = ReturnType<typeof createDeliveryHarness>;
