@@ -7,7 +7,7 @@ export default {
   testRunner: '<rootDir>/test/support/runner.js',
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
-  // Beyond what `eventually` waits for, so that its message, which names what is missing, comes first.
+  // Beyond what `eventually` waits for, so that its message, which names the missing condition, comes first.
   testTimeout: 300_000,
   maxWorkers: 2,
 };

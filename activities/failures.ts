@@ -38,15 +38,15 @@ export function asActivityFailure(
 ): Error {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
   if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
-  const known = describe(error);
-  if (known) {
+  const described = describe(error);
+  if (described) {
     return ApplicationFailure.create({
-      type: known.code,
-      message: known.message,
-      nonRetryable: !known.retryable,
-      nextRetryDelay: known.retryAfterMs,
+      type: described.code,
+      message: described.message,
+      nonRetryable: !described.retryable,
+      nextRetryDelay: described.retryAfterMs,
       details: [FOR_CLIENT],
-      ...(known.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
+      ...(described.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
     });
   }
   return ApplicationFailure.create({

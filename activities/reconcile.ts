@@ -73,10 +73,10 @@ export function createReconcileActivities({
     const before = new Date(Date.now() - quietMs);
     const next = new Date(Date.now() + CHECK_AGAIN_MS);
     const taken = await Promise.all(staleWork.map(({ takeStale }) => takeStale(before, next, BATCH)));
-    for (const [at, { idOf, start }] of staleWork.entries()) {
-      for (const entry of taken[at]!) await attempt(idOf(entry), () => start(entry));
+    for (const [index, { idOf, start }] of staleWork.entries()) {
+      for (const entry of taken[index]!) await attempt(idOf(entry), () => start(entry));
     }
-    const counts = staleWork.map(({ name }, at) => [name, taken[at]!.length] as const);
+    const counts = staleWork.map(({ name }, index) => [name, taken[index]!.length] as const);
     const report = Object.fromEntries(counts) as unknown as ReconcileReport;
     if (counts.some(([, count]) => count > 0)) log.info(report, 'reconciler started quiet work');
     return report;

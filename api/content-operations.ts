@@ -2,7 +2,7 @@ import { contentEnvelope, plainEnvelope } from './envelope.js';
 import { type Operation, operations } from './operation.js';
 
 type Tag = 'Databases' | 'Context' | 'Query' | 'Feedback' | 'Webhooks' | 'Deliveries' | 'Connectors' | 'Tenants';
-type Common = Pick<Operation, 'deprecated' | 'shownAs'>;
+type Common = Pick<Operation, 'deprecated' | 'errorCodeAliases'>;
 
 /** Deprecated field names that requests may still use, with the current names (specification, "Versioning"). */
 export const DEPRECATED_NAMES = { tenant_id: 'database', sub_tenant_id: 'collection' } as const;

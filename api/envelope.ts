@@ -49,7 +49,7 @@ export const contentEnvelope: Envelope = {
 
 export const contentErrors: ErrorShape = {
   send(ctx, error) {
-    const code = ctx.state.shownAs?.[error.code] ?? error.code;
+    const code = ctx.state.errorCodeAliases?.[error.code] ?? error.code;
     sendError(ctx, error, { success: false, data: null, error: { code, message: error.message }, meta: metaOf(ctx) });
   },
   schema: (code) =>

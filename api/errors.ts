@@ -18,9 +18,9 @@ export function handleErrors(log: Logger, shape: ErrorShape): Middleware<Request
         throw new ServiceError('NOT_FOUND', `There is no route ${ctx.method} ${ctx.path}.`);
       }
     } catch (error) {
-      const known = asServiceError(error);
-      if (known.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
-      shape.send(ctx, known);
+      const serviceError = asServiceError(error);
+      if (serviceError.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
+      shape.send(ctx, serviceError);
     }
   };
 }
@@ -43,6 +43,6 @@ function isTransient(error: MongoError): boolean {
   return error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('TransientTransactionError');
 }
 
-function unavailable(what: string): ServiceError {
-  return new ServiceError('SERVICE_UNAVAILABLE', `${what} is not available at the moment.`, RETRY_AFTER_SECONDS);
+function unavailable(subject: string): ServiceError {
+  return new ServiceError('SERVICE_UNAVAILABLE', `${subject} is not available at the moment.`, RETRY_AFTER_SECONDS);
 }

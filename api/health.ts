@@ -48,7 +48,7 @@ export function healthRoutes({
   router.get(
     '/readyz',
     operation(
-      { summary: 'Readiness check', status: 200, alsoStatus: 503, response: readySchema },
+      { summary: 'Readiness check', status: 200, alternativeStatus: 503, response: readySchema },
       async (ctx, { respond }) => {
         const [temporal, mongodb] = await Promise.all([temporalReachable(), mongoReachable()]);
         const ready = temporal && mongodb;

@@ -127,10 +127,10 @@ function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstanc
   }
 }
 
-function tooLarge(what: string, maxBytes: number): ServiceError {
-  return new ServiceError('PAYLOAD_TOO_LARGE', `${what} must not exceed ${maxBytes} bytes.`);
+function tooLarge(subject: string, maxBytes: number): ServiceError {
+  return new ServiceError('PAYLOAD_TOO_LARGE', `${subject} must not exceed ${maxBytes} bytes.`);
 }
 
-function tooMany(max: number, what: string): ServiceError {
-  return new ServiceError('VALIDATION_ERROR', `A request must not exceed ${max} ${what}${max === 1 ? '' : 's'}.`);
+function tooMany(max: number, noun: string): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', `A request must not exceed ${max} ${noun}${max === 1 ? '' : 's'}.`);
 }

@@ -144,13 +144,13 @@ function describeBody({ body, form, example }: Operation): ZodOpenApiOperationOb
 }
 
 function describeSuccess(
-  { status, alsoStatus, response, type }: Operation,
+  { status, alternativeStatus, response, type }: Operation,
   envelope: Envelope,
 ): ZodOpenApiResponsesObject {
   const content = type
     ? { [type]: { schema: response } }
     : { 'application/json': { schema: envelope.schema(response) } };
-  const statuses = [status, ...(alsoStatus === undefined ? [] : [alsoStatus])];
+  const statuses = [status, ...(alternativeStatus === undefined ? [] : [alternativeStatus])];
   return Object.fromEntries(statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }]));
 }
 
@@ -162,7 +162,7 @@ function describeErrors(service: DocumentedService, method: string, operation: O
     statuses.map((status) => {
       const shown = codes
         .filter((code) => ERROR_STATUS[code] === status)
-        .map((code) => operation.shownAs?.[code] ?? code);
+        .map((code) => operation.errorCodeAliases?.[code] ?? code);
       const unique = [...new Set(shown)];
       return [
         status,

@@ -34,7 +34,7 @@ export interface Operation<
   /** Status of a successful response. */
   status: number;
   /** A second status with which the handler sends the same response. */
-  alsoStatus?: number;
+  alternativeStatus?: number;
   /** Data of a successful response. */
   response: Data;
   /** Media type of a successful response that is not JSON. */
@@ -42,7 +42,7 @@ export interface Operation<
   /** Errors in addition to those of every route of the service. */
   errors?: readonly ErrorCode[];
   /** Codes that this route reports under another name; the status stays. */
-  shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
+  errorCodeAliases?: Partial<Record<ErrorCode, ErrorCode>>;
   /** Deprecated field names that requests may still use, each with the current name. */
   aliases?: FieldNames;
   deprecated?: Deprecation;
@@ -63,7 +63,7 @@ export interface Deprecation {
   fields: FieldNames;
 }
 
-/** What a handler gets beside the Koa context. */
+/** Arguments of a handler in addition to the Koa context. */
 export interface OperationInput<Query extends z.ZodType, Body extends z.ZodType, Data extends z.ZodType> {
   query: z.output<Query>;
   body: z.output<Body>;
@@ -93,13 +93,13 @@ type Handler = RouterMiddleware<RequestState> & { declared: DeclaredOperation };
 export function operations(
   tag: string,
   envelope: Envelope,
-  common: Pick<Operation, 'aliases' | 'deprecated' | 'shownAs'> = {},
+  common: Pick<Operation, 'aliases' | 'deprecated' | 'errorCodeAliases'> = {},
 ) {
   return <Data extends z.ZodType, Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
     own: Operation<Query, Body, Data>,
     handle: (ctx: RouterContext<RequestState>, input: OperationInput<Query, Body, Data>) => Promise<void> | void,
   ): Handler => {
-    const operation = { ...common, ...own, shownAs: { ...own.shownAs, ...common.shownAs } };
+    const operation = { ...common, ...own, errorCodeAliases: { ...own.errorCodeAliases, ...common.errorCodeAliases } };
     const { query, body, form, idempotencyKeys, status, type, deprecated } = operation;
 
     const run = async (ctx: RouterContext<RequestState>) => {
@@ -138,5 +138,5 @@ function readInput<Schema extends z.ZodType>(
 ): z.output<Schema> {
   if (!schema) return undefined as z.output<Schema>;
   if (!deprecated) return read(schema, renameFields(value, aliases));
-  return read(schema, renameFields(value, invert(deprecated.fields)), { shownAs: deprecated.fields });
+  return read(schema, renameFields(value, invert(deprecated.fields)), { fieldNames: deprecated.fields });
 }

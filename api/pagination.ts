@@ -20,7 +20,7 @@ export const pageFields = { count: z.int(), next_cursor: nextCursorSchema };
 export interface ListOrder<T> {
   /** The value by which a record is ordered. */
   position(record: T): string;
-  /** Matches the list's own positions, and thereby its own cursors. */
+  /** Matches a decoded cursor of this list; other cursors are rejected. */
   pattern: RegExp;
 }
 

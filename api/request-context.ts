@@ -13,7 +13,7 @@ export interface RequestState {
   /** Set by authentication: absent on routes that need no key. */
   principal: Principal;
   /** Error codes that this route reports under another name. */
-  shownAs?: Partial<Record<ErrorCode, ErrorCode>>;
+  errorCodeAliases?: Partial<Record<ErrorCode, ErrorCode>>;
   /** Set while a request with an `Idempotency-Key` runs, for `respondWith`: runs the writes and saves the response in one transaction. */
   saveResponseWith?: <Result>(write: (tx: ClientSession) => Promise<Result>) => Promise<Result>;
 }

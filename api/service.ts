@@ -69,7 +69,7 @@ function applyDeclaration(service: Service): Middleware<RequestState> {
   const routers = routersOf(service);
   return (ctx, next) => {
     const operation = declarationAt(routers, ctx.path, ctx.method)?.operation;
-    ctx.state.shownAs = operation?.shownAs;
+    ctx.state.errorCodeAliases = operation?.errorCodeAliases;
     const deprecated = operation?.deprecated ?? deprecationUnder(routers, ctx.path);
     if (deprecated) {
       ctx.set('Deprecation', deprecated.since);

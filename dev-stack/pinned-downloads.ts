@@ -32,14 +32,14 @@ export const PINNED_MODEL = {
   files: {
     model: {
       file: 'model_quantized.onnx',
-      atHub: 'onnx/model_quantized.onnx',
-      inJar: 'bge-small-en-v1.5-q.onnx',
+      hubPath: 'onnx/model_quantized.onnx',
+      jarPath: 'bge-small-en-v1.5-q.onnx',
       sha256: '6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4',
     },
     tokenizer: {
       file: 'tokenizer.json',
-      atHub: 'tokenizer.json',
-      inJar: 'bge-small-en-v1.5-q-tokenizer.json',
+      hubPath: 'tokenizer.json',
+      jarPath: 'bge-small-en-v1.5-q-tokenizer.json',
       sha256: 'd241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66',
     },
   },

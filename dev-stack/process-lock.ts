@@ -54,17 +54,17 @@ function createExclusively(path: string, record: ProcessIdentity): boolean {
 // Another process may replace the stale file after it was read. So the file is moved first, checked, and put back when
 // its holder is alive.
 function removeStale(path: string, stale: ProcessIdentity | undefined): void {
-  const aside = `${path}.stale-${process.pid}`;
+  const stalePath = `${path}.stale-${process.pid}`;
   try {
-    renameSync(path, aside);
+    renameSync(path, stalePath);
   } catch (error) {
     // Another process has removed it already.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  const moved = read(aside);
+  const moved = read(stalePath);
   if (moved && moved.started !== stale?.started && isAlive(moved)) createExclusively(path, moved);
-  rmSync(aside, { force: true });
+  rmSync(stalePath, { force: true });
 }
 
 function read<Note>(path: string): LockRecord<Note> | undefined {

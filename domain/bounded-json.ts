@@ -13,7 +13,7 @@ export class JsonBoundsError extends Error {
   override readonly name = 'JsonBoundsError';
 }
 
-/** Bounds for a body or a field of which nothing special is known. */
+/** The default limits of a body or a field. */
 export const DEFAULT_JSON_BOUNDS: JsonBounds = { maxDepth: 100, maxValues: 100_000 };
 
 /**

@@ -96,8 +96,8 @@ function writeString(text: string): string {
 /** Python sorts by code points; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
 function byCodePoint(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at += 1) {
-    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+  for (let index = 0; index < length; index += 1) {
+    const [left, right] = [a.charCodeAt(index), b.charCodeAt(index)];
     if (left !== right) return rank(left) - rank(right);
   }
   return a.length - b.length;

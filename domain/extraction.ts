@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 
 /** Location of a section in its document. Only the fields that apply are set. */
-export interface Place {
+export interface SectionLocation {
   /** 1-based page of a PDF, or frame of an image. */
   page?: number;
   /** The page label of a PDF ("iv"), when it differs from the number. */
@@ -15,7 +15,7 @@ export interface Place {
 }
 
 /** Text that belongs together: a page, a slide, a table, or the text under a heading. */
-export interface ExtractedSection extends Place {
+export interface ExtractedSection extends SectionLocation {
   text: string;
   /** Headings above the text, outermost first. */
   headings: string[];

@@ -40,10 +40,10 @@ export function createThreadPool<Task, Result>(options: ThreadPoolOptions): Thre
     // Atomics would block a thread between tasks, and with it the messages of threads that it started itself.
     atomics: 'disabled',
   });
-  const slots = createSlots(threads);
+  const semaphore = createSemaphore(threads);
 
   async function run(task: Task, signal?: AbortSignal): Promise<Result> {
-    await slots.take(signal);
+    await semaphore.acquire(signal);
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       return await pool.run(task, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
@@ -53,18 +53,18 @@ export function createThreadPool<Task, Result>(options: ThreadPoolOptions): Thre
       if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') throw new TaskLimitError('memory');
       throw error;
     } finally {
-      slots.release();
+      semaphore.release();
     }
   }
   return { run, close: () => pool.destroy() };
 }
 
-/** A queue before Piscina's own, in which the time limit would already run: Piscina never gets more tasks than threads. */
-function createSlots(count: number) {
+/** Limits the running tasks to the number of threads. Tasks wait here and not in Piscina's queue, where their time limit would run. */
+function createSemaphore(count: number) {
   let free = count;
   const waiting: (() => void)[] = [];
   return {
-    async take(signal?: AbortSignal): Promise<void> {
+    async acquire(signal?: AbortSignal): Promise<void> {
       signal?.throwIfAborted();
       if (free > 0) {
         free--;

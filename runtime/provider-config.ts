@@ -8,7 +8,7 @@ import type { EmbedderConfig } from '../providers/embeddings/index.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
 import type { Config } from './config.js';
 
-/** The folder of the search index, or its place in a bucket. @throws Error when the bucket has no conditional writes */
+/** The folder of the search index, or its location in a bucket. @throws Error when the bucket has no conditional writes */
 export async function indexLocation(config: Config): Promise<string | S3Location> {
   const uri = config.POSTBACK_INDEX_URI;
   if (uri === undefined) return join(config.POSTBACK_DATA_DIR, 'index');
@@ -26,8 +26,8 @@ export function filesLocation(config: Config): S3Location | undefined {
 }
 
 function s3Location(config: Config, uri: string): S3Location | undefined {
-  const place = parseS3Uri(uri);
-  return place ? { ...place, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
+  const location = parseS3Uri(uri);
+  return location ? { ...location, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
 }
 
 /** The embedding model to use: none, an OpenAI-compatible endpoint, or the local model. */

@@ -12,7 +12,7 @@ export interface ScratchOptions {
   /** The system's folder for temporary files. */
   dir: string;
   /** This process. */
-  own: Owner;
+  self: Owner;
   isAlive(owner: Owner): boolean;
 }
 
@@ -27,9 +27,9 @@ const decode = (text: string) => Buffer.from(text, 'base64url').toString();
  * process can be removed. Each piece of work has its own folder, instead of one folder per process, because systems remove
  * temporary folders that are unused for days, and a worker may be idle for longer.
  */
-export function createScratch({ dir, own, isAlive }: ScratchOptions) {
+export function createScratch({ dir, self, isAlive }: ScratchOptions) {
   const host = encode(hostname());
-  const prefix = [PREFIX, host, own.pid, encode(own.started), ''].join('.');
+  const prefix = [PREFIX, host, self.pid, encode(self.started), ''].join('.');
 
   return {
     /** Creates a folder for the work and removes it when the work has finished or failed. */

@@ -14,7 +14,7 @@ describe('temporary folders', () => {
   });
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-  const scratch = () => createScratch({ dir, own: identifySelf(), isAlive });
+  const scratch = () => createScratch({ dir, self: identifySelf(), isAlive });
   const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 
   /** Starts a process that is working on a file. */
@@ -24,7 +24,7 @@ describe('temporary folders', () => {
       const { createScratch } = await import(${moduleUrl('../storage/scratch.js')});
       const { writeFileSync } = await import('node:fs');
       setInterval(() => undefined, 1_000);
-      await createScratch({ dir: ${JSON.stringify(dir)}, own: identifySelf(), isAlive }).use((folder) => {
+      await createScratch({ dir: ${JSON.stringify(dir)}, self: identifySelf(), isAlive }).use((folder) => {
         writeFileSync(folder + '/page', 'half of it');
         console.log(folder);
         return new Promise(() => undefined);

@@ -64,7 +64,7 @@ async function connectToTemporal(config: Config, log: Logger) {
 
 /** Temporary folders for the activities. Those of killed processes are removed first. */
 async function createCleanScratch(log: Logger) {
-  const scratch = createScratch({ dir: tmpdir(), own: identifySelf(), isAlive });
+  const scratch = createScratch({ dir: tmpdir(), self: identifySelf(), isAlive });
   const abandoned = await scratch.removeAbandoned();
   if (abandoned > 0) log.info({ folders: abandoned }, 'removed temporary folders of killed processes');
   return scratch;

@@ -96,8 +96,8 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
-    const known = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
-    return asActivityFailure(error, { describe: () => known, maxDefectAttempts: MAX_DEFECT_ATTEMPTS });
+    const described = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
+    return asActivityFailure(error, { describe: () => described, maxDefectAttempts: MAX_DEFECT_ATTEMPTS });
   }
 
   async function describeProviderError(

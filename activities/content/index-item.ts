@@ -69,19 +69,19 @@ export function createItemActivities(deps: ItemDependencies) {
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forItem(ref, async (signal) => {
         const item = await requireCurrent(ref);
-        const own = await chunks.listByRef(ref);
-        if (embedder) await embedMissing(embedder, own, signal);
+        const itemChunks = await chunks.listByRef(ref);
+        if (embedder) await embedMissing(embedder, itemChunks, signal);
         await requireCurrent(ref); // Embedding takes long; a newer version may have replaced this version.
-        const ownIds = own.map((chunk) => chunk._id);
+        const chunkIds = itemChunks.map((chunk) => chunk._id);
         const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
         // Rows are removed by id, so that no version can remove rows of a newer version.
-        const repeatedIds = Context.current().info.attempt > 1 ? ownIds : [];
+        const repeatedIds = Context.current().info.attempt > 1 ? chunkIds : [];
         const schema = await databases.metadataSchema(item.database_id);
-        await index.write(item.database_id, rowsOf(item, own, schema), [...olderIds, ...repeatedIds]);
+        await index.write(item.database_id, rowsOf(item, itemChunks, schema), [...olderIds, ...repeatedIds]);
         if (olderIds.length > 0) await chunks.remove(olderIds);
         if ((await items.getByRef(ref)) === null) {
           // Removed by id, because the chunks may be gone already. A deleted database has no table.
-          if (await index.exists(item.database_id)) await index.write(item.database_id, [], ownIds);
+          if (await index.exists(item.database_id)) await index.write(item.database_id, [], chunkIds);
           throw superseded();
         }
       }),
@@ -177,8 +177,8 @@ export function createItemActivities(deps: ItemDependencies) {
       const batch = missing.slice(n, n + EMBEDDING_BATCH);
       const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
       const vectors = await model.embedDocuments(texts, signal);
-      await chunks.setVectors(new Map(batch.map((chunk, at) => [chunk._id, vectors[at]!])));
-      for (const [at, chunk] of batch.entries()) chunk.vector = vectors[at]!;
+      await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
+      for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
     }
   }
 }

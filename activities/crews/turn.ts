@@ -55,6 +55,6 @@ export async function gatherTurn(
     rejections: rejections.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
     steps: await crewSteps.listByAttempt(ref),
     tools: await tools.offers(execution.org, task.tools),
-    must_answer: ref.last ?? false,
+    must_finish: ref.last ?? false,
   };
 }

@@ -6,7 +6,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
-import { readExact, writeExact } from '../exact-json.js';
+import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue } from './catalogue.js';
 
@@ -85,7 +85,7 @@ async function checkFile(deps: SubmissionDependencies, org: string, file: string
 
 /** The client's parameters as canonical JSON, with the numbers as the client wrote them. */
 function exactParameters(body: string): string {
-  return writeExact('user_webhook_parameters', readExact(body).user_webhook_parameters!);
+  return canonicalFieldJson('user_webhook_parameters', parseKeepingNumbers(body).user_webhook_parameters!);
 }
 
 const invalid = (message: string) => new ServiceError('VALIDATION_ERROR', message);

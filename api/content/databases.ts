@@ -50,8 +50,8 @@ const TENANTS = {
     successor: (path: string) => path.replace('/tenants', '/databases'),
     fields: { database: 'tenant_id', collection: 'sub_tenant_id', collections: 'sub_tenants', databases: 'tenants' },
   },
-  shownAs: { DATABASE_NOT_FOUND: 'NOT_FOUND', DATABASE_ALREADY_EXISTS: 'INVALID_INPUT' },
-} as const satisfies { deprecated: Deprecation; shownAs: object };
+  errorCodeAliases: { DATABASE_NOT_FOUND: 'NOT_FOUND', DATABASE_ALREADY_EXISTS: 'INVALID_INPUT' },
+} as const satisfies { deprecated: Deprecation; errorCodeAliases: object };
 
 export const databaseRoutes = (deps: DatabaseDependencies) =>
   routes(deps, {
@@ -214,7 +214,7 @@ function routes(
         status: 200,
         response: metadataSchemaSchema,
         errors: ['DATABASE_NOT_FOUND', 'METADATA_FIELD_CONFLICT'],
-        shownAs: METADATA_SCHEMA_CODES,
+        errorCodeAliases: METADATA_SCHEMA_CODES,
       },
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;

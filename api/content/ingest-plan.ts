@@ -46,19 +46,19 @@ export async function planIngest(
       `An item with the id "${found[0].id}" already exists; send upsert=true to replace it.`,
     );
   }
-  const existing = new Map(found.map((item) => [item.id, item]));
+  const existingById = new Map(found.map((item) => [item.id, item]));
   const now = new Date();
   const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [] };
   for await (const { id, content, sha256 } of withPauses(valid)) {
-    const before = existing.get(id);
-    const content_hash = hashOf(content, sha256, collection);
-    if (before && before.content_hash === content_hash && REUSABLE.includes(before.indexing_status)) {
-      plan.unchanged.push(before);
+    const existing = existingById.get(id);
+    const content_hash = contentHashOf(content, sha256, collection);
+    if (existing && existing.content_hash === content_hash && REUSABLE.includes(existing.indexing_status)) {
+      plan.unchanged.push(existing);
       continue;
     }
-    if (before?.source.file_id) plan.replacedFiles.push(before.source.file_id);
-    const place = { org: database.org, database_id: database._id, database: database.name, collection, batch };
-    plan.records.push(queuedItem({ ...place, id, ...content, content_hash }, before, now));
+    if (existing?.source.file_id) plan.replacedFiles.push(existing.source.file_id);
+    const owner = { org: database.org, database_id: database._id, database: database.name, collection, batch };
+    plan.records.push(queuedItem({ ...owner, id, ...content, content_hash }, existing, now));
   }
   return plan;
 }
@@ -71,7 +71,7 @@ export async function checkMetadata(database: DatabaseRecord, drafts: readonly D
   }
 }
 
-function hashOf(content: NonNullable<Draft['content']>, sha256: string | undefined, collection: string): string {
+function contentHashOf(content: NonNullable<Draft['content']>, sha256: string | undefined, collection: string): string {
   const { type, title, source, metadata, additional_metadata } = content;
   return contentHash({
     collection,

@@ -106,7 +106,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         description: 'Byte for byte as it was sent. Supports `Range` and `If-Range`.',
         query: z.object(placeFields),
         status: 200,
-        alsoStatus: 206,
+        alternativeStatus: 206,
         type: 'application/octet-stream',
         response: z.string().meta({ format: 'binary' }),
         errors: [...NOT_FOUND, 'RANGE_NOT_SATISFIABLE'],
@@ -134,8 +134,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       },
       async (ctx, { body: { database: name, collection, ...change }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const place = { database_id: database._id, id: ctx.params.id!, collection };
-        const updated = await itemCatalogue.update(place, change, (merged) => checkMerged(database, merged));
+        const location = { database_id: database._id, id: ctx.params.id!, collection };
+        const updated = await itemCatalogue.update(location, change, (merged) => checkMerged(database, merged));
         respond(describeItem(updated.item));
         await updateIndex(updated.item, updated.change);
       },

@@ -16,7 +16,7 @@ import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/ex
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { readExact, writeExact } from '../exact-json.js';
+import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { organisationOnly, requireCrew } from './deployed-crews.js';
@@ -122,11 +122,11 @@ function requireInputs(crew: CrewDefinition, inputs: object): void {
 function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): { inputs: CrewInputs; meta?: string } {
   const names = Object.keys(body.inputs);
   if (names.length === 0 && body.meta === undefined) return { inputs: {} };
-  const { inputs, meta } = readExact(text) as { inputs: { [name: string]: Json }; meta?: Json };
-  const textOf = (name: string, value: Json) => (typeof value === 'string' ? value : writeExact(name, value));
+  const { inputs, meta } = parseKeepingNumbers(text) as { inputs: { [name: string]: Json }; meta?: Json };
+  const textOf = (name: string, value: Json) => (typeof value === 'string' ? value : canonicalFieldJson(name, value));
   return {
     inputs: Object.fromEntries(names.map((name) => [name, textOf(`inputs.${name}`, inputs[name]!)])),
-    ...(meta === undefined ? {} : { meta: writeExact('meta', meta) }),
+    ...(meta === undefined ? {} : { meta: canonicalFieldJson('meta', meta) }),
   };
 }
 

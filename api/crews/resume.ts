@@ -31,13 +31,13 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
       {
         summary: 'Resume an execution',
         description:
-          'Approves or rejects the output of a task that waits for human input. Webhook URLs do not carry over from the ' +
-          'kickoff: send every URL that should still receive callbacks.',
+          'Approves or rejects the output of a task that waits for human input. Webhook URLs of the kickoff are not ' +
+          'reused: send every URL that should still receive callbacks.',
         body: resumeRequestSchema,
         example: {
           execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
           task_id: 'draft_reply',
-          human_feedback: 'Say also how long a parcel takes.',
+          human_feedback: 'Also mention how long a parcel takes.',
           is_approve: false,
           taskWebhookUrl: 'https://example.com/hooks/crews',
         },

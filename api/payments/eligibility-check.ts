@@ -117,10 +117,10 @@ async function submitCheck(
   { client_secret, eligibility_check_data }: z.output<typeof eligibilityCheckSchema>,
 ): Promise<SdkNextAction> {
   const now = new Date();
-  const known = await authentications.verify(org, id, client_secret, now);
-  if (!known) throw invalidCredentials();
+  const authentication = await authentications.verify(org, id, client_secret, now);
+  if (!authentication) throw invalidCredentials();
   const fingerprint = checkFingerprint(client_secret, eligibility_check_data);
-  const record = await authentications.check(known, eligibility_check_data, fingerprint, now);
+  const record = await authentications.check(authentication, eligibility_check_data, fingerprint, now);
   if (!record) throw invalidCredentials();
   const action = actionOf(record, now);
   if (action === 'deny' || (action !== null && record.check?.fingerprint === fingerprint)) return action;

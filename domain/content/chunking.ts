@@ -1,7 +1,7 @@
-import type { ExtractedSection, Place } from '../extraction.js';
+import type { ExtractedSection, SectionLocation } from '../extraction.js';
 
 /** A section of a document that is embedded, indexed and returned as a unit. */
-export interface Chunk extends Place {
+export interface Chunk extends SectionLocation {
   /** Position among the document's chunks, from 0. */
   ordinal: number;
   text: string;
@@ -46,9 +46,9 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 export function chunkSections(extraction: { title: string | null; sections: readonly ExtractedSection[] }): Chunk[] {
   const chunks: Chunk[] = [];
   for (const group of groupSections(extraction.sections)) {
-    const { text: _, rows, headings, ...place } = group[0]!;
+    const { text: _, rows, headings, ...location } = group[0]!;
     const packed = rows
-      ? pack(rowsOf(group[0]!), 0)
+      ? pack(tableRowsOf(group[0]!), 0)
       : pack(
           group.flatMap(({ text }) => sentencesOf(text)),
           OVERLAP,
@@ -56,7 +56,7 @@ export function chunkSections(extraction: { title: string | null; sections: read
     for (const units of packed) {
       const { row } = units[0]!;
       const range = row === undefined ? {} : { rows: [row, units.at(-1)!.row!] as [number, number] };
-      chunks.push({ ordinal: chunks.length, text: join(units), headings: [...headings], ...place, ...range });
+      chunks.push({ ordinal: chunks.length, text: join(units), headings: [...headings], ...location, ...range });
     }
   }
   return chunks;
@@ -76,13 +76,13 @@ export function searchableText(
 /** Groups consecutive sections under the same headings on the same page or slide. Each table is a group of its own. */
 function groupSections(sections: readonly ExtractedSection[]): ExtractedSection[][] {
   const groups: ExtractedSection[][] = [];
-  let place: string | undefined;
+  let previousKey: string | undefined;
   for (const section of sections) {
-    const { text: _, rows, ...where } = section;
-    const sectionPlace = rows ? undefined : JSON.stringify(where);
-    if (sectionPlace !== undefined && sectionPlace === place) groups.at(-1)!.push(section);
+    const { text: _, rows, ...location } = section;
+    const groupKey = rows ? undefined : JSON.stringify(location);
+    if (groupKey !== undefined && groupKey === previousKey) groups.at(-1)!.push(section);
     else groups.push([section]);
-    place = sectionPlace;
+    previousKey = groupKey;
   }
   return groups;
 }
@@ -117,7 +117,9 @@ function* pieces(paragraph: string): Generator<string> {
 
 /** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair */
 function endOfWord(text: string, start: number, end: number): number {
-  for (let at = end; at > start + (end - start) / 2; at -= 1) if (/\s/.test(text[at - 1]!)) return at;
+  for (let index = end; index > start + (end - start) / 2; index -= 1) {
+    if (/\s/.test(text[index - 1]!)) return index;
+  }
   return isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
 }
 
@@ -166,13 +168,13 @@ function* cut(run: string, size: number): Generator<string> {
 }
 
 /** @returns the lines of a table with their rows. A line over the limit is divided */
-function rowsOf({ text, rows }: ExtractedSection): Unit[] {
-  return text.split('\n').flatMap((line, at) =>
+function tableRowsOf({ text, rows }: ExtractedSection): Unit[] {
+  return text.split('\n').flatMap((line, index) =>
     [...splitLong(line)].map((part, n) => ({
-      text: n === 0 && at > 0 ? `\n${part}` : part,
+      text: n === 0 && index > 0 ? `\n${part}` : part,
       words: countWords(part),
       startsParagraph: false,
-      row: rows![at]!,
+      row: rows![index]!,
     })),
   );
 }

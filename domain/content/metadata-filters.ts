@@ -95,7 +95,7 @@ export function readMetadataFilters(
 
   function readList(value: unknown, path: string, depth: number): MetadataFilter[] {
     if (!Array.isArray(value) || value.length === 0) throw invalid(path, 'must be a non-empty list of filters');
-    return value.map((part, at) => readObject(part, `${path}.${at}`, depth + 1));
+    return value.map((part, index) => readObject(part, `${path}.${index}`, depth + 1));
   }
 
   function readCondition(field: Field, condition: unknown, path: string): MetadataFilter {
@@ -137,7 +137,7 @@ export function readMetadataFilters(
 
   function readTags(field: Field, operand: unknown, path: string): string[] {
     if (!Array.isArray(operand) || operand.length === 0) throw invalid(path, 'must be a non-empty list of values');
-    return operand.map((value, at) => readTag(field, value, `${path}.${at}`));
+    return operand.map((value, index) => readTag(field, value, `${path}.${index}`));
   }
 
   function readTag(field: Field, value: unknown, path: string): string {

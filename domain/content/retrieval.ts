@@ -126,7 +126,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
           title: item.title,
           text: chunk.text,
           score,
-          metadata: { ...item.additional_metadata, ...item.metadata, ...place(chunk) },
+          metadata: { ...item.additional_metadata, ...item.metadata, ...locationOf(chunk) },
           collection: chunk.collection,
           type: chunk.type,
         })),
@@ -162,8 +162,8 @@ export function createRetrieval(deps: RetrievalDependencies) {
   /** @returns the first hits whose item version is current, with their chunks and items; reads a few at a time */
   async function readCurrent(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
     const found = new Map<string, Result>();
-    for (let at = 0; at < hits.length && found.size < limit; at += limit + SPARE) {
-      const batch = hits.slice(at, at + limit + SPARE);
+    for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
+      const batch = hits.slice(start, start + limit + SPARE);
       const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
       const owners = await deps.items.listByKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
       const items = new Map(owners.map((item) => [item._id, item]));
@@ -179,7 +179,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
 }
 
 /** @returns the location of a chunk in its document, without absent fields */
-function place(chunk: RetrievedChunk): Record<string, unknown> {
+function locationOf(chunk: RetrievedChunk): Record<string, unknown> {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
     ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),

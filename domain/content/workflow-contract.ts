@@ -24,7 +24,7 @@ export interface DatabaseRef {
   database_id: string;
 }
 
-/** Deleted items whose remains must be cleared. */
+/** Deleted items whose remaining data must be cleared. */
 export interface RemovalRef {
   org: string;
   /** `rmv_…` */

@@ -97,7 +97,7 @@ export interface WebhookUrls {
   crew: string | null;
 }
 
-/** @returns the URLs of a request. URLs of earlier requests do not carry over */
+/** @returns the URLs of a request. URLs of earlier requests are not reused */
 export function webhookUrlsOf(body: {
   taskWebhookUrl?: string | undefined;
   stepWebhookUrl?: string | undefined;

@@ -36,7 +36,7 @@ export interface AgentTurn {
   steps: AgentStep[];
   tools: ToolOffer[];
   /** True at the last model call of the attempt, which may not call tools. */
-  must_answer: boolean;
+  must_finish: boolean;
 }
 
 /** Without tool calls, the text is the task's output. */

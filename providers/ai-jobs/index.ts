@@ -39,7 +39,7 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
   };
 }
 
-/** Parses the output by the subfeature's schema, so that the client gets what is documented. */
+/** Parses the output by the subfeature's schema, so that the client receives the documented fields. */
 function withCheckedOutput(provider: AiProvider): AiProvider {
   const { subfeature, name, models } = provider;
   const { output: schema } = AI_FEATURES[subfeature];

@@ -47,10 +47,10 @@ export function createWebSource(settings: WebSettings, requests: Requests, wait:
     concurrency: 4,
 
     async list(cursor, _validators, signal) {
-      const place: Cursor = cursor ? JSON.parse(cursor) : { sitemaps: settings.sitemap ? [settings.sitemap] : [] };
+      const position: Cursor = cursor ? JSON.parse(cursor) : { sitemaps: settings.sitemap ? [settings.sitemap] : [] };
       // The configured pages are part of the first page of the listing.
       const configured = cursor ? [] : (settings.urls ?? []).map((url) => sameSiteUrl(url, url)!);
-      const [sitemap, ...rest] = place.sitemaps;
+      const [sitemap, ...rest] = position.sitemaps;
       if (sitemap === undefined) return { resources: asResources(configured), next: null };
       const { response } = await followRedirects(sitemap, (url) => requests.read(url, {}, signal));
       checkStatus(response.status);

@@ -77,9 +77,9 @@ function checkReferences(agents: z.output<typeof agentsFile>, tasks: YamlFile<z.
       ? []
       : [tasks.problem([task, 'agent'], `${task}.agent names "${agent}", which is not in agents.yaml`)]),
     ...context.flatMap((earlier, n) => {
-      const at = names.indexOf(earlier);
-      if (at >= 0 && at < position) return [];
-      const reason = at < 0 ? 'which is not in this file' : at === position ? 'the task itself' : 'a later task';
+      const index = names.indexOf(earlier);
+      if (index >= 0 && index < position) return [];
+      const reason = index < 0 ? 'which is not in this file' : index === position ? 'the task itself' : 'a later task';
       return [tasks.problem([task, 'context', n], `${task}.context names "${earlier}", ${reason}`)];
     }),
   ]);

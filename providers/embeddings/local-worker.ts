@@ -120,9 +120,9 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   const ids = new BigInt64Array(batch.length * length);
   const mask = new BigInt64Array(batch.length * length);
   for (const [row, tokens] of batch.entries()) {
-    for (const [at, id] of tokens.entries()) {
-      ids[row * length + at] = BigInt(id);
-      mask[row * length + at] = 1n;
+    for (const [index, id] of tokens.entries()) {
+      ids[row * length + index] = BigInt(id);
+      mask[row * length + index] = 1n;
     }
   }
   const shape = [batch.length, length];
@@ -138,7 +138,9 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
     const start = row * length * LOCAL_DIMENSIONS;
     const first = states.subarray(start, start + LOCAL_DIMENSIONS);
     const norm = Math.hypot(...first);
-    for (let at = 0; at < LOCAL_DIMENSIONS; at += 1) vectors[row * LOCAL_DIMENSIONS + at] = first[at]! / norm;
+    for (let index = 0; index < LOCAL_DIMENSIONS; index += 1) {
+      vectors[row * LOCAL_DIMENSIONS + index] = first[index]! / norm;
+    }
   }
   output.dispose();
   return vectors;

@@ -103,14 +103,14 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
     if ('ready' in message) settleReady.resolve();
     else if ('broken' in message) end(`The embedding model cannot be loaded: ${message.broken}`);
     else {
-      for (const [at, number] of message.numbers.entries()) {
+      for (const [index, number] of message.numbers.entries()) {
         const text = inFlight.get(number);
         if (!text) continue;
         inFlight.delete(number);
         if (!text.urgent) documentsInFlight -= 1;
         if ('failed' in message) text.reject(new EmbeddingError(`The embedding model failed: ${message.failed}`, true));
         // Copied, so that one vector in use does not keep its whole batch in memory.
-        else text.resolve(new Float32Array(message.vectors, at * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
+        else text.resolve(new Float32Array(message.vectors, index * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
       }
       send();
     }

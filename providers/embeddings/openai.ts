@@ -97,9 +97,10 @@ function readVectors(body: string, expected: number, dimensions: number): Float3
     throw new EmbeddingError(`The embedding server did not return ${expected} embeddings.`, false);
   }
   const vectors: Float32Array[] = new Array(expected);
-  for (const [at, entry] of data.entries()) vectors[entry?.index ?? at] = readVector(entry?.embedding, dimensions);
-  for (let at = 0; at < expected; at += 1) {
-    if (!vectors[at]) throw new EmbeddingError('The embedding server returned no vector for a text.', false);
+  for (const [index, entry] of data.entries())
+    vectors[entry?.index ?? index] = readVector(entry?.embedding, dimensions);
+  for (let index = 0; index < expected; index += 1) {
+    if (!vectors[index]) throw new EmbeddingError('The embedding server returned no vector for a text.', false);
   }
   return vectors;
 }

@@ -28,19 +28,19 @@ export function findMentions({ tokens, dates }: Sentence): Mention[] {
     doubtful: false,
   }));
   const inDate = new Set(dates.flatMap(([from, to]) => range(from, to)));
-  const free = (at: number) => at < tokens.length && !inDate.has(at);
-  for (let at = 0; at < tokens.length; at++) {
-    if (!free(at)) continue;
-    const mention = isName(tokens[at]!) ? readName(tokens, at, free) : readConcept(tokens, at, free);
+  const free = (index: number) => index < tokens.length && !inDate.has(index);
+  for (let index = 0; index < tokens.length; index++) {
+    if (!free(index)) continue;
+    const mention = isName(tokens[index]!) ? readName(tokens, index, free) : readConcept(tokens, index, free);
     if (!mention) continue;
     // Text before a colon is a label ("Price: 40"), not an entity.
     if (mention.name !== '' && tokens[mention.to + 1]?.text !== ':') mentions.push(mention);
-    at = mention.to;
+    index = mention.to;
   }
   return mentions.sort((a, b) => a.from - b.from);
 }
 
-function readName(tokens: Token[], start: number, free: (at: number) => boolean): Mention {
+function readName(tokens: Token[], start: number, free: (index: number) => boolean): Mention {
   let to = start;
   for (;;) {
     const next = tokens[to + 1];
@@ -59,7 +59,7 @@ function readName(tokens: Token[], start: number, free: (at: number) => boolean)
   return { name: isNoise(name) ? '' : name, type, from, to, doubtful: start === 0 && single && type === 'name' };
 }
 
-function readConcept(tokens: Token[], start: number, free: (at: number) => boolean): Mention | null {
+function readConcept(tokens: Token[], start: number, free: (index: number) => boolean): Mention | null {
   let to = start - 1;
   while (free(to + 1) && /^(ADJ|NOUN)$/.test(tokens[to + 1]!.pos) && /^[\p{L}-]{2,}$/u.test(tokens[to + 1]!.text)) to++;
   let from = start;
@@ -68,7 +68,7 @@ function readConcept(tokens: Token[], start: number, free: (at: number) => boole
   if (to < from) return null;
   const words = [...tokens.slice(from, to).map((token) => token.text), tokens[to]!.lemma];
   const name = words.join(' ').toLowerCase();
-  const specific = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.at(-1)!);
+  const specific = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.index(-1)!);
   return { name: specific ? name : '', type: 'concept', from, to, doubtful: false };
 }
 

@@ -17,7 +17,7 @@ export function createBuiltInModel(): LanguageModel {
     label: 'built-in (extractive stand-in)',
     async reply(turn) {
       const used = turn.steps.some(({ kind }) => kind === 'tool');
-      const tool_calls = used || turn.must_answer ? [] : toolCalls(turn);
+      const tool_calls = used || turn.must_finish ? [] : toolCalls(turn);
       if (tool_calls.length > 0) return { text: '', tool_calls };
       return { text: chooseOption(turn) ?? quoteSentences(turn), tool_calls: [] };
     },
@@ -88,7 +88,7 @@ function quoteSentences(turn: AgentTurn): string {
 }
 
 /**
- * The material to quote, and the inputs that state what is wanted. The material is what the tools found. Without tools it is
+ * The material to quote, and the inputs that state the request. The material is the results of the tools. Without tools it is
  * the earlier outputs and the last input of the description, except for a single input when there are earlier outputs.
  */
 function sources({ steps, context, inputs }: AgentTurn): { texts: string[]; questions: string[] } {

@@ -14,7 +14,7 @@ export function createOpenAiModel(client: OpenAiClient, model: string): Language
     async reply(turn, signal) {
       const completion = await complete(client, { model, messages: messagesOf(turn), ...toolsOf(turn) }, signal);
       const { text, finish_reason } = completion;
-      const tool_calls = turn.must_answer ? [] : completion.tool_calls.slice(0, MAX_TOOL_CALLS).map(readCall);
+      const tool_calls = turn.must_finish ? [] : completion.tool_calls.slice(0, MAX_TOOL_CALLS).map(readCall);
       if (tool_calls.length > 0) return { text, tool_calls };
       if (finish_reason === 'length') throw new ProviderError("The output was cut off at the model's limit.", false);
       requireText(completion);
@@ -43,7 +43,7 @@ function messagesOf(turn: AgentTurn): Message[] {
     { role: 'system', content: system },
     { role: 'user', content: assignment(turn) },
     ...turn.steps.map(messageOf),
-    ...(turn.must_answer && turn.steps.length > 0
+    ...(turn.must_finish && turn.steps.length > 0
       ? [{ role: 'user' as const, content: 'Give your final answer now, from what you know by now.' }]
       : []),
   ];
@@ -74,13 +74,13 @@ function messageOf(step: AgentStep): Message {
   };
 }
 
-function toolsOf({ tools, must_answer }: AgentTurn) {
+function toolsOf({ tools, must_finish }: AgentTurn) {
   if (tools.length === 0) return {};
   const functions = tools.map(({ name, description, parameters }) => {
     return { type: 'function', function: { name, description, parameters } };
   });
   // The tools stay listed, because some servers reject a conversation with calls of unlisted tools.
-  return { tools: functions, ...(must_answer ? { tool_choice: 'none' as const } : {}) };
+  return { tools: functions, ...(must_finish ? { tool_choice: 'none' as const } : {}) };
 }
 
 /** Arguments that are not a JSON object become empty: the tool then reports what it needs, and the model can try again. */

@@ -23,7 +23,7 @@ export function readTarget(text: string, allowedCidrs: readonly AllowedCidr[]): 
   if (url.protocol !== 'https:' && !(plain && allowedCidrs.length > 0)) {
     throw new BlockedAddressError('only https URLs are allowed');
   }
-  if (url.username !== '' || url.password !== '') throw new BlockedAddressError('a URL must not carry credentials');
+  if (url.username !== '' || url.password !== '') throw new BlockedAddressError('a URL must not contain credentials');
   // The trailing dot of a fully qualified name would split connection pools and break TLS server names.
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
   const host = hostOf(url);

@@ -57,7 +57,7 @@ export function createItemCatalogue({
       };
       return (
         newestFirst(items, filter, page)
-          // Other indexes match too, but only these return the page in its order. MongoDB cannot tell while there are few items.
+          // Other indexes match too, but only these return the page in its order. With few items, MongoDB may choose one of the others.
           .hint(collection === undefined ? LIST_INDEX : COLLECTION_INDEX)
           .project<ItemRecord>({ 'source.text': 0 })
           .toArray()

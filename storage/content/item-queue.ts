@@ -24,20 +24,20 @@ export type NewItem = Pick<
 >;
 
 /**
- * @param before the item that it replaces
+ * @param existing the item that it replaces
  * @returns the record of a queued item
  */
-export function queuedItem(item: NewItem, before: ExistingItem | undefined, now: Date): ItemRecord {
+export function queuedItem(item: NewItem, existing: ExistingItem | undefined, now: Date): ItemRecord {
   return {
-    _id: before?._id ?? newItemId(),
-    version: (before?.version ?? 0) + 1,
+    _id: existing?._id ?? newItemId(),
+    version: (existing?.version ?? 0) + 1,
     ...item,
     bytes: item.source.kind === 'file' ? item.source.size : Buffer.byteLength(item.source.text),
     indexing_status: 'queued',
     error_code: null,
     error_message: null,
     check_at: now,
-    created_at: before?.created_at ?? now,
+    created_at: existing?.created_at ?? now,
     updated_at: now,
   };
 }

@@ -47,11 +47,11 @@ export interface RemovalRequest {
 export interface Removal {
   removed: string[];
   not_found: string[];
-  /** Input of `startRemoval`, whose workflow clears the remains of the items; null when none was removed. */
+  /** Input of `startRemoval`, whose workflow clears the remaining data of the items; null when none was removed. */
   ref: RemovalRef | null;
 }
 
-/** Deleted items. Clients do not see them from the moment of deletion; a workflow clears their remains. */
+/** Deleted items. Clients do not see them from the moment of deletion; a workflow clears their remaining data. */
 export function createRemovedItems({
   mongoClient,
   items,
@@ -112,7 +112,7 @@ export function createRemovedItems({
       });
     },
 
-    /** @returns items whose remains this removal has not cleared yet, by key */
+    /** @returns items whose remaining data this removal has not cleared yet, by key */
     listPending({ org, removal }: RemovalRef, limit: number): Promise<RemovedItemRecord[]> {
       return removedItems.find({ removal, org }).sort({ _id: 1 }).limit(limit).toArray();
     },

@@ -110,18 +110,18 @@ export function createAuthentications(
 
     /**
      * started -> eligibility_checked. Of two concurrent checks, one is stored.
-     * @param known the authentication as it was read
+     * @param authentication the authentication as it was read
      * @returns the current authentication, with the check that was stored; null when it has been removed
      */
     async check(
-      known: AuthenticationRecord,
+      authentication: AuthenticationRecord,
       data: EligibilityCheckData,
       fingerprint: string,
       now: Date,
     ): Promise<AuthenticationRecord | null> {
       // The later states are final for this check, so a repeated check needs no transaction.
-      if (statusAt(known, now) !== 'started') return known;
-      const { _id: id, org } = known;
+      if (statusAt(authentication, now) !== 'started') return authentication;
+      const { _id: id, org } = authentication;
       const sealed = new Binary(sealer.seal(JSON.stringify(data), dataContext(id)));
       const checked = await inTransaction(mongoClient, async (tx) => {
         const record = await authentications.findOneAndUpdate(

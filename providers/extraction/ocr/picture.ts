@@ -59,8 +59,8 @@ function bmpFrame(file: Buffer, limits: ExtractionLimits): () => Sharp {
       // The decoder returns ABGR with an alpha that is often 0. Only the grey level is needed.
       const grey = Buffer.alloc(width * height);
       for (let pixel = 0; pixel < grey.length; pixel++) {
-        const at = pixel * 4;
-        grey[pixel] = (data[at + 1]! * 29 + data[at + 2]! * 150 + data[at + 3]! * 77) >> 8;
+        const offset = pixel * 4;
+        grey[pixel] = (data[offset + 1]! * 29 + data[offset + 2]! * 150 + data[offset + 3]! * 77) >> 8;
       }
       return sharp(grey, { raw: { width, height, channels: 1 } });
     } catch {

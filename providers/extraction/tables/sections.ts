@@ -21,7 +21,7 @@ export function tableSections(
   grid: Grid,
   context: { headings?: readonly string[]; sheet?: string } = {},
 ): ExtractedSection[] {
-  const { headings = [], ...place } = context;
+  const { headings = [], ...location } = context;
   const sections: ExtractedSection[] = [];
   let titles: Block[] = [];
   let table = null as Table | null;
@@ -29,7 +29,7 @@ export function tableSections(
     const last = sections.at(-1);
     // Blocks without a header are one text, with any number of empty rows between them.
     const joins = !header && !table && last;
-    const section = joins ? last : { text: '', headings: [...headings, ...above], ...place, rows: [] };
+    const section = joins ? last : { text: '', headings: [...headings, ...above], ...location, rows: [] };
     append(section, linesOf(block, header));
     if (!joins) sections.push(section);
     table = header ? { ...block, header, section } : null;

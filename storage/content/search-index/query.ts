@@ -84,7 +84,7 @@ async function byPhrase(table: Table, request: PlannedSearch, words: string, lim
     const matching = await Promise.all(
       candidates.map(async ({ text }) => contains(await tokenize(text!, WORDS), phrase)),
     );
-    found = candidates.filter((_, at) => matching[at]);
+    found = candidates.filter((_, index) => matching[index]);
     if (found.length >= Math.min(limit, PHRASE_ENOUGH) || candidates.length < depth) break;
   }
   return found.slice(0, limit).map(wordHit);

@@ -113,13 +113,13 @@ function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow
   // One bit per row, least significant bit first; set when the row has a vector.
   const validity = new Uint8Array(Math.ceil(rows.length / 8));
   let nulls = 0;
-  for (const [at, { vector }] of rows.entries()) {
+  for (const [index, { vector }] of rows.entries()) {
     if (!vector) {
       nulls += 1;
       continue;
     }
-    numbers.set(vector, at * type.listSize);
-    validity[at >> 3]! |= 1 << (at & 7);
+    numbers.set(vector, index * type.listSize);
+    validity[index >> 3]! |= 1 << (index & 7);
   }
   const child = arrow.makeData({ type: new Float32(), data: numbers });
   return arrow.makeVector(arrow.makeData({ type, length: rows.length, nullCount: nulls, nullBitmap: validity, child }));

@@ -10,7 +10,7 @@ const MAX_LENGTH = 256 * 1024;
  * @param text the body, a JSON object
  * @throws ServiceError VALIDATION_ERROR for an object with a repeated name, and for a body that is nested too deep
  */
-export function readExact(text: string): { [name: string]: Json } {
+export function parseKeepingNumbers(text: string): { [name: string]: Json } {
   return asValidationErrors('', () => parseExact(text) as { [name: string]: Json });
 }
 
@@ -18,7 +18,7 @@ export function readExact(text: string): { [name: string]: Json } {
  * Writes a field of such a body as canonical JSON.
  * @throws ServiceError VALIDATION_ERROR for a value that canonical JSON cannot represent, or that gets too long
  */
-export function writeExact(name: string, value: Json): string {
+export function canonicalFieldJson(name: string, value: Json): string {
   return asValidationErrors(`${name}: `, () => {
     // Payloads have the value one level down, where indentation makes it longer.
     canonicalJson({ [name]: value }, MAX_LENGTH);
