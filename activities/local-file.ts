@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Checkpoints } from '../domain/checkpoints.js';
-import type { Extraction, FileKind } from '../domain/extraction.js';
+import { type DetectKind, type Extraction, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
 
 /** Extracts the text of a local file. @throws ExtractionError; the signal's reason when it was aborted */
 export interface TextExtractor {
@@ -16,28 +15,15 @@ export interface TextExtractor {
   ): Promise<Extraction>;
 }
 
-/**
- * Detects what a file is.
- * @param head the beginning of the file, or all of it
- * @throws ExtractionError
- */
-export type DetectFile<Kind> = (
-  head: Buffer,
-  options: { filename?: string; openStream?: () => Readable },
-) => Promise<{ kind: Kind; mime_type: string }>;
-
 /** Also detects files that have no text. */
-export type DescribeFile = DetectFile<FileKind | 'audio' | 'unknown'>;
-
-/** Detection reads this much of a file first, in bytes. */
-const HEAD_BYTES = 64 * 1024;
+export type DescribeFile = DetectKind<FileKind | 'audio' | 'unknown'>;
 
 /**
  * Detects by its content what a local file is.
  * @param filename decides between kinds of plain text only
  * @throws ExtractionError
  */
-export async function detectLocalFile<Kind>(detect: DetectFile<Kind>, path: string, filename?: string) {
+export async function detectLocalFile<Kind>(detect: DetectKind<Kind>, path: string, filename?: string) {
   return detect(await headOf(path), { filename, openStream: () => createReadStream(path) });
 }
 
@@ -52,7 +38,7 @@ async function headOf(path: string): Promise<Buffer> {
 }
 
 /** @returns the SHA-256 of a local file, hex */
-export async function hashOf(path: string): Promise<string> {
+export async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');

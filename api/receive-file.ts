@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ExtractionError, type FileKind } from '../domain/extraction.js';
+import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
 import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
 import type { UploadedFile } from './multipart.js';
@@ -17,12 +17,6 @@ export interface FileReceipt<Kind = FileKind> {
   /** Why the file is rejected; `detected` is null then. */
   error?: ExtractionError;
 }
-
-/** Detects what a file is by its content. @throws ExtractionError for a file that is not supported */
-export type DetectKind<Kind = FileKind> = (
-  head: Buffer,
-  options: { filename?: string; openStream?: () => Readable },
-) => Promise<{ kind: Kind; mime_type: string }>;
 
 export interface ReceiveDependencies<Kind = FileKind> {
   files: FileStore;
@@ -59,9 +53,6 @@ export async function receiveFiles<Kind>(
     if (kept !== 'all') await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => deps.files.remove(id)));
   }
 }
-
-/** `detectKind` first sees this many bytes from the start of a file. */
-const HEAD_BYTES = 64 * 1024;
 
 async function receiveFile<Kind>(
   { files, detectKind }: ReceiveDependencies<Kind>,

@@ -1,5 +1,5 @@
 /**
- * The errors that clients see. Each service converts them to its own response shape in one place (`api/errors.ts`).
+ * The errors that clients see. `api/errors.ts` sends them in the shape of the service (`api/envelope.ts`).
  */
 
 /** Error codes and their HTTP status (specification, "Errors"). */

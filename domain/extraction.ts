@@ -1,4 +1,5 @@
-/** Result and errors of extraction, shared by parsers, activities and the ingest endpoint. */
+/** Detection, result and errors of extraction, shared by parsers, activities and the ingest endpoint. */
+import type { Readable } from 'node:stream';
 
 /** Location of a section in its document. Only the fields that apply are set. */
 export interface Place {
@@ -84,3 +85,16 @@ const FILE_KINDS = [
   'text',
 ] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
+
+/** Detection receives this many bytes from the start of a file. */
+export const HEAD_BYTES = 64 * 1024;
+
+/**
+ * Detects what a file is by its content.
+ * @param head the first `HEAD_BYTES` of the file, or all of a shorter file
+ * @throws ExtractionError for a file that is not supported
+ */
+export type DetectKind<Kind = FileKind> = (
+  head: Buffer,
+  options: { filename?: string; openStream?: () => Readable },
+) => Promise<{ kind: Kind; mime_type: string }>;

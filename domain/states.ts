@@ -13,7 +13,10 @@ export type TerminalIndexingStatus = (typeof TERMINAL_INDEXING_STATUSES)[number]
 export const DATABASE_STATUSES = ['provisioning', 'ready', 'deleting'] as const;
 export type DatabaseStatus = (typeof DATABASE_STATUSES)[number];
 
-/** States of a delivery. `sweeping`: an attempt is in progress; `failed`: waiting for the next attempt. */
+/**
+ * States of a delivery. `sweeping`: an attempt is in progress (unrelated to the workflow `sweep`, the reconciler);
+ * `failed`: waiting for the next attempt.
+ */
 export const DELIVERY_STATES = ['pending', 'sweeping', 'delivered', 'failed', 'permanently_failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 

@@ -11,7 +11,7 @@ import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import { download, isSuccess, isTransient } from '../download.js';
-import { type DescribeFile, detectLocalFile, hashOf, type TextExtractor } from '../local-file.js';
+import { type DescribeFile, detectLocalFile, sha256OfFile, type TextExtractor } from '../local-file.js';
 
 export interface JobInputDependencies {
   uploads: Pick<Uploads, 'getById'>;
@@ -46,7 +46,7 @@ export async function prepareInput(
   const { file: reference, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
   if (reference === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
   const file = await fetchFile(deps, job.org, reference, folder, signal);
-  const fingerprint = (await hashOf(file.path)).slice(0, 16);
+  const fingerprint = (await sha256OfFile(file.path)).slice(0, 16);
   if (feature.takes === 'file') return { input: { ...input, file } as ValidatedInput, fingerprint };
   const text = await readText(deps, job._id, file, fingerprint, signal);
   return { input: { ...input, text } as ValidatedInput, fingerprint };

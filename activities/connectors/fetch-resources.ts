@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { SourceError } from '../../domain/connectors/connectors.js';
-import { ExtractionError, type FileKind, ITEM_ERRORS } from '../../domain/extraction.js';
+import { type DetectKind, ExtractionError, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
@@ -12,13 +12,13 @@ import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../
 import { type ItemQueue, queuedItem } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
-import { type DetectFile, detectLocalFile, hashOf } from '../local-file.js';
+import { detectLocalFile, sha256OfFile } from '../local-file.js';
 
 export interface ResourceFetcherDependencies {
   itemQueue: Pick<ItemQueue, 'findExisting'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'write'>;
   scratch: Scratch;
-  detectKind: DetectFile<FileKind>;
+  detectKind: DetectKind;
 }
 
 /** A due resource with the result of its fetch, and its stored content when that is new or changed. */
@@ -105,8 +105,8 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
     const { _id, key, item_id } = resource;
     try {
       // Only a version whose content was read may be reported as unchanged.
-      const known = resource.hash === null ? {} : { etag: resource.etag, last_modified: resource.last_modified };
-      const fetched = await source.fetch({ key, ...known }, target.path, signal);
+      const validators = resource.hash === null ? {} : { etag: resource.etag, last_modified: resource.last_modified };
+      const fetched = await source.fetch({ key, ...validators }, target.path, signal);
       if (fetched.state === 'unchanged') return { resource, result: unchanged(resource, {}) };
       if (fetched.state === 'gone') {
         if (item_id !== null) return { resource, result: { _id, outcome: 'gone' } };
@@ -117,7 +117,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
         last_modified: fetched.last_modified,
         ...(fetched.links ? { links: fetched.links } : {}),
       };
-      const hash = await hashOf(target.path);
+      const hash = await sha256OfFile(target.path);
       if (hash === resource.hash) return { resource, result: unchanged(resource, version) };
       return await storeContent(resource, fetched, { ...version, hash }, target);
     } catch (error) {

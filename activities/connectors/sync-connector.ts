@@ -104,7 +104,7 @@ export function createSyncActivities(deps: SyncDependencies) {
     removeVanished: (ref: StartedSync): Promise<number> =>
       syncStep(async () => {
         const connector = await requireRunning(ref);
-        const vanished = await resources.listVanished(ref, isComplete(connector), REMOVE_BATCH);
+        const vanished = await resources.listVanished(ref, unseenMeansRemoved(connector), REMOVE_BATCH);
         const removed = await removeItemsOf(deps, { org: ref.org, _id: connector.database_id }, vanished);
         const ids = vanished.map(({ _id }) => _id);
         await recordStep(ref, { removed }, (tx) => resources.remove(ids, tx));
@@ -175,8 +175,11 @@ function linksOf(
   return (links ?? []).map((key) => ({ key, depth: depth + 1 }));
 }
 
-/** Whether a resource that the sync has not seen has vanished: not beyond the limit, and not dropped by a feed. */
-function isComplete({ kind, settings, sync }: ConnectorRecord): boolean {
+/**
+ * Whether a resource that the sync has not seen counts as removed. It does not after a truncated sync, which has not seen
+ * all resources, nor for a feed that keeps the entries that it no longer lists.
+ */
+function unseenMeansRemoved({ kind, settings, sync }: ConnectorRecord): boolean {
   const keepsDropped = kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped;
   return !sync!.truncated && !keepsDropped;
 }

@@ -1,11 +1,12 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
+import type { DetectKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
-import { type DetectKind, type FileReceipt, receiveFiles } from '../receive-file.js';
+import { type FileReceipt, receiveFiles } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { uploadedSchema } from './responses.js';

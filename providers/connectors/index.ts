@@ -26,9 +26,10 @@ export type OpenSource = (description: SourceDescription) => Source;
 /** Opens the source of a connector. Every request uses the guarded client. */
 export function createSources(outbound: OutboundClient, limits: RequestLimits): OpenSource {
   const requests = createRequests(outbound, limits);
-  return ({ kind, settings, credentials }) => {
-    if (kind === 'web') return createWebSource(settings as WebSettings, requests);
-    if (kind === 'feed') return createFeedSource(settings as FeedSettings, requests);
-    return createS3Source(settings as S3Settings, credentials, requests);
+  const openers: Record<ConnectorKind, OpenSource> = {
+    web: ({ settings }) => createWebSource(settings as WebSettings, requests),
+    feed: ({ settings }) => createFeedSource(settings as FeedSettings, requests),
+    s3: ({ settings, credentials }) => createS3Source(settings as S3Settings, credentials, requests),
   };
+  return (description) => openers[description.kind](description);
 }

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import type { FileKind } from '../../domain/extraction.js';
+import { type FileKind, HEAD_BYTES } from '../../domain/extraction.js';
 import { findDelimiter } from './formats/csv.js';
 
 type TextKind = Extract<FileKind, 'csv' | 'html' | 'markdown' | 'json' | 'text'>;
@@ -21,8 +21,6 @@ const BY_EXTENSION: Record<string, TextKind> = {
   '.ndjson': 'json',
   '.geojson': 'json',
 };
-/** Length of the head that detection receives; a shorter head is the whole file. */
-const HEAD_BYTES = 64 * 1024;
 
 /**
  * Detects the kind of a text file. Markup and JSON are recognised by content; between a table, Markdown and prose the

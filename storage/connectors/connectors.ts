@@ -22,7 +22,7 @@ export interface ConnectorRecord {
   collection: string;
   /** Fits the schema of the kind. */
   settings: ConnectorSettings;
-  /** JSON. */
+  /** Encrypted JSON. */
   sealed_credentials: Binary | null;
   schedule: ConnectorSchedule;
   /** The latest sync. */

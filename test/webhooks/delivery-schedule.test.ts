@@ -99,7 +99,7 @@ describe('the delivery schedule', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('a delivery that always fails is attempted eight times over about 27 hours, then permanently failed', async () => {
+  test('a delivery that always fails is attempted eight times over about 28 hours, then permanently failed', async () => {
     receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
