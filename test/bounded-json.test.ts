@@ -5,7 +5,7 @@ import { JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
 const bounds = { maxDepth: 4, maxValues: 20, maxElements: 5 };
 
 describe('JSON within bounds', () => {
-  test('is parsed as JSON.parse does, whatever its strings hold', () => {
+  test('is parsed as JSON.parse does, whatever its strings contain', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);

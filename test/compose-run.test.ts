@@ -27,8 +27,8 @@ interface Running {
 
 const NAMESPACE = 'postback';
 
-// Without a container engine: the processes have the commands and variables of the file, and only what a container would
-// provide differs: addresses, folders and ports.
+// Without a container engine: the processes have the commands and variables of the file. Only the addresses, folders and
+// ports differ.
 describe('the processes of docker-compose.yml', () => {
   const { temporalAddress, mongodbUri } = sharedProduct();
   const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
@@ -68,7 +68,7 @@ describe('the processes of docker-compose.yml', () => {
       const overrides = { ...local, POSTBACK_API_PORT: port, POSTBACK_WORKER_HEALTH_PORT: port };
       const child = spawn(command!, args, {
         env: { PATH: process.env.PATH, ...environment(service.environment, overrides) },
-        // The IPC channel closes when this process is gone, so that they end too.
+        // The IPC channel closes when this process ends, so that they end too.
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
       const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
@@ -78,7 +78,7 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   afterAll(async () => {
-    // For processes that are left after a failed test; a test of its own covers the regular stop.
+    // Stops processes that remain after a failed test; another test covers the regular stop.
     for (const { process } of running.values()) process.kill('SIGKILL');
     await Promise.all([...running.values()].map(({ ended }) => ended));
     releasePorts?.();

@@ -9,8 +9,8 @@ interface Entry {
 }
 
 /**
- * Optional packages for other platforms whose hashes the registry did not give when this list was written, by the
- * version they are locked at. An upgrade, or a hash, takes a package off the list; nothing may be added.
+ * Optional packages for other platforms for which the registry returned no hash when this list was written, with their
+ * locked versions. Remove a package when it is upgraded or gets a hash; add none.
  */
 const WITHOUT_INTEGRITY = [
   ...optional('@biomejs/cli-', '2.6.8', [
@@ -37,21 +37,21 @@ describe('package-lock.json', () => {
     JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Entry> }
   ).packages;
 
-  /** The entries that `pick` is true for, as `path@version`. */
-  function those(pick: (entry: Entry) => boolean): string[] {
+  /** Returns the entries for which `pick` is true, as `path@version`. */
+  function entriesWhere(pick: (entry: Entry) => boolean): string[] {
     return Object.entries(entries)
       .filter(([, entry]) => pick(entry))
       .map(([path, { version }]) => `${path}@${version}`);
   }
 
-  test('every package has its integrity', () => {
+  test('every package has an integrity hash', () => {
     expect(root).toBeDefined();
-    const without = those(({ link, integrity }) => !link && !integrity?.startsWith('sha512-'));
+    const without = entriesWhere(({ link, integrity }) => !link && !integrity?.startsWith('sha512-'));
     expect(without.sort()).toEqual(WITHOUT_INTEGRITY.sort());
   });
 
-  test('no package names the host it comes from, so that a registry can be chosen', () => {
-    expect(those(({ resolved }) => /^\w[\w+]*:\/\//.test(resolved ?? ''))).toEqual([]);
+  test('no package names its host, so that any registry can be used', () => {
+    expect(entriesWhere(({ resolved }) => /^\w[\w+]*:\/\//.test(resolved ?? ''))).toEqual([]);
   });
 });
 

@@ -44,7 +44,7 @@ describe('in the Temporal UI an operator', () => {
     (await temporal.workflow.getHandle(id).query<{ currentDetails: string }>('__temporal_workflow_metadata'))
       .currentDetails;
 
-  test('finds the jobs of a provider, and those that failed', async () => {
+  test('finds the jobs of a provider, and its failed jobs', async () => {
     const well = (await jobs.finished(await jobs.submit(KEYWORDS, { text: 'The lighthouse has a lamp.' }))).job_id;
     const badly = await jobs.finished(await jobs.submit(KEYWORDS, GERMAN));
     expect(badly.status).toBe('fail');

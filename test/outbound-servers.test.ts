@@ -155,7 +155,7 @@ describe('an exchange', () => {
 });
 
 describe('a receiver that misbehaves', () => {
-  test('hangs: the attempt times out, and other requests succeed in the meantime', async () => {
+  test('a receiver that hangs times out, while other requests succeed', async () => {
     const hanging = await responding(() => {});
     const responsive = await responding((_request, response) => response.end('ok'));
     const client = clientWith();
@@ -165,7 +165,7 @@ describe('a receiver that misbehaves', () => {
     await expect(hung).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 1000 ms' });
   });
 
-  test('drips: the timeout covers the body', async () => {
+  test('a receiver that drips its body times out, because the timeout covers the body', async () => {
     const { port } = await responding((_request, response) => {
       response.writeHead(200);
       const drip = setInterval(() => response.write('.'), 20);
@@ -181,7 +181,7 @@ describe('a receiver that misbehaves', () => {
     await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 300 ms' });
   });
 
-  test('sends 300 MB: only the first bytes are read, and the connection is closed long before the end', async () => {
+  test('a response of 300 MB is read up to the limit, and its connection is closed long before the end', async () => {
     let written = 0;
     const chunk = Buffer.alloc(64 * 1024, 'x');
     const { port, connections } = await responding((_request, response) => {
@@ -253,7 +253,7 @@ describe('a receiver that misbehaves', () => {
       'EPROTO',
       'response has too many headers',
     ],
-  ])('%s', async (_what, respond, code, message) => {
+  ])('a receiver that %s fails the attempt', async (_what, respond, code, message) => {
     const { port } = await raw(respond);
     await expect(post(clientWith(), `http://127.0.0.1:${port}/`)).rejects.toMatchObject({
       name: 'OutboundError',
@@ -262,7 +262,7 @@ describe('a receiver that misbehaves', () => {
     });
   });
 
-  test('rejects the connection', async () => {
+  test('a receiver that rejects the connection fails the attempt', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

@@ -41,7 +41,7 @@ describe('crashes lose nothing', () => {
 
     beforeAll(async () => {
       works = { ten: tenItems(own), scan: scannedItem(own), job: scanJob(own), call: modelCall(own), sync: sync(own) };
-      // First what can be held where it is, last what is soon over.
+      // Work that can be held is started first, and work that finishes quickly is started last.
       for (const stage of [[works.call, works.sync], [works.scan, works.job], [works.ten]])
         await Promise.all(stage.map((work) => work.begin()));
       process.kill(own.product.worker.pid(), 'SIGKILL');

@@ -44,7 +44,7 @@ describe('executions that run during a deployment continue', () => {
     await expect(Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history)).rejects.toThrow();
   });
 
-  test('histories hold ids and states, but no content and no secrets', () => {
+  test('histories contain ids and states, but no content and no secrets', () => {
     for (const name of recorded) {
       const text = readFileSync(`${FOLDER}/${name}`, 'utf8');
       const payloads = [...text.matchAll(/"data": "([A-Za-z0-9+/=]+)"/g)].map(([, data]) =>

@@ -51,7 +51,7 @@ describe('temporary folders', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test('of a killed process are removed by the next process; those of running processes and of other programs stay', async () => {
+  test('of a killed process are removed by the next process; folders of running processes and of other programs remain', async () => {
     const [killed, alive] = await Promise.all([startWorking(), startWorking()]);
     try {
       killed.child.kill('SIGKILL');

@@ -43,7 +43,7 @@ describe('the crawl delay of a site', () => {
     return Promise.all(urls.map((key, n) => source.fetch({ key }, join(folder, String(n)), signal)));
   }
 
-  test('lies between any two requests, even when many pages are fetched at the same time', async () => {
+  test('the delay passes between any two requests, even when many pages are fetched at the same time', async () => {
     robots('User-agent: *\nCrawl-delay: 7\n');
     const fetched = fetchAll();
     for (const turn of PATHS.keys()) {
@@ -58,12 +58,12 @@ describe('the crawl delay of a site', () => {
   });
 
   test.each<[string, string, number[]]>([
-    ['is zero when robots.txt has none', 'User-agent: *\nDisallow: /private/\n', []],
-    ['ignores the delay of another robot', 'User-agent: Other\nCrawl-delay: 9\n', []],
-    ['is the delay for Postback when the site has one', 'User-agent: *\nCrawl-delay: 9\n\nUser-agent: Postback\nCrawl-delay: 2\n', [2_000]], // biome-ignore format: one line
-    ['may be a fraction of a second', 'User-agent: *\nCrawl-delay: 0.5\n', [500]],
-    ['is limited to a minute', 'User-agent: *\nCrawl-delay: 86400\n', [60_000]],
-    ['is zero when it is not a number', 'User-agent: *\nCrawl-delay: soon\n', []],
+    ['the delay is zero when robots.txt has none', 'User-agent: *\nDisallow: /private/\n', []],
+    ['the delay of another robot is ignored', 'User-agent: Other\nCrawl-delay: 9\n', []],
+    ['the delay for Postback takes precedence', 'User-agent: *\nCrawl-delay: 9\n\nUser-agent: Postback\nCrawl-delay: 2\n', [2_000]], // biome-ignore format: one line
+    ['the delay may be a fraction of a second', 'User-agent: *\nCrawl-delay: 0.5\n', [500]],
+    ['the delay is limited to a minute', 'User-agent: *\nCrawl-delay: 86400\n', [60_000]],
+    ['the delay is zero when it is not a number', 'User-agent: *\nCrawl-delay: soon\n', []],
   ])('%s', async (_what, text, each) => {
     robots(text);
     const waits: number[] = [];
@@ -72,7 +72,7 @@ describe('the crawl delay of a site', () => {
     expect(pageRequests()).toHaveLength(PATHS.length);
   });
 
-  test('ends early when the sync is cancelled', async () => {
+  test('the delay ends early when the sync is cancelled', async () => {
     robots('User-agent: *\nCrawl-delay: 60\n');
     const stop = new AbortController();
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });

@@ -27,7 +27,7 @@ describe('an S3 connector', () => {
   const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
   const settings = (prefix: string) => ({ endpoint: s3.endpoint, bucket: s3.bucket, prefix });
 
-  test('ingests the objects under a prefix, fetches only those that the listing shows as changed, and removes those that are gone', async () => {
+  test('ingests the objects under a prefix, fetches only objects that the listing shows as changed, and removes the items of deleted objects', async () => {
     const odd = "notes/Überfahrt & (Nebel) 1+1='2'.txt";
     await s3.put('notes/lamp.txt', 'The lamp was lit at dusk.');
     await s3.put(odd, 'Fog over the sound the whole day.');
@@ -140,7 +140,7 @@ describe('an S3 connector', () => {
     for (const text of [JSON.stringify(responses), JSON.stringify(stored), logs.join(), histories, payloads.join()]) {
       for (const word of [secret, credentials.access_key_id, encoded]) expect(text).not.toContain(word);
     }
-    // Histories hold no addresses either.
+    // Histories contain no addresses either.
     expect(histories + payloads.join()).not.toContain(s3.endpoint);
   });
 });

@@ -37,7 +37,7 @@ describe('a web connector', () => {
     return data.chunks as { source_id: string; text: string; title: string }[];
   };
 
-  test('ingests the pages of a sitemap, then makes conditional requests only, and removes pages that are gone', async () => {
+  test('ingests the pages of a sitemap, then makes conditional requests only, and removes pages that no longer exist', async () => {
     const site = await siteOf({
       '/robots.txt': { body: 'User-agent: *\nDisallow: /private/', type: 'text/plain' },
       '/a': html('Lamps', 'The lamp of Thrimsay burns whale oil.'),
@@ -224,7 +224,7 @@ describe('a web connector', () => {
     await connectors.cleared(connectors.itemOf(id, `${site.url}/page`));
   });
 
-  test('fails when its database is gone', async () => {
+  test('a sync fails when its database no longer exists', async () => {
     const site = await siteOf({ '/page': html('Page', 'A page.') });
     const id = await connectors.create({ kind: 'web', database, settings: { urls: [`${site.url}/page`] } });
     await withDb(mongodbUri, (db) =>

@@ -58,7 +58,7 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     expect(similarity(alone!, vectors[1]!)).toBeGreaterThan(0.99);
   });
 
-  test('a query is nearest to the text that answers it', async () => {
+  test('a query is nearest to the text that contains its answer', async () => {
     const query = await embedder.embedQuery('how hot does a plate get at high speed');
     const [heat, music] = await embedder.embedDocuments([
       'Aerodynamic heating of a flat plate.',
@@ -203,7 +203,7 @@ describe('the embedder for OpenAI-compatible servers', () => {
     [429, true],
     [500, true],
     [503, true],
-  ])('status %i is retryable: %s, and the message holds neither key nor text', async (status, retryable) => {
+  ])('status %i is retryable: %s, and the message contains neither key nor text', async (status, retryable) => {
     respond = ({ input }, res) => res.writeHead(status).end(`bad key secret-key for ${input[0]}`);
     const error = (await create()
       .embedQuery('private words')

@@ -50,7 +50,7 @@ describe('documents', () => {
     expect(fees.text).toContain('Vessel: Ketch; Fee: 55');
   });
 
-  test('a workbook repeats its header in each row and reads dates as dates', async () => {
+  test('a workbook repeats its header in each row and keeps its dates', async () => {
     const { kind, sections } = await fixture('fees.xlsx');
     expect(kind).toBe('xlsx');
     expect(sections[0]!.sheet).toBe('Fees');
@@ -159,7 +159,7 @@ describe('pictures', () => {
     );
   });
 
-  test('a picture with too many pixels is E2003, one without text E2004', async () => {
+  test('a picture with too many pixels is E2003, and a picture without text is E2004', async () => {
     const small = createExtractor({ limits: { maxPixels: 1_000 } });
     const blank = await sharp({ create: { width: 60, height: 60, channels: 3, background: 'white' } })
       .png()
@@ -189,7 +189,7 @@ describe('invalid files', () => {
   test('an encrypted PDF is E2002', () => expect(fixture('encrypted.pdf')).rejects.toMatchObject({ code: 'E2002' }));
   test('a PDF without any text is E2004', () =>
     expect(fixture('scanned.pdf')).rejects.toMatchObject({ code: 'E2004' }));
-  test('a password-protected Office document is E2002, a legacy one E1002', async () => {
+  test('a password-protected Office document is E2002, and a legacy document is E1002', async () => {
     const compound = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(1_000)]);
     await rejects('old.doc', compound, 'E1002');
     await rejects('sealed.docx', Buffer.concat([compound, Buffer.from('EncryptedPackage', 'utf16le')]), 'E2002');

@@ -322,7 +322,7 @@ describe('items', () => {
   });
 
   test('items in progress are neither changed nor deleted: 409 with Retry-After', async () => {
-    await ingest([{ id: 'bystander', text: 'Not under way.' }]);
+    await ingest([{ id: 'bystander', text: 'Not in progress.' }]);
     await withDb(mongodbUri, async (db) => {
       const now = new Date(Date.now() + 3_600_000);
       const database = await db.collection('databases').findOne({ org, name: 'shelf' });

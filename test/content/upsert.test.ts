@@ -127,7 +127,7 @@ describe('ingesting again', () => {
     expect(await dedupeKeys('twice')).toEqual([`item/${_id}/1`]);
   });
 
-  test('a newer version supersedes one in progress: only the newer has a webhook', async () => {
+  test('a newer version supersedes a version in progress: only the newer version has a webhook', async () => {
     await upsert([{ id: 'newer', text: 'The old words. '.repeat(3_000) }]);
     await eventually('in progress', async () => (await api.status('inbox', 'newer')).indexing_status === 'processing');
     await upsert([{ id: 'newer', text: 'The new words.' }]);

@@ -149,7 +149,7 @@ describe('crews', () => {
     expect(await crew.kickoff({ inputs: { ...SUPPORT, notes: 'Others.' } }, key)).toMatchObject({ status: 409 });
   });
 
-  test('a brief is made from the passages of a content database', async () => {
+  test('a brief uses the passages of a content database', async () => {
     const api = await clientOf('crews');
     await api.createDatabase('library');
     const names = ['lighthouse-history.pdf', 'visitor-notes.md'];

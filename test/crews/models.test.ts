@@ -76,7 +76,7 @@ describe('crews with a language model and tools', () => {
     openai.requests.length = 0;
   });
 
-  /** Responds to each request with the next of these, and repeats the last. */
+  /** Responds to each request with the next response, and repeats the last. */
   function script(...responses: Parameters<OpenAiServer['respondWith']>[0][]) {
     let turn = 0;
     openai.respondWith((request, response) => responses[Math.min(turn++, responses.length - 1)]!(request, response));
@@ -198,7 +198,7 @@ describe('crews with a language model and tools', () => {
     });
   });
 
-  test('a model that requests tools again and again must finally give an output', async () => {
+  test('a model that keeps requesting tools must produce an output in the end', async () => {
     openai.respondWith((request, response) => {
       const { tool_choice, tools } = request.json();
       if (tool_choice === 'none' || !tools) sendCompletion(response, 'Enough.');

@@ -18,7 +18,7 @@ describe('access to authentications', () => {
   const checkOf = (secret: unknown) => ({
     json: { client_secret: secret, eligibility_check_data: { click_to_pay: NETWORKS } },
   });
-  /** The visible parts of a response, without those that differ for every response. */
+  /** The visible parts of a response, without the parts that differ for every response. */
   const visible = ({ status, headers, body }: { status: number; headers: Headers; body: unknown }) => ({
     status,
     body,

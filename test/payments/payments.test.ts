@@ -159,7 +159,7 @@ describe('an authentication', () => {
     ).toBe(null);
   });
 
-  test('is closed once: closing it again changes nothing, and an expired one stays expired', async () => {
+  test('is closed once: closing it again changes nothing, and an expired authentication stays expired', async () => {
     const [closed, expired] = [await merchant.start(), await merchant.start()];
     const first = await merchant.server('POST', `/authentication/${closed.id}/close`);
     expect(first).toMatchObject({ status: 200, body: { status: 'closed', closed_at: expect.any(String) } });

@@ -160,7 +160,7 @@ describe('the delivery schedule', () => {
     receiver.respond = () => ({ status: 500 });
     await register();
     await strict.runUntil(async () => {
-      // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, the one at 17.6 h is the last.
+      // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt at 17.6 h is the last.
       const { _id } = await pending(failing);
       expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
       expect(receiver.received).toHaveLength(7);

@@ -19,7 +19,7 @@ import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
 
 const HANGING = 150;
-/** Longer than the test on any machine, so that no attempt ends by itself. */
+/** Longer than the test, so that no attempt times out. */
 const NEVER_MS = 60 * 60 * 1000;
 
 // Uses its own worker, because the product does not wait this long for a receiver.
@@ -85,7 +85,7 @@ describe('a receiver that hangs', () => {
     return records.map(({ _id }) => _id);
   }
 
-  test('harms only itself: another receiver gets its delivery while all attempts at the first receiver hang', async () => {
+  test('does not delay other receivers: a healthy receiver gets its delivery while all attempts at the first receiver hang', async () => {
     await start('slow', HANGING);
     // The limit is 50 attempts in progress, and 10 when the receiver is known to be slow.
     await eventually('hanging attempts', () => requests >= 10);
