@@ -29,8 +29,8 @@ export const MAX_DEFECT_ATTEMPTS = 5;
 export const attemptNumber = (): number => Context.current().info.attempt;
 
 /**
- * Maps an error to the failure of an activity: its type is the code, and it says whether Temporal retries. Of an unknown
- * error, only the class reaches the history.
+ * Maps an error to the failure of an activity: its type is the code, and it says whether Temporal retries. The history
+ * contains only the class of an unknown error.
  */
 export function asActivityFailure(
   error: unknown,

@@ -11,7 +11,7 @@ export interface FileReceipt<Kind = FileKind> {
   file_id: string;
   /** Bytes. */
   size: number;
-  /** Of the content, hex. */
+  /** SHA-256 of the content, hex. */
   sha256: string;
   detected: { kind: Kind; mime_type: string } | null;
   /** Why the file is rejected; `detected` is null then. */

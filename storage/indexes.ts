@@ -39,7 +39,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   feedback: [
     { key: { database_id: 1, _id: -1, rating: 1 } },
     { key: { database_id: 1, source_id: 1, _id: -1, rating: 1 } },
-    // Of the ratings by one voter for one query, one counts.
+    // One rating per voter and query counts.
     { key: { vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
   ],
   // Found by id. The index is for the deletion of a database.

@@ -26,7 +26,7 @@ export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Pro
 
 /** How often a request plans again when concurrent requests change the same items. */
 const MAX_ATTEMPTS = 20;
-/** Of the first retry; later ones wait longer. */
+/** Wait before the first retry; later retries wait longer. */
 const PAUSE_MS = 20;
 
 /**

@@ -20,7 +20,7 @@ export interface Draft {
   id: string;
   /** Where the item is in the request, such as `memories.0`. */
   field: string;
-  /** Of a file's content, hex. */
+  /** SHA-256 of a file's content, hex. */
   sha256?: string;
   filename?: string;
   /** Absent for a file that is rejected. */

@@ -15,7 +15,7 @@ import { eligibilityCheckRoutes } from './eligibility-check.js';
 export interface PaymentDependencies {
   keys: ApiKeys;
   authentications: Authentications;
-  /** Of the requests for one authentication. */
+  /** Limit of the requests for one authentication. */
   authenticationLimit: RateLimit;
   idempotencyKeys: IdempotencyKeys;
   rateLimit: Middleware<RequestState>;

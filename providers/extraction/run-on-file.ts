@@ -3,7 +3,7 @@ import { TaskLimitError, type ThreadPool } from '../thread-pool.js';
 
 /**
  * Runs a task that reads a file in a thread, and throws the failure that the thread returned.
- * @param subject what the task reads, for the message
+ * @param subject names the input of the task in the message
  * @throws ExtractionError, E2003 when the task exceeded its time or memory; the signal's reason when it was aborted
  */
 export async function runOnFile<Task, Result extends object>(

@@ -68,7 +68,7 @@ function readConcept(tokens: Token[], start: number, free: (index: number) => bo
   if (to < from) return null;
   const words = [...tokens.slice(from, to).map((token) => token.text), tokens[to]!.lemma];
   const name = words.join(' ').toLowerCase();
-  const specific = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.index(-1)!);
+  const specific = words.length <= 4 && name.length >= 4 && !EMPTY_WORD.test(words.at(-1)!);
   return { name: specific ? name : '', type: 'concept', from, to, doubtful: false };
 }
 

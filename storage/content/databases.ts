@@ -96,7 +96,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
             `A database can have at most ${MAX_METADATA_FIELDS} metadata fields.`,
           );
         }
-        // When another request has changed the schema meanwhile, the fields are checked again.
+        // When another request has changed the schema since it was read, the fields are checked again.
         const updated = await databases.findOneAndUpdate(
           { _id, metadata_schema, status: { $ne: 'deleting' } },
           { $set: { metadata_schema: merged.fields, updated_at: new Date() } },

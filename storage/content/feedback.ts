@@ -18,7 +18,7 @@ export interface FeedbackRecord {
   /** -1 to 1. */
   rating: number;
   comment: string | null;
-  /** Hash of database, source, API key and query. Of the ratings with the same vote, only the last counts. */
+  /** Hash of database, source, API key and query. Only the last rating with the same hash counts. */
   vote: string;
   /** Whether this is the last rating with its vote. */
   counts: boolean;
