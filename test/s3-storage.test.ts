@@ -43,16 +43,16 @@ describe('files and the search index in a bucket', () => {
     await s3?.close();
   });
 
-  const ask = async (query: string) => (await api.post('/query', { database, query })).body.data?.chunks ?? [];
+  const findChunks = async (query: string) => (await api.post('/query', { database, query })).body.data?.chunks ?? [];
   const countFiles = async () => (await s3.keys()).filter((key) => key.startsWith('files/')).length;
 
   test('a file is stored in the bucket, found, downloaded in part and removed', async () => {
     const content = readFileSync('examples/lighthouse-history.pdf');
     await api.ingest({ database, document_metadata: '[{"id":"history"}]' }, [{ name: 'history.pdf', content }]);
     expect(await api.ended(database, 'history')).toMatchObject({ indexing_status: 'completed' });
-    expect((await ask('Who built the lighthouse?')).map(({ source_id }: { source_id: string }) => source_id)).toContain(
-      'history',
-    );
+    expect(
+      (await findChunks('Who built the lighthouse?')).map(({ source_id }: { source_id: string }) => source_id),
+    ).toContain('history');
     expect(await countFiles()).toBe(1);
     expect(existsSync(join(product.dataDir, 'index'))).toBe(false);
     const download = await fetch(`${product.apiUrl}/context/history/content?database=${database}`, {
@@ -61,7 +61,7 @@ describe('files and the search index in a bucket', () => {
     expect([download.status, await download.text()]).toEqual([206, '%PDF-']);
     await api.request('DELETE', '/context', { json: { database, ids: ['history'] } });
     await eventually('the file is removed', async () => (await countFiles()) === 0);
-    expect(await ask('Who built the lighthouse?')).toEqual([]);
+    expect(await findChunks('Who built the lighthouse?')).toEqual([]);
   });
 
   test('while the bucket is unreachable, uploads are 503 and indexing is retried; both succeed when it is back', async () => {
@@ -79,7 +79,7 @@ describe('files and the search index in a bucket', () => {
     expect(await api.ended(database, 'thought')).toMatchObject({ indexing_status: 'completed', error_code: null });
     expect((await note()).status).toBe(202);
     expect(await api.ended(database, 'note')).toMatchObject({ indexing_status: 'completed' });
-    expect((await ask('foghorn'))[0]).toMatchObject({ source_id: 'thought' });
+    expect((await findChunks('foghorn'))[0]).toMatchObject({ source_id: 'thought' });
   });
 
   test('a server that accepts the second writer of an object is rejected, because it would lose rows of the index', async () => {

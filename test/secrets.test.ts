@@ -70,14 +70,14 @@ describe('secrets stay secret', () => {
     expect(responses).toHaveLength(9);
   });
 
-  test('not in responses', () => expectNone(responses.join()));
+  test('responses contain no secrets', () => expectNone(responses.join()));
 
-  test('not in the logs of API and worker, which have no content either', async () => {
+  test('the logs of API and worker contain no secrets and no content', async () => {
     for (const log of [await logWith(dataDir, 'api', last.request), await logWith(dataDir, 'worker', last.delivery)])
       expectNone(log, [...secrets, content]);
   });
 
-  test('not in the database, not even encoded', async () => {
+  test('the database contains no secrets, not even encoded', async () => {
     await withDb(mongodbUri, async (db) => {
       const collections = (await db.collections()).filter(({ collectionName }) => collectionName !== 'files.chunks');
       const documents = await Promise.all(collections.map((collection) => collection.find().toArray()));
@@ -89,7 +89,7 @@ describe('secrets stay secret', () => {
     });
   });
 
-  test('not in the histories of the workflows, which have no content and no addresses either', async () => {
+  test('the histories of the workflows contain no secrets, no content and no addresses', async () => {
     let histories = '';
     const query = `PostbackOrganisation="${org}"`;
     await eventually('the workflows to be listed', async () => {

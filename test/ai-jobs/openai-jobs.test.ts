@@ -69,7 +69,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     expect(openai.requests).toHaveLength(3);
   });
 
-  test('a lasting error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {
+  test('a permanent error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {
     openai.respondWith((_request, response) =>
       sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401),
     );

@@ -211,7 +211,7 @@ describe('connectors', () => {
     const { id } = bodies[0] as unknown as Connector;
     await connectors.ended(id, 1);
     await scheduleOf(id).delete();
-    // The record as a process leaves it that dies before it calls Temporal.
+    // The record of a process that died before it called Temporal.
     await withDb(mongodbUri, (db) =>
       db
         .collection<{ _id: string }>('connectors')

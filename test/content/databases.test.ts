@@ -121,7 +121,7 @@ describe('databases', () => {
 
   test('show that they are being deleted, and reject requests', async () => {
     await api.createDatabase('deleting');
-    // The record as a process leaves it that dies before it starts the workflow: the reconciler will start it.
+    // The record of a process that died before it started the workflow: the reconciler starts it.
     const later = new Date(Date.now() + 3_600_000);
     await withDb(mongodbUri, (db) =>
       db

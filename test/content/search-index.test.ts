@@ -102,13 +102,14 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
       row("c'c:0", 'plate', { vector: vector(1, 0) }),
     ]);
     for (const mode of ['text', 'vector', 'hybrid'] as const) {
-      const ask = (rest: Partial<SearchRequest>) => found(question('plate', { mode, vector: vector(1, 0), ...rest }));
-      expect(await ask({ collections: [odd] })).toEqual(['a:0']);
-      expect(await ask({ collections: ["' OR 1=1 --"] })).toEqual([]);
-      expect(await ask({ type: 'memory' })).toEqual(['a:0']);
-      expect(await ask({ source_ids: ["c'c"] })).toEqual(["c'c:0"]);
-      expect((await ask({ source_ids: ['a', 'b'], collections: ['papers', odd] })).sort()).toEqual(['a:0', 'b:0']);
-      expect(await ask({ collections: [] })).toEqual([]);
+      const findIds = (rest: Partial<SearchRequest>) =>
+        found(question('plate', { mode, vector: vector(1, 0), ...rest }));
+      expect(await findIds({ collections: [odd] })).toEqual(['a:0']);
+      expect(await findIds({ collections: ["' OR 1=1 --"] })).toEqual([]);
+      expect(await findIds({ type: 'memory' })).toEqual(['a:0']);
+      expect(await findIds({ source_ids: ["c'c"] })).toEqual(["c'c:0"]);
+      expect((await findIds({ source_ids: ['a', 'b'], collections: ['papers', odd] })).sort()).toEqual(['a:0', 'b:0']);
+      expect(await findIds({ collections: [] })).toEqual([]);
     }
   });
 
@@ -121,12 +122,12 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     const rare = { tags: [tagOf('metadata', 'rare', true)] };
     const range = { field: 'n', comparison: '>=', value: 500 } as const;
     for (const mode of ['text', 'vector', 'hybrid'] as const) {
-      const ask = (filter: MetadataFilter) =>
+      const findIds = (filter: MetadataFilter) =>
         found(question('plate', { mode, vector: vector(1, 0), metadata: filter, limit: 100 }));
-      expect((await ask(rare)).sort()).toEqual(Array.from({ length: 10 }, (_, n) => `n${n * 100}:0`).sort());
-      expect((await ask({ all: [rare, range] })).sort()).toEqual([5, 6, 7, 8, 9].map((n) => `n${n * 100}:0`));
-      expect(await ask({ all: [rare, { not: rare }] })).toEqual([]);
-      expect(await ask({ not: { any: [range, { not: range }] } })).toEqual([]);
+      expect((await findIds(rare)).sort()).toEqual(Array.from({ length: 10 }, (_, n) => `n${n * 100}:0`).sort());
+      expect((await findIds({ all: [rare, range] })).sort()).toEqual([5, 6, 7, 8, 9].map((n) => `n${n * 100}:0`));
+      expect(await findIds({ all: [rare, { not: rare }] })).toEqual([]);
+      expect(await findIds({ not: { any: [range, { not: range }] } })).toEqual([]);
     }
   });
 

@@ -28,7 +28,7 @@ describe('while storage is unavailable', () => {
   /** @returns a function that restores the index */
   function removeIndex(): () => void {
     const folder = join(product.dataDir, 'index');
-    // A file in its place: a missing folder would be created again by the next write.
+    // A file replaces the folder, because the next write would create a missing folder again.
     renameSync(folder, `${folder}.removed`);
     writeFileSync(folder, 'not a folder');
     return () => {

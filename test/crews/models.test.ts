@@ -225,7 +225,7 @@ describe('crews with a language model and tools', () => {
     });
   });
 
-  test('a lasting error ends the execution, and its message and callback reveal no secret', async () => {
+  test('a permanent error ends the execution, and its message and callback reveal no secret', async () => {
     openai.respondWith((_request, response) => sendJson(response, { error: `bad key ${KEY}` }, 401));
     const research = crew('research');
     const id = await research.start({ topic: 'failure' }, { crewWebhookUrl: receiver.url, meta: { n: 1 } });

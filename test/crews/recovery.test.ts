@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
-// What a process leaves that dies; the processes themselves are killed in test/recovery.test.ts.
+// Tests the records of processes that died; test/recovery.test.ts kills processes.
 describe('after an API that was killed', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
@@ -16,7 +16,7 @@ describe('after an API that was killed', () => {
     crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, 'crew-recovery', 'crew_org')).key);
   });
 
-  test('before it started the workflow of an execution: the reconciler starts it', async () => {
+  test('the reconciler starts the workflow of an execution that was stored but not started', async () => {
     const id = await crew.start(inputs);
     await crew.reaches(id, 'pending_human_input');
     const orphan = randomUUID();
@@ -36,7 +36,7 @@ describe('after an API that was killed', () => {
     await crew.reaches(orphan, 'pending_human_input');
   });
 
-  test('before its feedback took effect: the feedback is ignored and deleted', async () => {
+  test('feedback that did not take effect is ignored and deleted', async () => {
     const id = await crew.start(inputs);
     await crew.reaches(id, 'pending_human_input');
     const feedback = () => withDb(mongodbUri, (db) => db.collection('crew_feedback').find({ execution: id }).toArray());

@@ -41,13 +41,13 @@ export function createChecker(document: Document) {
       .filter(({ pattern, operations }) => pattern.test(path) && operations[method])
       .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
     if (!route) return;
-    const what = `${method.toUpperCase()} ${route.path} ${status}`;
-    if (!route.operations[method]!.responses[status]) throw new Error(`${what} is not documented`);
+    const label = `${method.toUpperCase()} ${route.path} ${status}`;
+    if (!route.operations[method]!.responses[status]) throw new Error(`${label} is not documented`);
     const pointer = ['paths', route.path, method, 'responses', String(status), 'content', 'application/json', 'schema'];
     const $ref = `openapi#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
     const validate = validators.get($ref) ?? ajv.compile({ $ref });
     validators.set($ref, validate);
-    if (!validate(body)) throw new Error(`${what} is not as documented: ${ajv.errorsText(validate.errors)}`);
+    if (!validate(body)) throw new Error(`${label} is not as documented: ${ajv.errorsText(validate.errors)}`);
   };
 }
 

@@ -6,11 +6,11 @@ import { type Product, startProduct } from './product.js';
 
 /** Work that is in progress when the worker is killed. */
 export interface InterruptedWork {
-  /** Starts the work, and resolves when it is in the middle: the worker is killed soon after. */
+  /** Starts the work, and resolves when it is half done; then the worker is killed. */
   begin(): Promise<void>;
   /** Called as soon as the worker is dead. */
   afterKill?(): Promise<void> | void;
-  /** Expects that the work continues where it was, and waits for its end. */
+  /** Waits for the work to finish, and expects that it continued where it stopped. */
   expectToComplete(): Promise<void>;
 }
 

@@ -18,9 +18,9 @@ export async function eventually<T>(
   let last: unknown;
   while (elapsed() < withinMs) {
     try {
-      const got = await poll();
-      if (got !== undefined && got !== null && got !== false) return got;
-      last = got;
+      const result = await poll();
+      if (result !== undefined && result !== null && result !== false) return result;
+      last = result;
     } catch (error) {
       last = error;
     }

@@ -11,7 +11,7 @@ import { createRegistrations, type Registrations } from '../../storage/webhooks/
 import { sharedProduct } from '../support/product.js';
 import { deliveryRecord } from '../support/records.js';
 
-describe('a webhook is disabled after five days', () => {
+describe('disabling a webhook', () => {
   let collections: Collections;
   let registrations: Registrations;
   const start = new Date('2026-01-01T00:00:00Z');
@@ -23,7 +23,7 @@ describe('a webhook is disabled after five days', () => {
   });
   afterAll(() => collections.mongoClient.close());
 
-  /** A registration after these attempts, each this many days after the start. */
+  /** Returns a registration after these attempts; each has its number of days since the start. */
   async function afterAttempts(attempts: [days: number, delivered: boolean][], disableAfterMs: number | null) {
     const org = `disabling-${process.pid}-${counter++}`;
     const callback = createIndexingCallback({
@@ -41,7 +41,7 @@ describe('a webhook is disabled after five days', () => {
     return (await registrations.findForOrg(org))!;
   }
 
-  test('with failed attempts only', async () => {
+  test('five days with failed attempts only disable the webhook', async () => {
     const disabled = await afterAttempts([[0, false], [2, false], [5, false]], 5 * DAY_MS); // biome-ignore format: a timeline
     expect(disabled).toMatchObject({
       disabled_at: new Date('2026-01-06T00:00:00Z'),
@@ -53,7 +53,7 @@ describe('a webhook is disabled after five days', () => {
     ['with a successful attempt in between', [[0, false], [4, true], [5, false], [9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
     ['when the failures span less than five days', [[0, false], [4.9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
     ['when the operator has not enabled it', [[0, false], [300, false]], null], // biome-ignore format: a timeline
-  ])('not %s', async (_name, attempts, limit) => {
+  ])('a webhook is not disabled %s', async (_name, attempts, limit) => {
     expect((await afterAttempts(attempts, limit)).disabled_at).toBeNull();
   });
 
