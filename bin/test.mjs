@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, checkNode, install, root, run } from './prepare.mjs';
 
-const chosen = process.argv.slice(2).map((arg) => arg.replace(/\.ts$/, '.js'));
+const args = process.argv.slice(2);
+const fast = args.includes('--fast');
+const chosen = args.filter((arg) => arg !== '--fast').map((arg) => arg.replace(/\.ts$/, '.js'));
+const everything = !fast && chosen.length === 0;
 const tool = (...path) => join(root, 'node_modules', ...path);
 
 async function step(title, work) {
@@ -32,7 +35,7 @@ async function jest(patterns) {
     '--disable-warning=ExperimentalWarning',
     tool('jest', 'bin', 'jest.js'),
     '--config',
-    'jest.config.mjs',
+    fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
     '--json',
     `--outputFile=${report}`,
     ...patterns,
@@ -62,10 +65,10 @@ try {
   console.error(error.message);
   finish({ passed: 0, failed: 1 });
 }
-if (chosen.length === 0)
+if (everything)
   await step('lint and format', () => run(process.execPath, [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '.']));
 await step('types and build', compile);
-if (chosen.length === 0) {
+if (everything) {
   const depcruise = tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs');
   await step('imports', () => run(process.execPath, [depcruise, '--config', '.dependency-cruiser.cjs', 'dist']));
   await step('regular expressions', () => run(process.execPath, [tool('eslint', 'bin', 'eslint.js'), 'dist']));
