@@ -1,5 +1,6 @@
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
+import { fairness } from './fairness.js';
 import { footprint } from './footprint.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
@@ -15,6 +16,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   footprint,
   latency,
   crashes,
+  fairness,
 };
 
 /**

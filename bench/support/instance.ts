@@ -27,8 +27,8 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
   const { stack, api, worker } = instance;
   const collections = await connectCollections(stack.mongodbUri, 'postback-bench');
-  const createKey = async (kind: KeyKind) =>
-    (await createApiKeys(collections).create({ org: 'bench', kind, label: 'bench' })).key;
+  const createKey = async (kind: KeyKind, org = 'bench') =>
+    (await createApiKeys(collections).create({ org, kind, label: 'bench' })).key;
   return {
     apiUrl: instance.apiUrl,
     key: await createKey('api'),

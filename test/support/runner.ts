@@ -30,7 +30,7 @@ function shareClasses(matchersGlobal: Exports): void {
   }
 }
 
-/** Evaluates a test file, and modules of tests that it imports, anew: their `@jest/globals` belong to this run. */
+/** Evaluates a test file, and modules of tests that it imports, again: their `@jest/globals` belong to this run. */
 async function importTestFile(path: string, jestGlobals: Exports): Promise<void> {
   const evaluated = new Map<string, Module>();
 
