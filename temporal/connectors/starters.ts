@@ -7,7 +7,7 @@ import {
 import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
+import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of a connector that its schedule needs; a subset of `ConnectorRecord`. */
 export interface ScheduleConnectorInput {
@@ -92,7 +92,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
       taskQueue: 'connectors',
       args: [{ connector: _id, org }],
       staticSummary: `Remove a connector of ${database}`,
-      ...ownedBy({ org, database, source: _id }),
+      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
     });
   }
 }
@@ -111,7 +111,7 @@ function scheduleOptions({ _id, org, kind, database, schedule }: ScheduleConnect
       taskQueue: 'connectors',
       args: [{ connector: _id, org } satisfies SyncRef],
       staticSummary: `Sync a ${kind} connector into ${database}`,
-      ...ownedBy({ org, database, source: _id }),
+      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
     },
   };
 }

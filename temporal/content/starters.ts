@@ -1,6 +1,6 @@
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
+import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
 export interface StartItemInput {
@@ -16,7 +16,7 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 
 /** Starts the workflows of items and databases. */
 export function createContentStarters({ start }: WorkflowStarter) {
-  const ownerOf = ({ org, database, id }: StartItemInput) => ({ org, database, source: id });
+  const itemAttributes = ({ org, database, id }: StartItemInput) => searchAttributes({ org, database, source: id });
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
 
   return {
@@ -26,7 +26,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [refOf(item)],
         staticSummary: `Index ${item.id} into ${item.database}`,
-        ...ownedBy(ownerOf(item)),
+        typedSearchAttributes: itemAttributes(item),
       }),
 
     /** Each later change of the same version needs another run. */
@@ -37,7 +37,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [refOf(item)],
         staticSummary: `Rewrite the index rows of ${item.id}`,
-        ...ownedBy(ownerOf(item), PRIORITIES.upkeep),
+        typedSearchAttributes: itemAttributes(item),
       }),
 
     /** @param items number of queued items, for the summary */
@@ -47,7 +47,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [ref],
         staticSummary: `Start ${items} ${items === 1 ? 'item' : 'items'} for ${database}`,
-        ...ownedBy({ org: ref.org, database }),
+        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
       }),
 
     startProvisioning: (ref: DatabaseRef, database: string): Promise<void> =>
@@ -56,7 +56,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [ref],
         staticSummary: `Provision ${database}`,
-        ...ownedBy({ org: ref.org, database }, PRIORITIES.interactive),
+        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
       }),
 
     startDatabaseDeletion: (ref: DatabaseRef, database: string): Promise<void> =>
@@ -65,7 +65,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [ref],
         staticSummary: `Delete ${database}`,
-        ...ownedBy({ org: ref.org, database }),
+        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
       }),
 
     /** Clears the remaining data of deleted items. */
@@ -75,7 +75,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [ref],
         staticSummary: 'Clear the remaining data of deleted items',
-        ...ownedBy({ org: ref.org }, PRIORITIES.upkeep),
+        typedSearchAttributes: searchAttributes({ org: ref.org }),
       }),
   };
 }
