@@ -84,6 +84,8 @@ export const settingsSchema = z.object({
     .pipe(z.array(z.number().nonnegative())),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
 
+  /** How long the work in progress may continue when a worker is stopped. Then it is cancelled, and repeated elsewhere. */
+  POSTBACK_SHUTDOWN_SECONDS: z.coerce.number().nonnegative().default(10),
   /** How long a delivery record is kept after its last attempt. */
   POSTBACK_DELIVERY_RETENTION_DAYS: positive.default(30),
   /** A webhook whose deliveries have all failed for this long is disabled until it is registered again; 0: never. */

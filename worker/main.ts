@@ -11,11 +11,6 @@ import { installTemporalLogger } from './logging.js';
 import { serveMetrics } from './metrics.js';
 import { createWorkers } from './workers.js';
 
-/**
- * How long to wait for first attempts that have outlived their workflow task. Slower attempts are lost and repeated.
- */
-const DRAIN_MS = 5_000;
-
 await runProcess(runWorker);
 
 /** The worker process: runs the workers of its task queues (POSTBACK_QUEUES) until it is asked to stop. */
@@ -30,7 +25,8 @@ async function runWorker(): Promise<void> {
   const { client, connection, metrics } = dependencies;
   const { activities, drainDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
-  const workers = await createWorkers({ connection, namespace, bundle, queues, activities });
+  const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
+  const workers = await createWorkers({ connection, namespace, bundle, queues, activities, graceMs });
   if (queues.includes('content')) await ensureReconcileSchedule(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
@@ -41,8 +37,11 @@ async function runWorker(): Promise<void> {
   await Promise.race([stopped, running]);
   log.info('workers stopping');
   shutDown(workers);
-  await running;
-  await atMost(DRAIN_MS, drainDeliveries());
+  const finished = running.then(drainDeliveries);
+  await atMost(graceMs, finished);
+  // Cancels the attempts at deliveries that are still in progress. They release their claims.
+  await dependencies.outbound.close();
+  await finished;
   metricsServer?.close();
   await dependencies.close();
 }

@@ -50,6 +50,8 @@ export async function createWorkers(options: {
   bundle: WorkflowBundle;
   queues: readonly TaskQueue[];
   activities: Readonly<Record<TaskQueue, object>>;
+  /** After a shutdown was requested: milliseconds until running activities are cancelled. */
+  graceMs: number;
 }): Promise<Worker[]> {
   return Promise.all(
     options.queues.map((taskQueue) =>
@@ -60,7 +62,7 @@ export async function createWorkers(options: {
         workflowBundle: options.bundle,
         activities: options.activities[taskQueue],
         workflowThreadPoolSize: 1,
-        shutdownGraceTime: '5 seconds',
+        shutdownGraceTime: options.graceMs,
         ...TUNING[taskQueue],
       }),
     ),

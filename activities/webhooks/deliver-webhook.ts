@@ -115,7 +115,10 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     );
     const finishedAt = await deps.now();
     if (!(await deliveries.record(claimed, recorded, finishedAt))) {
-      deps.log.warn({ delivery_id: deliveryId, attempts: claimed.attempts }, 'outcome not stored: the claim had expired');
+      deps.log.warn(
+        { delivery_id: deliveryId, attempts: claimed.attempts },
+        'outcome not stored: the claim had expired',
+      );
       return statusOf(await deliveries.getById(deliveryId), finishedAt);
     }
     deps.metrics.deliveryAttempted(recorded.status);
@@ -142,7 +145,8 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
-  const dueInMs = record.status === 'sweeping' ? untilNextLook(record, now) : millisecondsUntil(record.next_attempt_at, now);
+  const dueInMs =
+    record.status === 'sweeping' ? untilNextLook(record, now) : millisecondsUntil(record.next_attempt_at, now);
   return { progress: 'failed', dueInMs, reason: record.error_code };
 }
 

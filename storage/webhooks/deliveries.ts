@@ -134,6 +134,16 @@ export function createDeliveries(
       return deliveries.findOne({ dedupe_key });
     },
 
+    /** @returns the deliveries of these events that no attempt has been made at, oldest first */
+    listUnattempted(dedupePrefix: string): Promise<DeliveryRecord[]> {
+      const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
+      const filter = { dedupe_key: events, status: 'pending' as const, attempts: 0 };
+      return deliveries
+        .find(filter, { projection: { message: 0 } })
+        .sort({ _id: 1 })
+        .toArray();
+    },
+
     /**
      * pending | failed -> sweeping, when an attempt is due. Also takes over an expired claim.
      * @param attemptMs how long the claim is valid, by event
@@ -173,28 +183,25 @@ export function createDeliveries(
      * @returns false when the claim was taken over: then nothing is stored
      */
     async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<boolean> {
-      const result = await deliveries.updateOne(
-        held(claimed),
-        {
-          $set: {
-            status: attempt.status,
-            next_attempt_at: attempt.next_attempt_at,
-            check_at: attempt.next_attempt_at ?? now,
-            expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
-            claimed_until: null,
-            automatic_attempt_at: null,
-            url: attempt.url,
-            error_code: attempt.error_code,
-            error_message: attempt.error_message,
-            updated_at: now,
-          },
-          $inc: {
-            failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
-            attempts: attempt.sent ? 0 : -1,
-          },
-          $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+      const result = await deliveries.updateOne(held(claimed), {
+        $set: {
+          status: attempt.status,
+          next_attempt_at: attempt.next_attempt_at,
+          check_at: attempt.next_attempt_at ?? now,
+          expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
+          claimed_until: null,
+          automatic_attempt_at: null,
+          url: attempt.url,
+          error_code: attempt.error_code,
+          error_message: attempt.error_message,
+          updated_at: now,
         },
-      );
+        $inc: {
+          failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
+          attempts: attempt.sent ? 0 : -1,
+        },
+        $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+      });
       return result.matchedCount === 1;
     },
 

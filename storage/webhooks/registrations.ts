@@ -27,7 +27,12 @@ export function createRegistrations(
 ) {
   const context = (org: string) => `webhook-signing-secret/${org}`;
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
-  const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({ _id, url, updated_at, failing });
+  const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
+    _id,
+    url,
+    updated_at,
+    failing,
+  });
   const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
   return {
     /** @returns null when nothing is registered */

@@ -196,7 +196,10 @@ describe('the delivery schedule', () => {
       for (const delivery of running) expect(await delivery.result()).toBe('permanently_failed');
       // The attempts of the first delivery at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt
       // at 17.6 h is the last.
-      expect(await harness.deliveries.getById(first._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
+      expect(await harness.deliveries.getById(first._id)).toMatchObject({
+        error_code: 'WEBHOOK_DISABLED',
+        attempts: 7,
+      });
       expect(await harness.deliveries.getById(second._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
       expect((await harness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
