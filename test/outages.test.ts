@@ -70,7 +70,7 @@ describe('while a server is unavailable', () => {
     await api.createDatabase('kept');
     const receiver = await registeredReceiver(api);
     const memories = JSON.stringify(Array.from({ length: 30 }, (_, n) => ({ id: `n${n}`, text: `Note ${n}.` })));
-    await api.ingest({ database: 'kept', memories });
+    await api.ingest({ database: 'kept', memories, upsert: 'true' });
     for (let n = 0; n < 30; n += 1) await api.ended('kept', `n${n}`);
     temporal.cut();
     await reportsReady({ mongodb: true, temporal: false });
@@ -78,7 +78,7 @@ describe('while a server is unavailable', () => {
     expect(submitted.status).toBe(202);
     expect((await jobs.get(`/v3/ai/async/${submitted.body.job_id}`)).body).toMatchObject({ status: 'queued' });
     // Each of these items has a delivery. Waiting for thirty starts of workflows would take minutes.
-    const sentAgain = await api.ingest({ database: 'kept', memories });
+    const sentAgain = await api.ingest({ database: 'kept', memories, upsert: 'true' });
     expect(sentAgain.body.data.results).toEqual(
       Array.from({ length: 30 }, (_, n) => ({ id: `n${n}`, status: 'completed', unchanged: true })),
     );
