@@ -4,8 +4,9 @@ import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { runProcess, stopRequested } from '../runtime/process.js';
 import { ensureReconcileSchedule } from '../temporal/reconciler.js';
+import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
-import { workflowBundle } from './bundle.js';
+import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveMetrics } from './metrics.js';
@@ -22,11 +23,21 @@ async function runWorker(): Promise<void> {
   installTemporalLogger(log);
 
   const dependencies = await createWorkerDependencies(config, log);
-  const { client, connection, metrics } = dependencies;
+  const { client, connection, dataConverter, metrics } = dependencies;
   const { activities, drainDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
   const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
-  const workers = await createWorkers({ connection, namespace, bundle, queues, activities, graceMs });
+  const workers = await createWorkers({
+    connection,
+    namespace,
+    dataConverter,
+    bundle,
+    queues,
+    activities,
+    graceMs,
+    ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
+    log,
+  });
   if (queues.includes('content')) await ensureReconcileSchedule(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
