@@ -22,10 +22,11 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
+import { createItemRuns } from './item-runs.js';
 
 export interface ItemDependencies extends FinishItemDependencies {
   items: FinishItemDependencies['items'] &
-    Pick<Items, 'discard' | 'isCurrent' | 'setStatus' | 'setTitle' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
   chunks: ClearItemsDependencies['chunks'] &
     Pick<Chunks, 'findDatabaseId' | 'listByRef' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
@@ -50,13 +51,12 @@ const EMBEDDING_BATCH = 64;
 export function createItemActivities(deps: ItemDependencies) {
   const { items, chunks, files, checkpoints, databases, index, embedder } = deps;
   const finish = createFinishItem(deps);
+  const runs = createItemRuns(items);
 
   return {
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        if (!(await items.setStatus(ref, 'processing'))) throw superseded();
-        const item = await requireCurrent(ref);
+      forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
         if (!(await databases.isOpen(item.database_id))) await discard(item);
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
@@ -72,11 +72,11 @@ export function createItemActivities(deps: ItemDependencies) {
 
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        const item = await requireCurrent(ref);
+      forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
         const itemChunks = await chunks.listByRef(ref);
         if (embedder) await embedMissing(embedder, itemChunks, signal);
-        await requireCurrent(ref); // Embedding takes long; a newer version may have replaced this version.
+        // Embedding takes long; a newer version may have replaced this version.
+        if (!(await items.isCurrent(ref))) throw superseded();
         const chunkIds = itemChunks.map((chunk) => chunk._id);
         const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
         // Rows are removed by id, so that no version can remove rows of a newer version.
@@ -84,7 +84,7 @@ export function createItemActivities(deps: ItemDependencies) {
         const schema = await databases.metadataSchema(item.database_id);
         await index.write(item.database_id, rowsOf(item, itemChunks, schema), [...olderIds, ...repeatedIds]);
         if (olderIds.length > 0) await chunks.remove(olderIds);
-        if ((await items.getByRef(ref)) === null) {
+        if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], chunkIds);
           throw superseded();
@@ -93,12 +93,10 @@ export function createItemActivities(deps: ItemDependencies) {
 
     /** processing -> graph_creation: extracts entities and relations with their evidence. */
     linkItemGraph: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
-        const item = await requireCurrent(ref);
+      forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
-        await requireCurrent(ref);
+        if (!(await items.isCurrent(ref))) throw superseded();
       }),
 
     /** -> completed | errored, with the delivery that notifies the client. */
@@ -109,19 +107,36 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
   };
 
+  /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
+  function forRun(
+    ref: ItemRef,
+    run: Parameters<typeof runs.run>[1],
+    step: (item: ItemRecord, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    return forItem(ref, (signal) => runs.run(ref, run, signal, step));
+  }
+
   /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */
   async function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
     try {
       return await withHeartbeat(step);
-    } catch (error) {
-      // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
-      if (isSuperseded(error)) await clearLeftovers(ref);
-      if (error instanceof ExtractionError) await clearChunks(ref);
-      if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
+    } catch (stepError) {
+      const error = await clearAfter(ref, stepError).then(
+        () => stepError,
+        (clearError: unknown) => clearError,
+      );
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(ref, error);
       throw asActivityFailure(error, itemFailureRules);
     }
+  }
+
+  /** @throws an error of the storage, which is then retried instead of the error of the step */
+  async function clearAfter(ref: ItemRef, error: unknown): Promise<void> {
+    // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
+    if (isSuperseded(error)) await clearLeftovers(ref);
+    if (error instanceof ExtractionError) await clearChunks(ref);
+    if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
   }
 
   /** Shows an error that is being retried in the item's status. Best effort: without MongoDB no status can be read. */
@@ -153,19 +168,12 @@ export function createItemActivities(deps: ItemDependencies) {
     else await deps.graph.removeUpTo(ref);
   }
 
-  /** @throws Superseded when this version was replaced or deleted */
-  async function requireCurrent(ref: ItemRef): Promise<ItemRecord> {
-    const item = await items.getByRef(ref);
-    if (!item) throw superseded();
-    return item;
-  }
-
   /** Scanned pages take long, so each page first checks whether the version is still current. */
   function pageCheckpoints(ref: ItemRef): Checkpoints {
     const stored = checkpoints.of(checkpointOwner(ref));
     return {
       async load(step) {
-        await requireCurrent(ref);
+        if (!(await items.isCurrent(ref))) throw superseded();
         return stored.load(step);
       },
       save: stored.save,
