@@ -3,6 +3,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
+import { createForeignParser } from '../providers/connectors/index.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
@@ -27,6 +28,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
   if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
+  const foreignParser = createForeignParser();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {
     ...shared,
@@ -36,12 +38,13 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     starters: createStarters(client),
     extractor,
     graphExtractor,
+    foreignParser,
     providers,
     models,
     scratch: await createCleanScratch(log),
     metrics: createWorkerMetrics(),
     async close(): Promise<void> {
-      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close()]);
+      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close(), foreignParser.close()]);
       await shared.close();
       await connection.close();
       await client.connection.close();
