@@ -25,7 +25,13 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
   const { models } = loadConfiguredCrews(config);
   const shared = await createSharedDependencies(config, log);
   const { client, connection } = await connectToTemporal(config, log);
-  const extractor = createExtractor();
+  const extractor = createExtractor({
+    processes: config.POSTBACK_PARSER_PROCESSES,
+    ocrProcesses: config.POSTBACK_OCR_PROCESSES,
+    memoryMb: config.POSTBACK_PARSER_MEMORY_MB,
+    timeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+    ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+  });
   const graphExtractor = createGraphExtractor();
   if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
   const foreignParser = createForeignParser();
