@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
-import { type Chunk, chunkSections, searchableText } from '../../domain/content/chunking.js';
+import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import { type Graph, MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
@@ -12,7 +12,7 @@ import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { type Extractor, SMALL_TEXT_BYTES } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
-import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
+import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -20,6 +20,7 @@ import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
+import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
@@ -29,7 +30,7 @@ export interface ItemDependencies extends FinishItemDependencies {
     Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
   chunks: ClearItemsDependencies['chunks'] &
-    Pick<Chunks, 'findDatabaseId' | 'listByRef' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
+    Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'copyTo' | 'remove'>;
@@ -43,9 +44,6 @@ export interface ItemDependencies extends FinishItemDependencies {
 }
 
 export type ItemActivities = ReturnType<typeof createItemActivities>;
-
-/** Chunks embedded and stored at a time; a killed worker repeats at most this many. */
-const EMBEDDING_BATCH = 64;
 
 /** The steps of indexing one item version, in the order of its statuses. Each can be repeated. */
 export function createItemActivities(deps: ItemDependencies) {
@@ -73,16 +71,22 @@ export function createItemActivities(deps: ItemDependencies) {
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
-        const itemChunks = await chunks.listByRef(ref);
-        if (embedder) await embedMissing(embedder, itemChunks, signal);
+        const chunksOf = await pagedChunks(chunks, ref);
+        if (embedder) for await (const page of chunksOf()) await embedMissing(embedder, chunks, page, signal);
         // Embedding takes long; a newer version may have replaced this version.
         if (!(await items.isCurrent(ref))) throw superseded();
-        const chunkIds = itemChunks.map((chunk) => chunk._id);
-        const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
-        // Rows are removed by id, so that no version can remove rows of a newer version.
-        const repeatedIds = Context.current().info.attempt > 1 ? chunkIds : [];
         const schema = await databases.metadataSchema(item.database_id);
-        await index.write(item.database_id, rowsOf(item, itemChunks, schema), [...olderIds, ...repeatedIds]);
+        const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
+        const chunkIds: string[] = [];
+        for await (const page of chunksOf()) {
+          signal.throwIfAborted();
+          const ids = page.map((chunk) => chunk._id);
+          // Rows are removed by id, so that no version can remove rows of a newer version.
+          const repeatedIds = Context.current().info.attempt > 1 ? ids : [];
+          const outdatedIds = chunkIds.length === 0 ? olderIds : [];
+          await index.write(item.database_id, rowsOf(item, page, schema), [...outdatedIds, ...repeatedIds]);
+          chunkIds.push(...ids);
+        }
         if (olderIds.length > 0) await chunks.remove(olderIds);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already. A deleted database has no table.
@@ -198,21 +202,5 @@ export function createItemActivities(deps: ItemDependencies) {
       const pages = pageCheckpoints({ item: item._id, version: item.version });
       await deps.extractor.extractChunks({ path, kind }, store, signal, pages);
     });
-  }
-
-  /** Embeds and stores missing vectors batch by batch, and adds them to the given chunks. */
-  async function embedMissing(
-    model: Pick<Embedder, 'embedDocuments'>,
-    all: readonly EmbeddedChunk[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const missing = all.filter((chunk) => chunk.vector === null);
-    for (let n = 0; n < missing.length; n += EMBEDDING_BATCH) {
-      const batch = missing.slice(n, n + EMBEDDING_BATCH);
-      const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
-      const vectors = await model.embedDocuments(texts, signal);
-      await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
-      for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
-    }
   }
 }
