@@ -41,8 +41,8 @@ describe('crashes lose nothing', () => {
 
   test('a file whose parser is killed three times ends with E2003; the worker and its other work are not affected', async () => {
     const worker = own.product.worker.pid();
-    const pages = await Promise.all(['one', 'two', 'three'].map((word) => scan([`This is page ${word} of the log`])));
-    const file = { name: 'log.pdf', content: scannedPdf(pages) };
+    const page = await scan(['This page ends its process', 'The lamp was lit at dusk']);
+    const file = { name: 'log.pdf', content: scannedPdf(Array(3).fill(page)) };
     await api.ingest({ database: 'crash', document_metadata: '[{"id":"poison"}]' }, [file]);
     const killing = new AbortController();
     const killed = killChildren(worker, 'page-worker', killing.signal);
