@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-jobs/features.js';
+import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
@@ -8,7 +8,7 @@ import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
-import type { AiCatalogue } from './catalogue.js';
+import type { AiCatalogue, AvailableProvider } from './catalogue.js';
 
 export interface SubmissionDependencies {
   uploads: Uploads;
@@ -31,8 +31,9 @@ export async function readSubmission(
   text: string,
 ): Promise<AiJobRecord> {
   const { feature, subfeature, provider, model } = request.model;
-  const name = requireAvailable(deps.catalogue, request.model);
+  const { subfeature: name, models } = requireAvailable(deps.catalogue, request.model);
   const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
+  rejectExcessTokens(input, models);
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
@@ -59,17 +60,26 @@ export async function readSubmission(
 function requireAvailable(
   catalogue: AiCatalogue,
   { feature, subfeature, provider, model }: z.output<typeof jobRequestSchema>['model'],
-): SubfeatureName {
+): AvailableProvider {
   const found = catalogue.find(`${feature}/${subfeature}`, provider);
   if (!found) {
     throw invalid(
       `model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists the available models`,
     );
   }
-  if (model !== null && !found.models?.any && !found.models?.known.includes(model)) {
-    throw invalid(`model: ${feature}/${subfeature}/${provider} has no model "${model}"`);
+  if (model !== null && !found.models?.known.includes(model)) {
+    throw invalid(
+      `model: ${feature}/${subfeature}/${provider} has no model "${model}"; GET /v3/ai/models lists its models`,
+    );
   }
-  return found.subfeature;
+  return found;
+}
+
+function rejectExcessTokens(input: object, models: AvailableProvider['models']): void {
+  const limit = models?.max_tokens ?? null;
+  if (limit !== null && 'max_tokens' in input && Number(input.max_tokens) > limit) {
+    throw invalid(`input.max_tokens: must not exceed ${limit}`);
+  }
 }
 
 /** Checks that an uploaded file exists, or that a URL is allowed. @returns the id of the upload, null for a URL */

@@ -1,10 +1,18 @@
 import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
-import type { AiProvider, ProviderOptions, ProviderResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type {
+  AiProvider,
+  ProviderModels,
+  ProviderOptions,
+  ProviderResult,
+  ValidatedInput,
+} from '../../../domain/ai-jobs/provider.js';
 import type { OpenAiClient } from '../../openai/client.js';
 
 export interface OpenAiContext {
   client: OpenAiClient;
   model: string;
+  /** Tokens that a request may generate; undefined: no limit. */
+  maxTokens: number | undefined;
   checkpoints: ProviderOptions['checkpoints'];
   signal: AbortSignal;
 }
@@ -15,18 +23,24 @@ export type RunOnServer<S extends SubfeatureName> = (
   context: OpenAiContext,
 ) => Promise<ProviderResult<S>>;
 
-/** A provider named `openai`. It accepts any model name, because servers have their own. */
+/** A provider named `openai`. @param models that jobs may use, and the tokens that each request may generate */
 export function openAiProvider<S extends SubfeatureName>(
   subfeature: S,
   runOnServer: RunOnServer<S>,
   client: OpenAiClient,
-  defaultModel: string,
+  models: ProviderModels,
 ): AiProvider<S> {
   return {
     subfeature,
     name: 'openai',
-    models: { default: defaultModel, known: [defaultModel], any: true },
+    models,
     run: (input, { model, checkpoints }, signal) =>
-      runOnServer(input, { client, model: model ?? defaultModel, checkpoints, signal }),
+      runOnServer(input, {
+        client,
+        model: model ?? models.default,
+        maxTokens: models.max_tokens ?? undefined,
+        checkpoints,
+        signal,
+      }),
   };
 }
