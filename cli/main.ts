@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
+import { QUOTAS } from '../domain/quotas.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runProcess } from '../runtime/process.js';
 
@@ -24,7 +25,7 @@ program
     await import('../api/main.js');
   });
 
-const worker = program
+program
   .command('worker')
   .description('run the workers')
   .option('--queues <names>', `task queues, comma-separated: ${TASK_QUEUES.join(', ')} (default: all)`)
@@ -32,18 +33,6 @@ const worker = program
     if (queues !== undefined) process.env.POSTBACK_QUEUES = queues;
     await import('../worker/main.js');
   });
-worker
-  .command('promote')
-  .description('make the version of this release the current version of the workers (POSTBACK_WORKER_VERSIONING)')
-  .action(async () => {
-    await (await import('./rollout.js')).promoteWorkers();
-    console.log('The version of this release is the current version of the workers.');
-  });
-
-program
-  .command('replay-open')
-  .description('before a rollout: replay all open executions on the code of this release')
-  .action(async () => (await import('./rollout.js')).replayOpenExecutions());
 
 program
   .command('demo')
@@ -95,6 +84,32 @@ signingKeys
   .command('rotate')
   .description('sign new jobs with a new key; running jobs use the old key')
   .action(async () => (await import('./signing-key.js')).rotateSigningKey());
+
+const limits = program
+  .command('orgs')
+  .description('manage organisations')
+  .command('limits')
+  .description(`manage what an organisation may use: ${QUOTAS.join(', ')}`);
+limits
+  .command('show')
+  .description('print what an organisation uses, and its limits')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (options) => (await import('./organisations.js')).showLimits(options));
+limits
+  .command('set')
+  .description('set limits of an organisation, which replace those of the settings POSTBACK_QUOTA_…')
+  .argument('<quota=limit...>', 'such as items=1000 or items=unlimited; 0 allows nothing')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (assignments, options) => (await import('./organisations.js')).setLimits(assignments, options));
+limits
+  .command('clear')
+  .description('remove limits of an organisation: those of the settings apply again')
+  .argument('[quotas...]', 'names of quotas (default: all)')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
 
 program
   .command('sealing-key')

@@ -6,6 +6,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
@@ -15,6 +16,7 @@ export interface SubmissionDependencies {
   signingKeys: SigningKeys;
   catalogue: AiCatalogue;
   outbound: OutboundClient;
+  quotas: Quotas;
   /** Milliseconds after which a job fails. */
   jobTimeLimitMs: number;
 }
@@ -22,7 +24,7 @@ export interface SubmissionDependencies {
 /**
  * Creates the record of a job from a request.
  * @param text the body as it was sent
- * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field
+ * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field; QUOTA_EXCEEDED
  */
 export async function readSubmission(
   deps: SubmissionDependencies,
@@ -31,12 +33,14 @@ export async function readSubmission(
   text: string,
 ): Promise<AiJobRecord> {
   const { feature, subfeature, provider, model } = request.model;
-  const { subfeature: name, models } = requireAvailable(deps.catalogue, request.model);
+  const available = requireAvailable(deps.catalogue, request.model);
+  const name = available.subfeature;
   const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
-  rejectExcessTokens(input, models);
+  rejectExcessTokens(input, available.models);
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
+  if (available.metered) await deps.quotas.requireTokens(org, new Date());
   const file_id = file === undefined ? null : await checkFile(deps, org, file);
   return queuedJob(
     {

@@ -15,6 +15,7 @@ import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
@@ -29,6 +30,9 @@ export interface ExecutionDependencies {
   crews: ReadonlyMap<string, CrewDefinition>;
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
+  quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
+  /** Whether an agent with this `llm` uses tokens of a language model. */
+  usesTokens(llm: string | null): boolean;
   starters: CrewStarters;
   outbound: OutboundClient;
   log: Logger;
@@ -54,7 +58,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         },
         status: 200,
         response: kickedOffSchema,
-        errors: ['NOT_FOUND'],
+        errors: ['NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -66,9 +70,18 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
+        if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
+          await deps.quotas.requireTokens(principal.org, new Date());
         const execution = newExecution(principal.org, crew, given, urls);
         const kickoff_id = execution._id;
-        await respondWith({ kickoff_id }, (tx) => deps.crewExecutions.add(execution, tx));
+        await respondWith({ kickoff_id }, (tx) =>
+          deps.quotas.admit(
+            execution.org,
+            { running_crews: 1 },
+            (session) => deps.crewExecutions.add(execution, session),
+            tx,
+          ),
+        );
         await startOrDefer(deps.log, 'execution', { kickoff_id }, () => deps.starters.startCrew(execution));
       },
     ),

@@ -19,8 +19,6 @@ interface HarnessOptions {
   /** Milliseconds within which an indexing receiver must respond. */
   timeoutMs?: number;
   disableAfterMs?: number | null;
-  /** Milliseconds between the attempts. */
-  scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
 }
 
@@ -42,10 +40,9 @@ export function createDeliveryHarness(collections: Collections) {
     activities({
       timeoutMs = defaultTimeoutMs,
       disableAfterMs = null,
-      scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
       now = () => new Date(),
     }: HarnessOptions): DeliveryActivities {
-      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
+      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs };
       const { activities } = createDeliveryActivities({
         deliveries,
         callbacks: {

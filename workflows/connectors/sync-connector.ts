@@ -1,16 +1,8 @@
-import {
-  ActivityFailure,
-  CancellationScope,
-  continueAsNew,
-  isCancellation,
-  proxyActivities,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ActivityFailure, continueAsNew, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ConnectorRemovalActivities } from '../../activities/connectors/remove-connector.js';
 import type { SyncActivities } from '../../activities/connectors/sync-connector.js';
 import {
   type StartedSync,
-  SYNC_CANCELLED,
   SYNC_ENDED,
   type SyncOutcome,
   type SyncRef,
@@ -41,11 +33,10 @@ const { removeRemains } = proxyActivities<ConnectorRemovalActivities>({
 
 /**
  * One sync of a connector: running -> completed | failed. Its progress is stored in MongoDB, so a new run or a retried
- * activity continues where the last one stopped. When the listing fails, nothing is deleted. A cancelled sync has failed.
+ * activity continues where the last one stopped. When the listing fails, nothing is deleted.
  */
 export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | typeof SYNC_ENDED> {
-  // A sync that has begun must end in a stored state, so its first and last steps cannot be cancelled.
-  const sync = connector.sync ?? (await CancellationScope.nonCancellable(() => beginSync(connector)));
+  const sync = connector.sync ?? (await beginSync(connector));
   if (sync === null) return SYNC_ENDED;
   const ref = { ...connector, sync };
   try {
@@ -55,13 +46,12 @@ export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | t
   } catch (error) {
     if (hasFailureType(error, SYNC_ENDED)) return SYNC_ENDED;
     const failure = failureOf(error);
-    await CancellationScope.nonCancellable(() => endSync(ref, failure));
+    await endSync(ref, failure);
     showOutcome('failed');
-    if (isCancellation(error)) throw error;
     return failure;
   }
   const outcome: SyncOutcome = { status: 'completed' };
-  await CancellationScope.nonCancellable(() => endSync(ref, outcome));
+  await endSync(ref, outcome);
   return outcome;
 }
 
@@ -78,9 +68,6 @@ async function limitHistory(ref: StartedSync): Promise<void> {
 }
 
 function failureOf(error: unknown): SyncOutcome {
-  if (isCancellation(error)) {
-    return { status: 'failed', error_code: SYNC_CANCELLED, error_message: 'The sync was cancelled.' };
-  }
   if (!(error instanceof ActivityFailure)) throw error;
   const failure = clientFailureOf(error) ?? {
     code: INTERNAL_ERROR,

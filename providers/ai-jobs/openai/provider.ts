@@ -7,6 +7,7 @@ import type {
   ValidatedInput,
 } from '../../../domain/ai-jobs/provider.js';
 import type { OpenAiClient } from '../../openai/client.js';
+import { meteredClient } from '../../openai/metered-client.js';
 
 export interface OpenAiContext {
   client: OpenAiClient;
@@ -34,13 +35,15 @@ export function openAiProvider<S extends SubfeatureName>(
     subfeature,
     name: 'openai',
     models,
-    run: (input, { model, checkpoints }, signal) =>
-      runOnServer(input, {
-        client,
+    metered: true,
+    run(input, { model, checkpoints, meter }, signal) {
+      return runOnServer(input, {
+        client: meteredClient(client, meter),
         model: model ?? models.default,
         maxTokens: models.max_tokens ?? undefined,
         checkpoints,
         signal,
-      }),
+      });
+    },
   };
 }
