@@ -71,7 +71,7 @@ function apiDependencies(
   client: Client,
   { crews, models }: ReturnType<typeof loadConfiguredCrews>,
 ): Omit<ApiDependencies, 'log' | 'stopping'> {
-  // The catalogue only lists providers. The extractor starts no thread before a job needs one.
+  // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
   return {
     ...shared,

@@ -26,6 +26,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
   const { client, connection } = await connectToTemporal(config, log);
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
+  if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {
     ...shared,

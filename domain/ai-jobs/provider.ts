@@ -19,7 +19,7 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
 export interface AiProviders {
   list(): AiProvider[];
   find(subfeature: string, name: string): AiProvider | undefined;
-  /** Terminates threads and their running tasks. */
+  /** Kills processes with their running tasks. */
   close(): Promise<void>;
 }
 

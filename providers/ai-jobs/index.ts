@@ -17,7 +17,7 @@ export interface AiProvidersConfig {
   limits?: Partial<AiLimits>;
 }
 
-/** All providers of AI jobs that this configuration allows. Threads start with the first job that needs them. */
+/** All providers of AI jobs that this configuration allows. Processes start with the first job that needs them. */
 export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const limits = { ...DEFAULT_AI_LIMITS, ...config.limits };
   const text = createLocalTextProviders(limits);
