@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
-import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { QUOTAS } from '../domain/quotas.js';
+import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runProcess } from '../runtime/process.js';
 
