@@ -44,7 +44,7 @@ describe('hostile sites', () => {
 
   test.each([
     ['a gzipped sitemap with millions of elements', () => gzipSync(`<urlset>${'<a/>'.repeat(6_000_000)}</urlset>`)],
-    ['a gzipped sitemap that inflates beyond the limit', () => gzipSync(Buffer.alloc(80_000_000, ' '))],
+    ['a gzipped sitemap that inflates beyond the limit', () => gzipSync(`<urlset>${' '.repeat(80_000_000)}`)],
     ['a sitemap that is nested without end', () => '<a>'.repeat(100_000)],
     [
       'a sitemap with too many pages',

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { createForeignParser } from '../../providers/connectors/index.js';
@@ -19,6 +19,7 @@ describe('the crawl delay of a site', () => {
   let outbound: OutboundClient;
   let folder: string;
   const parser = createForeignParser();
+  afterAll(() => parser.close());
   let waiting: { ms: number; end: () => void }[];
 
   beforeEach(async () => {
