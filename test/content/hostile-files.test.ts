@@ -19,7 +19,7 @@ describe('hostile files', () => {
   test('each ends with its reason and its webhook, and a note beside them completes', async () => {
     const files = [
       { name: 'bomb.docx', content: docx(await bomb(400)) },
-      { name: 'nested.html', content: `<!doctype html><body>${'<div>'.repeat(20_000)}deep` },
+      { name: 'nested.html', content: `<!doctype html><body>${'<div>'.repeat(200_000)}deep` },
       { name: 'nested.json', content: `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` },
     ];
     const document_metadata = JSON.stringify(files.map(({ name }) => ({ id: name })));
