@@ -31,8 +31,6 @@ async function jest(patterns) {
   const folder = mkdtempSync(join(tmpdir(), 'postback-test-'));
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
     tool('jest', 'bin', 'jest.js'),
     '--config',
     fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
