@@ -59,7 +59,7 @@ describe('what Temporal stores', () => {
       dataConverter,
       bundle: await workflowBundle(),
       queues: ['deliveries'],
-      activities: { deliveries: harness.activities({ scheduleMs: [100] }) } as never,
+      activities: { deliveries: harness.activities({ scheduleMs: [100, 100] }) } as never,
       graceMs: 0,
       log: pino({ level: 'silent' }),
     })) as [Worker];
