@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError } from 'commander';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
+import { QUOTAS } from '../domain/quotas.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runProcess } from '../runtime/process.js';
 
@@ -85,6 +86,32 @@ signingKeys
   .command('rotate')
   .description('sign new jobs with a new key; running jobs use the old key')
   .action(async () => (await import('./signing-key.js')).rotateSigningKey());
+
+const limits = program
+  .command('orgs')
+  .description('manage organisations')
+  .command('limits')
+  .description(`manage what an organisation may use: ${QUOTAS.join(', ')}`);
+limits
+  .command('show')
+  .description('print what an organisation uses, and its limits')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (options) => (await import('./organisations.js')).showLimits(options));
+limits
+  .command('set')
+  .description('set limits of an organisation, which replace those of the settings POSTBACK_QUOTA_…')
+  .argument('<quota=limit...>', 'such as items=1000 or items=unlimited; 0 allows nothing')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (assignments, options) => (await import('./organisations.js')).setLimits(assignments, options));
+limits
+  .command('clear')
+  .description('remove limits of an organisation: those of the settings apply again')
+  .argument('[quotas...]', 'names of quotas (default: all)')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
 
 program
   .command('index')

@@ -55,6 +55,38 @@ describe('the postback command', () => {
     });
   });
 
+  test('sets, shows and clears the limits of an organisation', async () => {
+    const org = 'cli-limits';
+    const limits = (...args: string[]) =>
+      postback(['orgs', 'limits', ...args, '--org', org, '--json'], { POSTBACK_QUOTA_DATABASES: '7' });
+    const set = await limits('set', 'items=5', 'databases=1', 'uploads=0');
+    expect(JSON.parse(set.out)).toMatchObject({
+      org,
+      quotas: {
+        items: { used: 0, limit: 5, set_for: 'organisation' },
+        databases: { used: 0, limit: 1 },
+        uploads: { limit: 0 },
+        connectors: { used: 0, limit: null, set_for: 'all' },
+      },
+    });
+    const api = await clientOf(org);
+    await api.createDatabase('one');
+    expect((await api.post('/databases', { database: 'two' })).status).toBe(429);
+    const changed = await limits('set', 'databases=unlimited');
+    expect(JSON.parse(changed.out).quotas).toMatchObject({ items: { limit: 5 }, databases: { used: 1, limit: null } });
+    expect((await api.post('/databases', { database: 'two' })).status).toBe(202);
+    const cleared = await limits('clear', 'databases');
+    expect(JSON.parse(cleared.out).quotas).toMatchObject({
+      items: { limit: 5 },
+      databases: { limit: 7, set_for: 'all' },
+    });
+    expect(JSON.parse((await limits('clear')).out).quotas.items).toMatchObject({ limit: null, set_for: 'all' });
+    expect((await postback(['orgs', 'limits', 'show', '--org', org])).out).toMatch(/databases .*unlimited.* 2 /);
+    for (const wrong of ['items', 'items=many', 'items=-1', 'dogs=1']) {
+      expect(await limits('set', wrong)).toMatchObject({ code: 1, err: expect.stringMatching(/not a limit|no quota/) });
+    }
+  });
+
   test('names the unknown kind of key or the invalid setting that it rejects', async () => {
     expect(await postback(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
       code: 1,

@@ -13,6 +13,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
@@ -28,6 +29,7 @@ export interface ConnectorDependencies {
   databases: Databases;
   idempotencyKeys: IdempotencyKeys;
   outbound: OutboundClient;
+  quotas: Pick<Quotas, 'admit'>;
   starters: ConnectorStarters;
   log: Logger;
 }
@@ -58,7 +60,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         },
         status: 201,
         response: connectorSchema,
-        errors: ['DATABASE_NOT_FOUND'],
+        errors: ['DATABASE_NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -71,7 +73,10 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           ...describeConnector({ ...fields, sealed_credentials: null }),
           credentials_configured: credentials !== null,
         };
-        await applySchedule(await respondWith(response, (tx) => connectors.add(fields, credentials, tx)));
+        const connector = await respondWith(response, (tx) =>
+          deps.quotas.admit(org, { connectors: 1 }, (session) => connectors.add(fields, credentials, session), tx),
+        );
+        await applySchedule(connector);
       },
     ),
   );

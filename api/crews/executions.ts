@@ -14,6 +14,7 @@ import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
@@ -27,6 +28,9 @@ export interface ExecutionDependencies {
   crews: ReadonlyMap<string, CrewDefinition>;
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
+  quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
+  /** Whether an agent with this `llm` uses tokens of a language model. */
+  usesTokens(llm: string | null): boolean;
   starters: CrewStarters;
   outbound: OutboundClient;
   log: Logger;
@@ -51,7 +55,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         },
         status: 200,
         response: kickedOffSchema,
-        errors: ['NOT_FOUND'],
+        errors: ['NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -60,9 +64,18 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
+        if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
+          await deps.quotas.requireTokens(ctx.state.principal.org, new Date());
         const execution = newExecution(ctx.state.principal.org, crew, given, urls);
         const kickoff_id = execution._id;
-        await respondWith({ kickoff_id }, (tx) => deps.crewExecutions.add(execution, tx));
+        await respondWith({ kickoff_id }, (tx) =>
+          deps.quotas.admit(
+            execution.org,
+            { running_crews: 1 },
+            (session) => deps.crewExecutions.add(execution, session),
+            tx,
+          ),
+        );
         await startOrDefer(deps.log, 'execution', { kickoff_id }, () => deps.starters.startCrew(execution));
       },
     ),

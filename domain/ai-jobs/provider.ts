@@ -1,5 +1,6 @@
 import type { Checkpoints } from '../checkpoints.js';
 import type { FileKind } from '../extraction.js';
+import type { TokenMeter } from '../token-meter.js';
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './features.js';
 
 /** The contract between the activity that runs an AI job and the providers in `providers/ai-jobs/`. */
@@ -9,6 +10,8 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
   name: string;
   /** Null when there is no choice. */
   models: ProviderModels | null;
+  /** True when it uses tokens of a language model. */
+  metered?: true;
   /** @throws ProviderError; the signal's reason when it was aborted; any other error is a defect of this service */
   run(input: ValidatedInput<S>, options: ProviderOptions, signal: AbortSignal): Promise<ProviderResult<S>>;
 }
@@ -16,7 +19,7 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
 export interface AiProviders {
   list(): AiProvider[];
   find(subfeature: string, name: string): AiProvider | undefined;
-  /** Terminates threads and their running tasks. */
+  /** Kills processes with their running tasks. */
   close(): Promise<void>;
 }
 
@@ -55,6 +58,8 @@ export interface ProviderOptions {
   model: string | null;
   /** Steps that an earlier attempt finished. */
   checkpoints: Checkpoints;
+  /** Absent: tokens are not counted. */
+  meter?: TokenMeter;
 }
 
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {

@@ -25,6 +25,11 @@ export type Databases = ReturnType<typeof createDatabases>;
 export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
+    async rejectTaken(org: string, name: string): Promise<void> {
+      if (await databases.findOne({ org, name }, { projection: { _id: 1 } })) throw alreadyExists(name);
+    },
+
+    /** @throws ServiceError DATABASE_ALREADY_EXISTS */
     async create(
       org: string,
       name: string,
@@ -45,9 +50,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       try {
         await databases.insertOne(record, { session: tx });
       } catch (error) {
-        if (isDuplicateKey(error)) {
-          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" already exists.`);
-        }
+        if (isDuplicateKey(error)) throw alreadyExists(name);
         throw error;
       }
       return record;
@@ -163,6 +166,10 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         .toArray();
     },
   };
+}
+
+function alreadyExists(name: string): ServiceError {
+  return new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" already exists.`);
 }
 
 function notFound(name: string): never {

@@ -3,11 +3,13 @@ import type { Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createOrganisations } from '../../storage/organisations.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
@@ -103,6 +105,37 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     await closed;
     const request = await receiver.waitFor('the callback', ({ json }) => json.job_id === submitted.body.job_id);
     expect(request.json).toMatchObject({ status: 'fail', error: { message: 'The job was cancelled.' } });
+  });
+
+  test('tokens are counted by day; when they are used up, jobs are rejected, and queued jobs fail without a call', async () => {
+    const org = 'openai-tokens';
+    const client = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    await createOrganisations(collections).setLimits(org, { model_tokens: 30 });
+    openai.respondWith((_request, response) => sendCompletion(response, 'Grey.'));
+    for (const used of [17, 34]) {
+      expect((await client.finished(await client.submit(CHAT, question))).status).toBe('success');
+      expect((await (await clientOf(org, product)).get('/usage')).body.data.model_tokens).toMatchObject({
+        used,
+        limit: 30,
+      });
+    }
+    const rejected = await client.submit(CHAT, question);
+    expect([rejected.status, rejected.body.error.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+    expect(rejected.body.error.message).toMatch(/model_tokens .* 34 of 30 are in use until .*T00:00:00.000Z/);
+    const wait = Number(rejected.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(24 * 60 * 60);
+    // Other providers use no tokens.
+    expect((await client.submit('text/summarize/wink', { text: 'A heron stands. It is grey.' })).status).toBe(202);
+
+    openai.requests.length = 0;
+    const job = aiJobRecord({ org, subfeature: 'chat', provider: 'openai', input: JSON.stringify(question), now: new Date(), time_limit_ms: 60_000 }); // biome-ignore format: one line
+    await createAiJobs(collections, 60_000).add(job);
+    await createStarters(temporal).startJob(job);
+    await eventually('the job failed', async () =>
+      (await stored(job._id))?.error_message?.includes('model_tokens of the organisation is exceeded'),
+    );
+    expect(openai.requests).toHaveLength(0);
   });
 
   test('a job that exceeds its time limit ends as fail', async () => {

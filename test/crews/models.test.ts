@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectCollections } from '../../storage/collections.js';
+import { createOrganisations } from '../../storage/organisations.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -242,6 +244,33 @@ describe('crews with a language model and tools', () => {
       timestamp: expect.any(String),
     });
     expect(await research.resume(id, { task_id: 'look_up', is_approve: true })).toMatchObject({ status: 400 });
+  });
+
+  test('tokens of the model are counted; when they are used up, only crews with the built-in model start', async () => {
+    const org = 'models-tokens';
+    const { key } = await makeKey(product.mongodbUri, org, 'crew_org');
+    const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
+    const collections = await connectCollections(product.mongodbUri, 'postback-test');
+    await createOrganisations(collections).setLimits(org, { model_tokens: 34 });
+    await collections.mongoClient.close();
+    script(completion('142 steps.'));
+    const research = crewOf('research');
+    const id = await research.start({ topic: 'the tower' });
+    await research.reaches(id, 'pending_human_input');
+    const api = await clientOf(org, product);
+    expect((await api.get('/usage')).body.data).toMatchObject({
+      model_tokens: { used: 34, limit: 34 },
+      running_crews: { used: 1 },
+    });
+    const rejected = await research.kickoff({ inputs: { topic: 'the lamp' } });
+    expect([rejected.status, rejected.body.message]).toEqual([429, expect.stringContaining('34 of 34 are in use')]);
+    expect((await crewOf('relay').kickoff({ inputs: { address: `${pageUrl}/lamp` } })).status).toBe(200);
+
+    // Retrying the last task needs another call of the model.
+    await research.resume(id, { task_id: 'report', is_approve: false });
+    const failed = await research.reaches(id, 'error');
+    expect(failed.error).toContain('quota model_tokens');
+    expect(openai.requests).toHaveLength(2);
   });
 
   test('an agent can name the built-in stand-in when a model is configured, with tools', async () => {

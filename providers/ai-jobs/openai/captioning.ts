@@ -1,8 +1,8 @@
 import type { InputFile } from '../../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../../domain/errors.js';
 import { runOnFile } from '../../extraction/run-on-file.js';
+import type { ProcessPool } from '../../isolation/pool.js';
 import { completeWhole } from '../../openai/chat-completion.js';
-import type { ThreadPool } from '../../thread-pool.js';
 import { asProviderError } from '../file-errors.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
 import type { RunOnServer } from './provider.js';
@@ -11,7 +11,7 @@ const languageNames = new Intl.DisplayNames(['en'], { type: 'language' });
 
 /** Describes a picture in a sentence or two. @param pictures converts pictures to JPEG, which every server reads */
 export function captioning(
-  pictures: ThreadPool<PictureTask, PictureOutcome>,
+  pictures: ProcessPool<PictureTask, PictureOutcome>,
   maxPixels: number,
 ): RunOnServer<'image/captioning'> {
   return async ({ file, language }, { client, model, signal }) => {

@@ -1,6 +1,6 @@
 import type { AiProvider } from '../../../domain/ai-jobs/provider.js';
+import { createProcessPool } from '../../isolation/pool.js';
 import { createOpenAiClient, type OpenAiOptions } from '../../openai/client.js';
-import { createThreadPool } from '../../thread-pool.js';
 import type { AiLimits } from '../limits.js';
 import { captioning } from './captioning.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
@@ -29,9 +29,9 @@ const PICTURE_TIMEOUT_MS = 60_000;
 /** The providers named `openai`, for any server that implements OpenAI's HTTP API. */
 export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
   const client = createOpenAiClient(config);
-  const pictures = createThreadPool<PictureTask, PictureOutcome>({
+  const pictures = createProcessPool<PictureTask, PictureOutcome>({
     worker: new URL('./picture-worker.js', import.meta.url),
-    threads: 1,
+    processes: 1,
     memoryMb: PICTURE_MEMORY_MB,
     timeoutMs: PICTURE_TIMEOUT_MS,
   });

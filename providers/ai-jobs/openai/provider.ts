@@ -1,6 +1,7 @@
 import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
 import type { AiProvider, ProviderOptions, ProviderResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import type { OpenAiClient } from '../../openai/client.js';
+import { meteredClient } from '../../openai/metered-client.js';
 
 export interface OpenAiContext {
   client: OpenAiClient;
@@ -26,7 +27,10 @@ export function openAiProvider<S extends SubfeatureName>(
     subfeature,
     name: 'openai',
     models: { default: defaultModel, known: [defaultModel], any: true },
-    run: (input, { model, checkpoints }, signal) =>
-      runOnServer(input, { client, model: model ?? defaultModel, checkpoints, signal }),
+    metered: true,
+    run(input, { model, checkpoints, meter }, signal) {
+      const context = { client: meteredClient(client, meter), model: model ?? defaultModel, checkpoints, signal };
+      return runOnServer(input, context);
+    },
   };
 }
