@@ -142,6 +142,18 @@ export const settingsSchema = z.object({
   POSTBACK_OPENAI_CHAT_MODEL: z.string().optional(),
   POSTBACK_OPENAI_VISION_MODEL: z.string().optional(),
   POSTBACK_OPENAI_SPEECH_MODEL: z.string().optional(),
+  /** Other models that AI jobs may name; comma-separated. */
+  POSTBACK_OPENAI_MODELS: z
+    .string()
+    .default('')
+    .transform((list) =>
+      list
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+    ),
+  /** Tokens that one request of an AI job may generate; 0: no limit. */
+  POSTBACK_OPENAI_MAX_TOKENS: z.coerce.number().int().min(0).default(8_192),
   /** An AI job that takes longer fails. */
   POSTBACK_JOB_TIME_LIMIT_SECONDS: positive.default(60 * 60),
   /** For fetching a file that an AI job names by URL. */

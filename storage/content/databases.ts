@@ -129,9 +129,10 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       await databases.deleteOne({ _id: databaseId, status: 'deleting' });
     },
 
-    /** @returns the names of databases that can be queried, in order, at most 100 */
-    async listReadyNames(org: string): Promise<string[]> {
-      const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
+    /** @returns the names of databases that can be queried, in order, at most 100; with `among`, only of these */
+    async listReadyNames(org: string, among: readonly string[] | null = null): Promise<string[]> {
+      const filter = { org, status: 'ready', ...(among ? { name: { $in: among } } : {}) } as const;
+      const found = await databases.find(filter).sort({ name: 1 }).limit(100).toArray();
       return found.map(({ name }) => name);
     },
 
