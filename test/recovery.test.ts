@@ -191,21 +191,20 @@ describe('crashes lose nothing', () => {
           own.product.mongodbUri,
           async (db) => (await db.collection<DeliveryRecord>('deliveries').findOne({ org: 'recovery-hanging' }))!,
         );
-      return { receiver: hanging, record, claimed_until: (await record()).claimed_until! };
+      return { receiver: hanging, record };
     }
 
-    test('a restart of the whole product: it still waits, and continues; a delivery in progress is attempted again at once', async () => {
+    test('a restart of the whole product: it still waits, and continues; an attempt in progress is repeated', async () => {
       const id = await letter.start(FACTS);
       const paused = await letter.reaches(id, 'pending_human_input');
       const hanging = await deliveryToAHangingReceiver();
+      await own.product.worker.stop();
+      // The worker has given its claim back, so the next worker does not wait until it expires.
+      expect(await hanging.record()).toMatchObject({ status: 'pending', attempts: 1, claimed_until: null });
       await own.restart();
       await connect();
       hanging.receiver.hold = undefined;
-      const delivered = await eventually('delivered', async () => {
-        const record = await hanging.record();
-        return record.status === 'delivered' && record;
-      });
-      expect(delivered.attempt_log[0]!.at.getTime()).toBeLessThan(hanging.claimed_until.getTime());
+      await eventually('delivered', async () => (await hanging.record()).status === 'delivered');
       await hanging.receiver.close();
       expect(await letter.status(id)).toMatchObject({ status: 'pending_human_input', tasks: paused.tasks });
       const response = await letter.resume(id, { task_id: paused.current_task, is_approve: true });
