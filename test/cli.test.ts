@@ -38,6 +38,25 @@ describe('the postback command', () => {
     expect(rejected.err).toMatch(/--expires.*a date in the future/);
   });
 
+  test('a key expires after a year unless it is created with another expiry, and has the scopes that are named', async () => {
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    for (const [args, expected] of [
+      [[], `Scopes: read, write, admin. Expires: ${inDays(365)}T`],
+      [['--expires', '90d', '--scopes', 'read'], `Scopes: read. Expires: ${inDays(90)}T`],
+      [['--expires', 'never', '--scopes', 'write,read'], 'Scopes: write, read. Expires: never.'],
+    ] as const) {
+      const created = await postback(['keys', 'create', '--org', 'cli', ...args]);
+      expect([created.code, created.err]).toEqual([0, expect.stringContaining(expected)]);
+    }
+    const { out } = await postback(['keys', 'create', '--help']);
+    expect(out).toMatch(/--expires.*\n?.*never/);
+    expect(out).toMatch(/default: 365d/);
+    expect(await postback(['keys', 'create', '--org', 'cli', '--scopes', 'read,root'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('read, write, admin'),
+    });
+  });
+
   test('creates a key for the API, lists it without showing it, and revokes it', async () => {
     const created = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
     expect(created.code).toBe(0);

@@ -21,7 +21,7 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { crewFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
-import { assignmentOf, gatherTurn } from './turn.js';
+import { accessOf, assignmentOf, gatherTurn } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
@@ -139,7 +139,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     const execution = await requireExecution(ref.execution);
     const { task } = assignmentOf(execution, ref.task);
     const lastAttempt = attemptNumber() >= MAX_TOOL_ATTEMPTS;
-    const { ok, result } = await tools.run(execution.org, call, task.tools, signal, lastAttempt);
+    const { ok, result } = await tools.run(accessOf(execution), call, task.tools, signal, lastAttempt);
     const output = { type: 'action', tool: call.tool, input: call.arguments, ok, result };
     await saveStep(ref, { kind: 'tool', call, ok, result }, output);
   }

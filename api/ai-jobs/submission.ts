@@ -36,6 +36,7 @@ export async function readSubmission(
   const available = requireAvailable(deps.catalogue, request.model);
   const name = available.subfeature;
   const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
+  rejectExcessTokens(input, available.models);
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
@@ -70,10 +71,19 @@ function requireAvailable(
       `model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists the available models`,
     );
   }
-  if (model !== null && !found.models?.any && !found.models?.known.includes(model)) {
-    throw invalid(`model: ${feature}/${subfeature}/${provider} has no model "${model}"`);
+  if (model !== null && !found.models?.known.includes(model)) {
+    throw invalid(
+      `model: ${feature}/${subfeature}/${provider} has no model "${model}"; GET /v3/ai/models lists its models`,
+    );
   }
   return found;
+}
+
+function rejectExcessTokens(input: object, models: AvailableProvider['models']): void {
+  const limit = models?.max_tokens ?? null;
+  if (limit !== null && 'max_tokens' in input && Number(input.max_tokens) > limit) {
+    throw invalid(`input.max_tokens: must not exceed ${limit}`);
+  }
 }
 
 /** Checks that an uploaded file exists, or that a URL is allowed. @returns the id of the upload, null for a URL */

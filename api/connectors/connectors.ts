@@ -112,7 +112,9 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       {
         summary: 'Update a connector',
         description:
-          'Absent fields are not changed. `settings` are replaced as a whole, and take effect with the next scheduled sync.',
+          'Absent fields are not changed. `settings` are replaced as a whole, and take effect with the next scheduled sync. ' +
+          'A change of `endpoint`, `bucket` or `path_style` requires the `credentials` again (or null): stored credentials are ' +
+          'never sent to another server.',
         body: changeConnectorSchema,
         example: { schedule: { every: 12, paused: false } },
         status: 200,
@@ -132,7 +134,14 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           ...(body.schedule ? { schedule: { ...before.schedule, ...withoutUndefined(body.schedule) } } : {}),
           credentials: body.credentials,
         });
-        if (!updated) throw notFound(before._id);
+        if (!updated) {
+          // It exists, unless it was deleted in between.
+          await requireConnector(connectors, org, before._id);
+          throw new ServiceError(
+            'VALIDATION_ERROR',
+            'credentials: are required again, because settings name another endpoint, bucket or path_style',
+          );
+        }
         respond(describeConnector(updated));
         await applySchedule(updated);
       },

@@ -27,7 +27,6 @@ export function authenticationRoutes(deps: {
         example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
         response: createdSchema,
-        errors: ['FORBIDDEN'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respond }) => {
@@ -46,7 +45,7 @@ export function authenticationRoutes(deps: {
     ),
   );
 
-  const errors = ['FORBIDDEN', 'AUTHENTICATION_NOT_FOUND'] as const;
+  const errors = ['AUTHENTICATION_NOT_FOUND'] as const;
 
   router.get(
     '/:id',

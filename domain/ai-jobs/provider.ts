@@ -26,9 +26,10 @@ export interface AiProviders {
 /** The models of a provider. */
 export interface ProviderModels {
   default: string;
+  /** The models that a job may name, the default among them. */
   known: string[];
-  /** True when any other name is passed on to the provider. */
-  any: boolean;
+  /** Tokens that a request may generate; null: no limit. */
+  max_tokens: number | null;
 }
 
 /** A job's input by its schema, with the file on the local disk, or with the file's text in `text`. */

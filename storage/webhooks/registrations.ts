@@ -1,5 +1,5 @@
 import { Binary, type Collection } from 'mongodb';
-import type { Sealer } from '../../domain/sealing.js';
+import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 import type { FailureStreak } from '../../domain/webhooks/failure-streak.js';
 
@@ -25,7 +25,7 @@ export function createRegistrations(
   { registrations }: { registrations: Collection<RegistrationRecord> },
   sealer: Sealer,
 ) {
-  const context = (org: string) => `webhook-signing-secret/${org}`;
+  const context = (org: string): SealedContext => `webhook-signing-secret/${org}`;
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
   const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
     _id,

@@ -34,6 +34,8 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: 'sk-very-secret',
       POSTBACK_OPENAI_CHAT_MODEL: 'small',
+      POSTBACK_OPENAI_MODELS: 'large, vendor/huge:2',
+      POSTBACK_OPENAI_MAX_TOKENS: '500',
     });
     api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
     receiver = await startReceiver();
@@ -69,6 +71,32 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       original_response: { object: 'chat.completion' },
     });
     expect(openai.requests).toHaveLength(3);
+  });
+
+  test('a model or a number of tokens that is not allowed is rejected, and costs no request', async () => {
+    openai.respondWith((_request, response) => sendCompletion(response, 'Grey.'));
+    for (const [model, input, message] of [
+      [`${CHAT}/dearest`, question, /^model: .*no model "dearest"/],
+      [CHAT, { ...question, max_tokens: 501 }, /^input\.max_tokens: must not exceed 500$/],
+    ] as const) {
+      const { status, body } = await api.submit(model, input);
+      expect([status, body.error]).toEqual([
+        422,
+        { code: 'VALIDATION_ERROR', message: expect.stringMatching(message) },
+      ]);
+    }
+    await api.finished(await api.submit(`${CHAT}/vendor/huge:2`, { ...question, max_tokens: 500 }));
+    await api.finished(await api.submit(CHAT, question));
+    expect(openai.requests.map((request) => [request.json().model, request.json().max_tokens])).toEqual([
+      ['vendor/huge:2', 500],
+      ['small', 500],
+    ]);
+    const { models } = (await api.get('/v3/ai/models')).body;
+    expect(models.find(({ model }: { model: string }) => model === CHAT).provider_models).toEqual({
+      default: 'small',
+      known: ['small', 'large', 'vendor/huge:2'],
+      max_tokens: 500,
+    });
   });
 
   test('a permanent error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {

@@ -44,9 +44,10 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
   const pagesRead = () => collections.checkpoints.find({ owner: `${item}/1` }).toArray();
   return {
     async begin() {
+      // First, because drawing the pages keeps this process busy.
+      collections = await connectCollections(product.mongodbUri, 'postback-test');
       const pages = words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk']));
       const content = scannedPdf(await Promise.all(pages));
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
       api = await clientOf(org, product);
       await api.createDatabase(database);
       await api.ingest({ database, document_metadata: '[{"id":"log"}]' }, [{ name: 'log.pdf', content }]);
@@ -71,6 +72,36 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
       expect(kept).toBeGreaterThanOrEqual(2);
       expect(kept).toBeLessThan(words.length);
       expect(await pagesRead()).toEqual([]);
+      await collections.mongoClient.close();
+    },
+  };
+}
+
+/** A scanned PDF whose run was lost twice before the worker is killed. */
+export function lostItem({ product }: CrashProduct): InterruptedWork {
+  const org = 'lost-item';
+  const database = 'archive';
+  let api: Client;
+  let receiver: Receiver;
+  let collections: Collections;
+  return {
+    async begin() {
+      collections = await connectCollections(product.mongodbUri, 'postback-test');
+      const page = await scan(['This page ends its worker', 'The lamp was lit at dusk']);
+      const content = scannedPdf(Array(8).fill(page));
+      api = await clientOf(org, product);
+      receiver = await registeredReceiver(api);
+      await api.createDatabase(database);
+      await api.ingest({ database, document_metadata: '[{"id":"log"}]' }, [{ name: 'log.pdf', content }]);
+      await eventually('its run counted', async () => {
+        const begun = { org, runs: { step: 'extract', begun: 1 } } as const;
+        return (await collections.items.updateOne(begun, { $set: { 'runs.begun': 3 } })).matchedCount === 1;
+      });
+    },
+    async expectToComplete() {
+      expect(await api.ended(database, 'log')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+      await receiver.waitFor('the webhook', ({ json }) => json.id === 'log' && json.error_code === 'E2003');
+      await receiver.close();
       await collections.mongoClient.close();
     },
   };

@@ -294,4 +294,56 @@ describe('crews with a language model and tools', () => {
     });
     expect(await letter.status(id)).toMatchObject({ status: 'completed' });
   });
+
+  describe('a crew with organisations and databases', () => {
+    const inputs = { question: 'What is behind the door?' };
+
+    test('is there for its organisations only', async () => {
+      const foreign = (await makeKey(product.mongodbUri, 'models-foreign', 'crew_org')).key;
+      const stranger = createCrewClient(product.apiUrl, 'reading', foreign);
+      expect(await stranger.kickoff({ inputs })).toMatchObject({ status: 404 });
+      expect(await stranger.get('/crews/reading/inputs')).toMatchObject({ status: 404 });
+      const namesFor = async (client: CrewClient) =>
+        (await client.get('/crews')).body.crews.map(({ name }: { name: string }) => name);
+      expect(await namesFor(stranger)).not.toContain('reading');
+      expect(await namesFor(stranger)).toContain('research');
+      expect(await namesFor(crew('reading'))).toContain('reading');
+    });
+
+    test('queries no other database, whatever its model asks for', async () => {
+      const api = await clientOf('models', product);
+      await api.createDatabase('vault');
+      await api.ingest({ database: 'vault', memories: '[{"id":"door","text":"Behind the door is the treasure."}]' });
+      await api.ended('vault', 'door');
+      script(
+        calls(
+          toolCall('a', 'query_database', { database: 'vault', query: 'door' }),
+          toolCall('b', 'query_database', { database: 'tower', query: 'steps' }),
+        ),
+        completion('142 steps.'),
+      );
+      const reading = crew('reading');
+      await reading.reaches(await reading.start(inputs), 'completed');
+      const [first, second] = openai.requests;
+      expect(first!.json()).toMatchObject({
+        tools: [{ function: { parameters: { properties: { database: { enum: ['tower'] } } } } }],
+      });
+      const results = second!.json().messages.filter(({ role }) => role === 'tool');
+      expect(results.map(({ content }) => content)).toEqual([
+        'Error: There is no database "vault".',
+        expect.stringContaining('142 steps'),
+      ]);
+    });
+
+    test('is not started by a key that may not read', async () => {
+      const { key } = await makeKey(product.mongodbUri, 'models', 'crew_org', null, ['write']);
+      const writer = createCrewClient(product.apiUrl, 'reading', key);
+      expect(await writer.kickoff({ inputs })).toMatchObject({ status: 403 });
+      script(completion('Dear reader.'));
+      const letter = createCrewClient(product.apiUrl, 'letter', key);
+      const names = (await crew('letter').get('/crews/letter/inputs')).body.inputs as string[];
+      const given = Object.fromEntries(names.map((name) => [name, 'x']));
+      expect(await letter.kickoff({ inputs: given })).toMatchObject({ status: 200 });
+    });
+  });
 });

@@ -14,7 +14,7 @@ export function captioning(
   pictures: ProcessPool<PictureTask, PictureOutcome>,
   maxPixels: number,
 ): RunOnServer<'image/captioning'> {
-  return async ({ file, language }, { client, model, signal }) => {
+  return async ({ file, language }, { client, model, maxTokens, signal }) => {
     const url = `data:image/jpeg;base64,${await toJpeg(file, signal)}`;
     const task = `Describe in ${languageNames.of(language)}, in one or two sentences, what this picture shows. Answer with the description alone.`;
     const content = [
@@ -22,7 +22,7 @@ export function captioning(
       { type: 'image_url', image_url: { url } },
     ];
     const messages = [{ role: 'user', content }];
-    const { text: caption, original } = await completeWhole(client, { model, messages }, signal);
+    const { text: caption, original } = await completeWhole(client, { model, messages, max_tokens: maxTokens }, signal);
     return { output: { caption }, original };
   };
 

@@ -21,6 +21,10 @@ export type OpenAiSubfeature = (typeof OPENAI_SUBFEATURES)[number];
 export interface OpenAiConfig extends OpenAiOptions {
   /** The default model of each offered subfeature. */
   models: Partial<Record<OpenAiSubfeature, string>>;
+  /** Other models that jobs may name. */
+  allowedModels?: readonly string[];
+  /** Tokens that a request may generate; absent: no limit. */
+  maxTokens?: number | undefined;
 }
 
 const PICTURE_MEMORY_MB = 192;
@@ -45,7 +49,10 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
   const providers: AiProvider[] = [];
   for (const subfeature of OPENAI_SUBFEATURES) {
     const model = config.models[subfeature];
-    if (model) providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, model));
+    if (!model) continue;
+    const known = [...new Set([model, ...(config.allowedModels ?? [])])];
+    const models = { default: model, known, max_tokens: config.maxTokens ?? null };
+    providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, models));
   }
   return { providers, close: () => pictures.close() };
 }
