@@ -25,6 +25,7 @@ import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
+import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -74,6 +75,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),
+    crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),

@@ -6,7 +6,7 @@ import type { RegistrationRecord, Registrations } from '../../storage/webhooks/r
 import type { Callback } from './callback.js';
 
 export interface IndexingCallbackDependencies {
-  registrations: Pick<Registrations, 'disable' | 'findForOrg' | 'markFailing' | 'openSecret'>;
+  registrations: Pick<Registrations, 'disable' | 'findForOrg' | 'markFailing' | 'openSecrets'>;
   policy: DeliveryPolicy;
   /** Milliseconds without a successful attempt after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
@@ -28,9 +28,10 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
       }
       const payload = delivery.payload!;
       const body = Buffer.from(JSON.stringify(payload));
+      const now = new Date();
       return {
         url: registration.url,
-        headers: webhookHeaders(payload, body, registrations.openSecret(registration)),
+        headers: webhookHeaders(payload, body, registrations.openSecrets(registration, now), now),
         body,
         attempted: (delivered, now) => trackFailingSince(registration, delivered, now),
       };

@@ -148,16 +148,15 @@ describe('callbacks of crews', () => {
     expect(second!.headers['x-service-delivery-id']).toBe(first!.headers['x-service-delivery-id']);
   });
 
-  test('callbacks are signed when the organisation has a webhook secret', async () => {
+  test('callbacks are signed when the organisation has a secret for crews', async () => {
     const org = 'crew-signed';
     const signed = await crewOf(org);
     const { taskWebhookUrl } = urls('signed');
     const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(unsigned, 2);
     for (const { headers } of callbacksOf(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
-    const api = await clientOf(org);
     const secret = 'a secret of sixteen or more';
-    await api.post('/webhooks/indexing', { url: `${receiver.url}/indexing`, signing_secret: secret });
+    await signed.request('POST', '/crews/signing-secret', { signing_secret: secret });
     const id = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(id, 2);
     for (const { body, headers, json } of callbacksOf(id)) {
