@@ -49,11 +49,13 @@ export function asActivityFailure(
       ...(described.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
     });
   }
-  return ApplicationFailure.create({
-    type: INTERNAL_ERROR,
-    message: `An internal error: ${error instanceof Error ? error.name : typeof error}`,
-    nonRetryable: !isStorageError(error) && attemptNumber() >= maxDefectAttempts,
-  });
+  return internalFailure(error, !isStorageError(error) && attemptNumber() >= maxDefectAttempts);
+}
+
+/** The failure of an unknown error. It names the class, and not `error.name`, which some clients take from a response. */
+export function internalFailure(error: unknown, nonRetryable = false): ApplicationFailure {
+  const kind = error instanceof Error ? error.constructor.name : typeof error;
+  return ApplicationFailure.create({ type: INTERNAL_ERROR, message: `An internal error: ${kind}`, nonRetryable });
 }
 
 /** Storage errors are transient. */

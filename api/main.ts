@@ -15,6 +15,7 @@ import { runProcess, stopRequested } from '../runtime/process.js';
 import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
 import { createRateLimit } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
+import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApp } from './app.js';
 
@@ -44,7 +45,12 @@ async function runApi(): Promise<void> {
   const crews = loadConfiguredCrews(config);
   // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
-  const client = await connectTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE, temporalAccess(config));
+  const client = await connectTemporal(
+    config.TEMPORAL_ADDRESS,
+    config.TEMPORAL_NAMESPACE,
+    temporalAccess(config),
+    dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
+  );
   const app = createApp({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
 
   const server = app.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);

@@ -56,6 +56,11 @@ export async function startInstance(
       await Promise.all([api.stop(), worker.stop()]);
     });
     await Promise.race([Promise.all([api.ready, worker.ready]), stopped]);
+    if (config.POSTBACK_WORKER_VERSIONING === 'on') {
+      // The only workers of this instance have just started.
+      const { promoteWorkers } = await import('./rollout.js');
+      await promoteWorkers(readConfig(childEnv));
+    }
     const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
     return { apiUrl, stack, api, worker, env: childEnv, noModelReason: model.reason, stop };
   } catch (error) {

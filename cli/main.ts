@@ -23,7 +23,7 @@ program
     await import('../api/main.js');
   });
 
-program
+const worker = program
   .command('worker')
   .description('run the workers')
   .option('--queues <names>', `task queues, comma-separated: ${TASK_QUEUES.join(', ')} (default: all)`)
@@ -31,6 +31,18 @@ program
     if (queues !== undefined) process.env.POSTBACK_QUEUES = queues;
     await import('../worker/main.js');
   });
+worker
+  .command('promote')
+  .description('make the version of this release the current version of the workers (POSTBACK_WORKER_VERSIONING)')
+  .action(async () => {
+    await (await import('./rollout.js')).promoteWorkers();
+    console.log('The version of this release is the current version of the workers.');
+  });
+
+program
+  .command('replay-open')
+  .description('before a rollout: replay all open executions on the code of this release')
+  .action(async () => (await import('./rollout.js')).replayOpenExecutions());
 
 program
   .command('demo')

@@ -24,6 +24,8 @@ export const settingsSchema = z.object({
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: z.string().optional(),
   TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().optional(),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().optional(),
+  /** Encrypts what Temporal stores. Comma-separated keys of 32 bytes, base64: the first encrypts, all decrypt. */
+  POSTBACK_TEMPORAL_CODEC_KEYS: z.string().optional(),
   MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
   /** Holds the search index unless POSTBACK_INDEX_URI names another place. With `postback start` it holds all data. */
   POSTBACK_DATA_DIR: z.string().default('.postback'),
@@ -84,6 +86,10 @@ export const settingsSchema = z.object({
     .pipe(z.array(z.number().nonnegative())),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
 
+  /** `on`: workers get tasks only after `postback worker promote` has made their version the current version. */
+  POSTBACK_WORKER_VERSIONING: z.enum(['on', 'off']).default('off'),
+  /** How long the work in progress may continue when a worker is stopped. Then it is cancelled, and repeated elsewhere. */
+  POSTBACK_SHUTDOWN_SECONDS: z.coerce.number().nonnegative().default(10),
   /** How long a delivery record is kept after its last attempt. */
   POSTBACK_DELIVERY_RETENTION_DAYS: positive.default(30),
   /** A webhook whose deliveries have all failed for this long is disabled until it is registered again; 0: never. */

@@ -1,4 +1,5 @@
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
@@ -33,13 +34,14 @@ export async function connectTemporal(
   address: string,
   namespace: string,
   access: TemporalAccess = {},
+  dataConverter: DataConverter = {},
 ): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS, ...access }).catch(
     (error) => {
       throw new Error(`Temporal does not respond at ${address}: ${error.message}`);
     },
   );
-  return new Client({ connection, namespace });
+  return new Client({ connection, namespace, dataConverter });
 }
 
 /** Whether Temporal responds and has the namespace. */

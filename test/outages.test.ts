@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
+import { registeredReceiver } from './support/organisation.js';
 import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 
@@ -66,13 +67,26 @@ describe('while a server is unavailable', () => {
   });
 
   test('Temporal: work is accepted, and done when Temporal is available again', async () => {
+    await api.createDatabase('kept');
+    const receiver = await registeredReceiver(api);
+    const memories = JSON.stringify(Array.from({ length: 30 }, (_, n) => ({ id: `n${n}`, text: `Note ${n}.` })));
+    await api.ingest({ database: 'kept', memories, upsert: 'true' });
+    for (let n = 0; n < 30; n += 1) await api.ended('kept', `n${n}`);
     temporal.cut();
     await reportsReady({ mongodb: true, temporal: false });
     const submitted = await jobs.submit('text/language_detection/eld', { text: 'Good morning to all of you.' });
     expect(submitted.status).toBe(202);
     expect((await jobs.get(`/v3/ai/async/${submitted.body.job_id}`)).body).toMatchObject({ status: 'queued' });
+    // Each of these items has a delivery. Waiting for thirty starts of workflows would take minutes.
+    const sentAgain = await api.ingest({ database: 'kept', memories, upsert: 'true' });
+    expect(sentAgain.body.data.results).toEqual(
+      Array.from({ length: 30 }, (_, n) => ({ id: `n${n}`, status: 'completed', unchanged: true })),
+    );
     temporal.restore();
+    const count = () => new Set(receiver.received.map(({ json }) => json.delivery_id)).size;
+    await eventually('sixty webhooks', () => count() === 60);
     expect(await jobs.finished(submitted)).toMatchObject({ status: 'success', output: { language: 'en' } });
     await reportsReady({ mongodb: true, temporal: true });
+    await receiver.close();
   });
 });

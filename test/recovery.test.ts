@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { scanJob } from './ai-jobs/work-in-progress.js';
 import { sync } from './connectors/work-in-progress.js';
 import { scannedItem, tenItems } from './content/work-in-progress.js';
@@ -147,11 +148,35 @@ describe('crashes lose nothing', () => {
     }
     beforeAll(connect);
 
-    test('a restart of the whole product: it still waits, and continues', async () => {
+    /** A delivery whose only attempt is in progress. */
+    async function deliveryToAHangingReceiver() {
+      const owner = await clientOf('recovery-hanging', own.product);
+      const hanging = await registeredReceiver(owner);
+      hanging.hold = () => new Promise(() => undefined);
+      await owner.createDatabase('hanging');
+      await owner.ingest({ database: 'hanging', memories: JSON.stringify([{ id: 'late', text: 'The lamp is out.' }]) });
+      await hanging.waitFor('the attempt', () => true);
+      const record = () =>
+        withDb(
+          own.product.mongodbUri,
+          async (db) => (await db.collection<DeliveryRecord>('deliveries').findOne({ org: 'recovery-hanging' }))!,
+        );
+      return { receiver: hanging, record, claimed_until: (await record()).claimed_until! };
+    }
+
+    test('a restart of the whole product: it still waits, and continues; a delivery in progress is attempted again at once', async () => {
       const id = await letter.start(FACTS);
       const paused = await letter.reaches(id, 'pending_human_input');
+      const hanging = await deliveryToAHangingReceiver();
       await own.restart();
       await connect();
+      hanging.receiver.hold = undefined;
+      const delivered = await eventually('delivered', async () => {
+        const record = await hanging.record();
+        return record.status === 'delivered' && record;
+      });
+      expect(delivered.attempt_log[0]!.at.getTime()).toBeLessThan(hanging.claimed_until.getTime());
+      await hanging.receiver.close();
       expect(await letter.status(id)).toMatchObject({ status: 'pending_human_input', tasks: paused.tasks });
       const response = await letter.resume(id, { task_id: paused.current_task, is_approve: true });
       expect(response).toMatchObject({ status: 200 });

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * code and rebuilt when one of its sources has changed.
  */
 export async function workflowBundle(): Promise<WorkflowBundle> {
-  const path = `${ROOT}/workflow-bundle-${fingerprint()}.js`;
+  const path = `${ROOT}/workflow-bundle-${workflowBuildId()}.js`;
   try {
     return { code: readFileSync(path, 'utf8') };
   } catch {
@@ -34,8 +34,8 @@ function store(path: string, code: string): void {
   }
 }
 
-/** Changes with the SDK's version and with any file under workflows/ and domain/. */
-function fingerprint(): string {
+/** Identifies the workflow code: changes with the SDK's version and with any file under workflows/ and domain/. */
+export function workflowBuildId(): string {
   const { version } = createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string };
   const hash = createHash('sha256').update(version);
   for (const folder of ['workflows', 'domain']) {

@@ -11,6 +11,7 @@ import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
 import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
+import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { createWorkerMetrics } from './metrics.js';
 
@@ -23,7 +24,7 @@ export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependenc
 export async function createWorkerDependencies(config: Config, log: Logger) {
   const { models } = loadConfiguredCrews(config);
   const shared = await createSharedDependencies(config, log);
-  const { client, connection } = await connectToTemporal(config, log);
+  const { client, connection, dataConverter } = await connectToTemporal(config, log);
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
@@ -32,6 +33,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     log,
     client,
     connection,
+    dataConverter,
     starters: createStarters(client),
     extractor,
     graphExtractor,
@@ -52,14 +54,15 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
 async function connectToTemporal(config: Config, log: Logger) {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const access = temporalAccess(config);
-  const client = await connectTemporal(address, namespace, access);
+  const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
+  const client = await connectTemporal(address, namespace, access, dataConverter);
   if (!(await registerSearchAttributes(client, namespace))) {
     log.warn(
       { needed: SEARCH_ATTRIBUTE_TYPES },
       'not allowed to register search attributes: an operator must register them, or no workflow starts',
     );
   }
-  return { client, connection: await NativeConnection.connect({ address, ...access }) };
+  return { client, dataConverter, connection: await NativeConnection.connect({ address, ...access }) };
 }
 
 /** Temporary folders for the activities. Those of killed processes are removed first. */

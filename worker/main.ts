@@ -4,17 +4,13 @@ import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { runProcess, stopRequested } from '../runtime/process.js';
 import { ensureReconcileSchedule } from '../temporal/reconciler.js';
+import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
-import { workflowBundle } from './bundle.js';
+import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveMetrics } from './metrics.js';
 import { createWorkers } from './workers.js';
-
-/**
- * How long to wait for first attempts that have outlived their workflow task. Slower attempts are lost and repeated.
- */
-const DRAIN_MS = 5_000;
 
 await runProcess(runWorker);
 
@@ -27,10 +23,21 @@ async function runWorker(): Promise<void> {
   installTemporalLogger(log);
 
   const dependencies = await createWorkerDependencies(config, log);
-  const { client, connection, metrics } = dependencies;
+  const { client, connection, dataConverter, metrics } = dependencies;
   const { activities, drainDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
-  const workers = await createWorkers({ connection, namespace, bundle, queues, activities });
+  const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
+  const workers = await createWorkers({
+    connection,
+    namespace,
+    dataConverter,
+    bundle,
+    queues,
+    activities,
+    graceMs,
+    ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
+    log,
+  });
   if (queues.includes('content')) await ensureReconcileSchedule(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
@@ -41,8 +48,11 @@ async function runWorker(): Promise<void> {
   await Promise.race([stopped, running]);
   log.info('workers stopping');
   shutDown(workers);
-  await running;
-  await atMost(DRAIN_MS, drainDeliveries());
+  const finished = running.then(drainDeliveries);
+  await atMost(graceMs, finished);
+  // Cancels the attempts at deliveries that are still in progress. They release their claims.
+  await dependencies.outbound.close();
+  await finished;
   metricsServer?.close();
   await dependencies.close();
 }

@@ -1,4 +1,7 @@
+import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { createFailureInterceptor } from '../activities/failure-interceptor.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 
 /** Concurrency of the delivery worker. The benchmark's bare worker has the same. */
@@ -47,22 +50,39 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
 export async function createWorkers(options: {
   connection: NativeConnection;
   namespace: string;
+  dataConverter?: DataConverter;
   bundle: WorkflowBundle;
   queues: readonly TaskQueue[];
   activities: Readonly<Record<TaskQueue, object>>;
+  /** After a shutdown was requested: milliseconds until running activities are cancelled. */
+  graceMs: number;
+  /** Set: the workers get tasks only when this is the current version of their deployment. */
+  version?: WorkerDeploymentVersion;
+  log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
   return Promise.all(
     options.queues.map((taskQueue) =>
       Worker.create({
         connection: options.connection,
         namespace: options.namespace,
+        dataConverter: options.dataConverter ?? {},
         taskQueue,
         workflowBundle: options.bundle,
         activities: options.activities[taskQueue],
+        ...versioning(options.version),
+        interceptors: { activity: [createFailureInterceptor(options.log)] },
         workflowThreadPoolSize: 1,
-        shutdownGraceTime: '5 seconds',
+        shutdownGraceTime: options.graceMs,
         ...TUNING[taskQueue],
       }),
     ),
   );
+}
+
+/** Open executions continue on the workers of the current version. */
+function versioning(version: WorkerDeploymentVersion | undefined): Partial<WorkerOptions> {
+  if (version === undefined) return {};
+  return {
+    workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
+  };
 }

@@ -14,6 +14,7 @@ import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
@@ -25,6 +26,7 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   crewExecutions: CrewExecutions;
   crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listApplied'>;
   crewSteps: CrewSteps;
+  deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
   models: LanguageModels;
   log: Pick<Logger, 'warn'>;
 }
@@ -38,7 +40,7 @@ const MAX_TOOL_ATTEMPTS = 3;
 
 /** The steps of a crew's execution. Each can be repeated: a stored step is used, and not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
-  const { crewExecutions, crewFeedback, crewSteps, models } = deps;
+  const { crewExecutions, crewFeedback, crewSteps, deliveries, models, starters } = deps;
   const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
   const withFailures = crewFailures(deps.log);
@@ -52,13 +54,13 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
     callModel: withFailures(async (ref: StepRef): Promise<{ tool_calls: number }> => {
-      const step = (await crewSteps.getById(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
+      const step = (await storedStep(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
     /** Runs one tool call that the model requested. The model gets the tool's errors as its result. */
     callTool: withFailures(async (ref: ToolCallRef): Promise<void> => {
-      if (!(await crewSteps.getById(ref))) await withHeartbeat((signal) => runTool(ref, signal));
+      if (!(await storedStep(ref))) await withHeartbeat((signal) => runTool(ref, signal));
     }),
 
     /**
@@ -93,6 +95,8 @@ export function createCrewActivities(deps: CrewDependencies) {
     /** -> completed | error, with the delivery that notifies the client. */
     finishExecution: withFailures(async ({ execution: id }: CrewRef, outcome: CrewOutcome): Promise<void> => {
       const dedupeKey = `crew/${id}/end`;
+      // A cancelled step is not repeated: its process may have died before it started the delivery of the step.
+      for (const delivery of await deliveries.listUnattempted(`crew/${id}/`)) await starters.startDelivery(delivery);
       await complete(dedupeKey, async (tx, now) => {
         const execution = await crewExecutions.finish(id, outcome, now, tx);
         if (!execution) return undefined;
@@ -106,6 +110,13 @@ export function createCrewActivities(deps: CrewDependencies) {
       await crewExecutions.removeLeftovers(id, new Date());
     }),
   };
+
+  /** @returns the result of an earlier attempt at this step, which may have died before it started the delivery */
+  async function storedStep(ref: StepRef & { call?: number }): Promise<AgentStep | null> {
+    const step = await crewSteps.getById(ref);
+    if (step) await complete(stepDedupeKey(ref), async () => undefined);
+    return step;
+  }
 
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref.execution);
@@ -132,7 +143,7 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   /** Stores a step together with the delivery that notifies the client of it. */
   async function saveStep(ref: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
-    const dedupeKey = `crew/${stepId(ref)}`;
+    const dedupeKey = stepDedupeKey(ref);
     await complete(dedupeKey, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
       // Read again, because a resume may have changed the receiver.
@@ -154,6 +165,10 @@ type TaskEvent = 'task_completed' | 'task_pending_human_input';
 function taskDelivery(execution: CrewExecutionRecord, ref: AttemptRef, event: TaskEvent, now: Date) {
   const { agent, output } = execution.tasks.find(({ task_id }) => task_id === ref.task)!;
   return crewDelivery(execution, taskDedupeKey(ref, event), { event, task_id: ref.task, agent, output }, now);
+}
+
+function stepDedupeKey(ref: StepRef & { call?: number }): string {
+  return `crew/${stepId(ref)}`;
 }
 
 function taskDedupeKey({ execution, task, attempt }: AttemptRef, event: TaskEvent): string {

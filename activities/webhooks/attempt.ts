@@ -7,7 +7,7 @@ import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
 
 export interface AttemptDependencies {
   outbound: Pick<OutboundClient, 'send'>;
-  log: Pick<Logger, 'error' | 'info'>;
+  log: Pick<Logger, 'error' | 'info' | 'warn'>;
   /** 0 to 1; spreads retries. */
   random: () => number;
   /** The clock for due dates. Tests that skip time pass Temporal's own time. */
@@ -16,6 +16,11 @@ export interface AttemptDependencies {
 
 /** Bytes of the receiver's response that are stored. */
 const MAX_RESPONSE_BYTES = 1024;
+
+/** The process stops: the outcome of the attempt will not be known, and the next claimant repeats it. */
+export class AttemptCancelled extends Error {
+  override name = 'AttemptCancelled';
+}
 
 interface Attempt {
   recorded: RecordedAttempt;
@@ -64,7 +69,8 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
   }
 
   function judge(claimed: DeliveryRecord, { policy }: Callback, result: AttemptResult, at: Date) {
-    const verdict = judgeAttempt(policy, result, claimed.failures, at, random());
+    const position = { failures: claimed.failures, automaticAttemptAt: claimed.automatic_attempt_at };
+    const verdict = judgeAttempt(policy, result, position, at, random());
     const next_attempt_at = verdict.state === 'failed' ? new Date(at.getTime() + verdict.delayMs) : null;
     return { verdict, next_attempt_at };
   }
@@ -83,8 +89,8 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
       return await outbound.send({ method: 'POST', url, headers, body, ...limits });
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };
-      // This process is stopping, so the receiver is not to blame. The next claimant repeats the attempt.
-      if (code === 'ECANCELED') throw error;
+      // This process is stopping, so the receiver is not to blame.
+      if (code === 'ECANCELED') throw new AttemptCancelled();
       return { error: message, code: code ?? name };
     }
   }

@@ -5,7 +5,7 @@ import type { WorkMetrics } from '../../domain/metrics.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import type { DeliveryRef } from '../../domain/webhooks/workflow-contract.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import { type AttemptDependencies, createAttempt } from './attempt.js';
+import { AttemptCancelled, type AttemptDependencies, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createReceiverLoad } from './receiver-load.js';
 
@@ -13,7 +13,7 @@ import { createReceiverLoad } from './receiver-load.js';
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
 
 export interface DeliveryDependencies extends AttemptDependencies {
-  deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record'>;
+  deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
 }
@@ -28,6 +28,10 @@ const MAX_FIRST_ATTEMPT_MS = 2_000;
 /** Wait when the receiver has too many attempts in progress: doubled each time, up to a minute. */
 const BUSY_WAIT_MS = 2_000;
 const MAX_BUSY_WAIT_MS = 60_000;
+
+/** Pause before the next look at an attempt that another process makes. */
+const MIN_LOOK_MS = 1_000;
+const MAX_LOOK_MS = 5_000;
 
 /** The state of a delivery after an attempt, or after an attempt that could not start. */
 interface AttemptStatus {
@@ -106,9 +110,17 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     const now = await deps.now();
     const claimed = await deliveries.claim(deliveryId, now, claimMs);
     if (!claimed) return statusOf(await deliveries.getById(deliveryId), now);
-    const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]);
+    const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]).catch((error) =>
+      releaseAfter(error, claimed),
+    );
     const finishedAt = await deps.now();
-    await deliveries.record(claimed, recorded, finishedAt);
+    if (!(await deliveries.record(claimed, recorded, finishedAt))) {
+      deps.log.warn(
+        { delivery_id: deliveryId, attempts: claimed.attempts },
+        'outcome not stored: the claim had expired',
+      );
+      return statusOf(await deliveries.getById(deliveryId), finishedAt);
+    }
     deps.metrics.deliveryAttempted(recorded.status);
     await request?.attempted?.(recorded.status === 'delivered', finishedAt);
     deps.log.info(
@@ -121,14 +133,30 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       reason: recorded.error_code,
     };
   }
+
+  /** A cancelled attempt gives its claim back, so that another worker can repeat it at once. */
+  async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<never> {
+    if (error instanceof AttemptCancelled) await deliveries.release(claimed, await deps.now());
+    throw error;
+  }
 }
 
 /** The status of a delivery that could not be claimed: another process holds it, it is not due, or it has ended. */
 function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
-  const due = record.status === 'sweeping' ? record.claimed_until : record.next_attempt_at;
-  return { progress: 'failed', dueInMs: millisecondsUntil(due, now), reason: record.error_code };
+  const dueInMs =
+    record.status === 'sweeping' ? untilNextLook(record, now) : millisecondsUntil(record.next_attempt_at, now);
+  return { progress: 'failed', dueInMs, reason: record.error_code };
+}
+
+/**
+ * Another process makes an attempt, and its outcome decides when the next attempt is due. The pauses grow with the time
+ * that the attempt has taken, so that a receiver that hangs causes few looks.
+ */
+function untilNextLook({ updated_at: claimedAt, claimed_until }: DeliveryRecord, now: Date): number {
+  const pause = Math.min(Math.max((now.getTime() - claimedAt.getTime()) / 2, MIN_LOOK_MS), MAX_LOOK_MS);
+  return Math.round(Math.min(pause, millisecondsUntil(claimed_until, now)));
 }
 
 function millisecondsUntil(due: Date | null, now: Date): number {

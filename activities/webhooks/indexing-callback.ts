@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
+import { addFailure, isSustained } from '../../domain/webhooks/failure-streak.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from './callback.js';
 
 export interface IndexingCallbackDependencies {
-  registrations: Pick<Registrations, 'disable' | 'findForOrg' | 'markFailing' | 'openSecrets'>;
+  registrations: Pick<Registrations, 'findForOrg' | 'openSecrets' | 'recordFailing'>;
   policy: DeliveryPolicy;
-  /** Milliseconds without a successful attempt after which a registration is disabled; null: never. */
+  /** Milliseconds of failed attempts only after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
   log: Pick<Logger, 'warn'>;
 }
@@ -33,22 +34,25 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
         url: registration.url,
         headers: webhookHeaders(payload, body, registrations.openSecrets(registration, now), now),
         body,
-        attempted: (delivered, now) => trackFailingSince(registration, delivered, now),
+        attempted: (delivered, now) => trackFailures(registration, delivered, now),
       };
     },
   };
 
-  /** Writes only when the receiver starts to fail or recovers, and disables a registration that fails for too long. */
-  async function trackFailingSince(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
-    const failingSince = registration.failing_since ?? null;
+  /** Disables a registration that fails for too long. Writes at most once an hour while it fails. */
+  async function trackFailures(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
+    const before = registration.failing ?? null;
     if (delivered) {
-      if (failingSince !== null) await registrations.markFailing(registration, null);
-    } else if (failingSince === null) {
-      await registrations.markFailing(registration, now);
-    } else if (disableAfterMs !== null && now.getTime() - failingSince.getTime() >= disableAfterMs) {
-      const reason = `Every attempt since ${failingSince.toISOString()} has failed.`;
-      await registrations.disable(registration, reason, now);
+      if (before !== null) await registrations.recordFailing(registration, null);
+      return;
+    }
+    const failing = addFailure(before, now, disableAfterMs);
+    if (disableAfterMs !== null && isSustained(failing, now, disableAfterMs)) {
+      const reason = `Every attempt since ${failing.since.toISOString()} has failed.`;
+      await registrations.recordFailing(registration, failing, { at: now, reason });
       deps.log.warn({ org: registration._id, reason }, 'webhook disabled');
+    } else if (failing !== before) {
+      await registrations.recordFailing(registration, failing);
     }
   }
 }

@@ -28,6 +28,8 @@ export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Pro
 const MAX_ATTEMPTS = 20;
 /** Wait before the first retry; later retries wait longer. */
 const PAUSE_MS = 20;
+/** Workflow starts in progress for one request. */
+const STARTS_AT_A_TIME = 10;
 
 /**
  * Queues new items and the deliveries of unchanged completed items, in one transaction.
@@ -64,12 +66,15 @@ export async function acceptIngest(
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
-    for (const delivery of deliveries) {
-      await startOrDefer(deps.log, 'delivery', { delivery_id: delivery._id }, () =>
-        deps.starters.startDelivery(delivery),
-      );
-    }
+    void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => startAll(deps.starters, deliveries));
     return plan;
+  }
+}
+
+/** Runs beside the response, which does not wait for thousands of starts. Rejects with the first error. */
+async function startAll(starters: DeliveryStarters, deliveries: readonly DeliveryRecord[]): Promise<void> {
+  for (let from = 0; from < deliveries.length; from += STARTS_AT_A_TIME) {
+    await Promise.all(deliveries.slice(from, from + STARTS_AT_A_TIME).map(starters.startDelivery));
   }
 }
 

@@ -18,5 +18,8 @@ export interface SyncOutcome {
   error_message?: string;
 }
 
+/** The error code of a sync that an operator cancelled. */
+export const SYNC_CANCELLED = 'CANCELLED';
+
 /** The type of the failure that ends a sync because its connector was deleted or another sync has started. */
 export const SYNC_ENDED = 'SyncEnded';

@@ -5,13 +5,15 @@ export interface DeliveryPolicy {
   scheduleMs: readonly number[];
   /** Timeout of an attempt, in milliseconds. */
   timeoutMs: number;
-  /** Longest wait in milliseconds, also for a receiver's `Retry-After`. */
+  /** Longest wait in milliseconds, also for a receiver's `Retry-After`, which otherwise replaces the scheduled wait. */
   maxDelayMs: number;
   /** @returns why a response with this status is final, or null when the delivery is retried */
   finalReason(status: number): string | null;
 }
 
 const SECOND = 1_000;
+/** `Retry-After: 0` must not make the attempts follow each other without a pause. */
+const MIN_RETRY_AFTER_MS = SECOND;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 export const DAY_MS = 24 * HOUR;
@@ -42,15 +44,22 @@ export type AttemptVerdict =
   | { state: 'failed'; delayMs: number; reason: string }
   | { state: 'permanently_failed'; reason: string };
 
+/** Where a delivery is in its retry schedule, before an attempt. */
+export interface SchedulePosition {
+  /** Failed automatic attempts since the schedule was started. */
+  failures: number;
+  /** For a manual retry beside the schedule: when the next automatic attempt was due. */
+  automaticAttemptAt?: Date | null | undefined;
+}
+
 /**
- * Decides the next state of a delivery after an attempt.
- * @param failuresBefore failed attempts since the schedule was started, without this attempt
+ * Decides the next state of a delivery after an attempt. A manual retry that fails leaves the schedule as it was.
  * @param random from 0 to 1; changes the wait by up to ±10 %, so that deliveries do not retry at the same time
  */
 export function judgeAttempt(
   policy: DeliveryPolicy,
   result: AttemptResult,
-  failuresBefore: number,
+  { failures, automaticAttemptAt }: SchedulePosition,
   now: Date,
   random: number,
 ): AttemptVerdict {
@@ -58,13 +67,18 @@ export function judgeAttempt(
   const reason = 'status' in result ? `The receiver responded with status ${result.status}.` : result.error;
   const final = 'status' in result ? policy.finalReason(result.status) : null;
   if (final !== null) return { state: 'permanently_failed', reason: final };
-  const scheduled = policy.scheduleMs[failuresBefore];
+  const scheduled = policy.scheduleMs[automaticAttemptAt ? failures - 1 : failures];
   if (scheduled === undefined) return { state: 'permanently_failed', reason };
-  const honoured = 'status' in result && (result.status === 429 || result.status === 503);
-  const retryAfterMs = honoured && result.retryAfter !== undefined ? parseRetryAfter(result.retryAfter, now) : null;
-  // A receiver may request a longer wait than scheduled, but not a shorter one.
-  const delayMs = Math.max(Math.round(scheduled * (0.9 + 0.2 * random)), retryAfterMs ?? 0);
-  return { state: 'failed', delayMs: Math.min(delayMs, policy.maxDelayMs), reason };
+  const remainingMs = automaticAttemptAt ? automaticAttemptAt.getTime() - now.getTime() : 0;
+  const waitMs = remainingMs > 0 ? remainingMs : Math.round(scheduled * (0.9 + 0.2 * random));
+  return { state: 'failed', delayMs: Math.min(retryAfterMs(result, now) ?? waitMs, policy.maxDelayMs), reason };
+}
+
+/** @returns the wait that an overloaded receiver requests (RFC 6585, 4; RFC 9110, 15.6.4), or null */
+function retryAfterMs(result: AttemptResult, now: Date): number | null {
+  if (!('status' in result) || (result.status !== 429 && result.status !== 503)) return null;
+  const ms = result.retryAfter === undefined ? null : parseRetryAfter(result.retryAfter, now);
+  return ms === null ? null : Math.max(ms, MIN_RETRY_AFTER_MS);
 }
 
 /** The only form of a date that senders may use (RFC 9110, 5.6.7). */

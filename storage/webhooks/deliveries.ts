@@ -26,7 +26,7 @@ export interface DeliveryRecord {
   signing_key?: string;
   status: DeliveryState;
   attempts: number;
-  /** Failed attempts since the retry schedule was started or restarted: the position in the schedule. */
+  /** Failed automatic attempts since the retry schedule was started or restarted: the position in the schedule. */
   failures: number;
   error_code: string | null;
   error_message: string | null;
@@ -37,6 +37,8 @@ export interface DeliveryRecord {
   next_attempt_at: Date | null;
   /** Whether a client has requeued the delivery and no attempt has claimed it since. */
   requeued?: boolean;
+  /** During a manual retry of a failed delivery: when its next automatic attempt was due. Otherwise null or absent. */
+  automatic_attempt_at?: Date | null;
   /** While `sweeping`: when the claim expires. */
   claimed_until: Date | null;
   /** Time after which the reconciler checks the delivery's workflow. */
@@ -66,6 +68,14 @@ const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 
 /** Projection: a delivery without its body and its attempts. */
 const SUMMARY = { payload: 0, message: 0, attempt_log: 0 } as const;
+
+/** Matches while the claim is valid. Each claim has another number of attempts. */
+const held = ({ _id, attempts }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, attempts });
+
+/** Whether a claimed attempt is a manual retry beside the automatic schedule. */
+export function isExtraAttempt({ automatic_attempt_at }: DeliveryRecord): boolean {
+  return Boolean(automatic_attempt_at);
+}
 
 /** The result of one attempt, and the next state of its delivery. */
 export interface RecordedAttempt {
@@ -126,6 +136,16 @@ export function createDeliveries(
       return deliveries.findOne({ dedupe_key });
     },
 
+    /** @returns the deliveries of these events that no attempt has been made at, oldest first */
+    listUnattempted(dedupePrefix: string): Promise<DeliveryRecord[]> {
+      const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
+      const filter = { dedupe_key: events, status: 'pending' as const, attempts: 0 };
+      return deliveries
+        .find(filter, { projection: { message: 0 } })
+        .sort({ _id: 1 })
+        .toArray();
+    },
+
     /**
      * pending | failed -> sweeping, when an attempt is due. Also takes over an expired claim.
      * @param attemptMs how long the claim is valid, by event
@@ -160,30 +180,44 @@ export function createDeliveries(
       );
     },
 
-    /** sweeping -> delivered | failed | permanently_failed. Does nothing when the claim was taken over. */
-    async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<void> {
-      await deliveries.updateOne(
-        { _id: claimed._id, status: 'sweeping', attempts: claimed.attempts },
-        {
-          $set: {
-            status: attempt.status,
-            next_attempt_at: attempt.next_attempt_at,
-            check_at: attempt.next_attempt_at ?? now,
-            expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
-            claimed_until: null,
-            url: attempt.url,
-            error_code: attempt.error_code,
-            error_message: attempt.error_message,
-            updated_at: now,
-          },
-          $inc: { failures: attempt.status === 'delivered' ? 0 : 1, attempts: attempt.sent ? 0 : -1 },
-          $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+    /**
+     * sweeping -> delivered | failed | permanently_failed.
+     * @returns false when the claim was taken over: then nothing is stored
+     */
+    async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<boolean> {
+      const result = await deliveries.updateOne(held(claimed), {
+        $set: {
+          status: attempt.status,
+          next_attempt_at: attempt.next_attempt_at,
+          check_at: attempt.next_attempt_at ?? now,
+          expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
+          claimed_until: null,
+          automatic_attempt_at: null,
+          url: attempt.url,
+          error_code: attempt.error_code,
+          error_message: attempt.error_message,
+          updated_at: now,
         },
-      );
+        $inc: {
+          failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
+          attempts: attempt.sent ? 0 : -1,
+        },
+        $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+      });
+      return result.matchedCount === 1;
+    },
+
+    /** sweeping -> pending | failed, due at once: for an attempt whose outcome will not be known. */
+    async release(claimed: DeliveryRecord, now: Date): Promise<void> {
+      const status = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
+      await deliveries.updateOne(held(claimed), {
+        $set: { status, next_attempt_at: now, check_at: now, claimed_until: null, updated_at: now },
+      });
     },
 
     /**
-     * failed | permanently_failed -> pending, and due at once. A permanently failed delivery restarts its retry schedule.
+     * failed | permanently_failed -> pending, and due at once. A failed delivery keeps the rest of its retry schedule, a
+     * permanently failed delivery restarts it.
      * @returns false when the delivery is in another state, which does not change
      */
     async requeue(org: string, event: CallbackEvent, deliveryId: string, tx?: ClientSession): Promise<boolean> {
@@ -194,6 +228,8 @@ export function createDeliveries(
           {
             $set: {
               failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
+              // Null in the final state `permanently_failed`.
+              automatic_attempt_at: '$next_attempt_at',
               status: 'pending',
               requeued: true,
               next_attempt_at: now,

@@ -1,6 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
+import type { FailureStreak } from '../../domain/webhooks/failure-streak.js';
 import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
 
 export interface RegistrationRecord extends SigningSecretFields {
@@ -8,8 +9,8 @@ export interface RegistrationRecord extends SigningSecretFields {
   _id: string;
   url: string;
   event_types: EventType[];
-  /** Time of the first failed attempt since the last success; null or absent after a success. */
-  failing_since?: Date | null;
+  /** The failed attempts since the last success; null or absent after a success. */
+  failing?: FailureStreak | null;
   /** Set when the service disabled the webhook; registering again clears it. */
   disabled_at?: Date | null;
   disabled_reason?: string | null;
@@ -26,11 +27,11 @@ export function createRegistrations(
 ) {
   const secrets = createSecretSealing(sealer, 'webhook-signing-secret');
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
-  const unchanged = ({ _id, url, updated_at, failing_since = null }: RegistrationRecord) => ({
+  const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
     _id,
     url,
     updated_at,
-    failing_since,
+    failing,
   });
   const findForOrg = (org: string) => registrations.findOne({ _id: org });
 
@@ -56,7 +57,7 @@ export function createRegistrations(
               event_types: eventTypes,
               created_at: { $ifNull: ['$created_at', now] },
               updated_at: now,
-              failing_since: null,
+              failing: null,
               disabled_at: null,
               disabled_reason: null,
               sealed_secret: { $ifNull: ['$sealed_secret', null] },
@@ -83,18 +84,17 @@ export function createRegistrations(
     },
 
     /**
-     * Sets `failing_since`. Does nothing when the registration has changed since it was read.
-     * @param read the registration as it was read before the attempt
+     * Stores the streak of failed attempts. Does nothing when the registration has changed since it was read.
+     * @param disable disables the webhook until the organisation registers again
      */
-    async markFailing(read: RegistrationRecord, since: Date | null): Promise<void> {
-      await registrations.updateOne(unchanged(read), { $set: { failing_since: since } });
-    },
-
-    /** Stops webhooks until the organisation registers again. Does nothing when the registration has changed since it was read. */
-    async disable(read: RegistrationRecord, reason: string, now: Date): Promise<void> {
+    async recordFailing(
+      read: RegistrationRecord,
+      failing: FailureStreak | null,
+      disable?: { at: Date; reason: string },
+    ): Promise<void> {
       await registrations.updateOne(
         { ...unchanged(read), disabled_at: null },
-        { $set: { disabled_at: now, disabled_reason: reason } },
+        { $set: { failing, ...(disable ? { disabled_at: disable.at, disabled_reason: disable.reason } : {}) } },
       );
     },
 

@@ -177,6 +177,31 @@ describe('connectors', () => {
     for (const item of items) await connectors.cleared(item);
   });
 
+  test('a sync that is cancelled in Temporal has failed, and the next sync completes', async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    site.hold = () => held;
+    const id = await connectors.create(web());
+    await api.post(`/connectors/${id}/sync`);
+    await eventually('the sync running', async () => (await connectors.status(id)).last_sync?.status === 'running');
+    const query = `WorkflowType="syncConnector" AND PostbackSource="${id}"`;
+    const workflow = await eventually('the sync listed', async () => {
+      for await (const { workflowId } of temporal.workflow.list({ query })) return workflowId;
+      return undefined;
+    });
+    await temporal.workflow.getHandle(workflow).cancel();
+    expect((await connectors.ended(id, 1)).last_sync).toMatchObject({
+      status: 'failed',
+      error_code: 'CANCELLED',
+      error_message: 'The sync was cancelled.',
+    });
+    site.hold = undefined;
+    release();
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ number: 2, status: 'completed' });
+  });
+
   test.each<[string, object]>([
     ['the first sync', { paused: false }],
     ['a requested sync', { paused: true }],

@@ -17,7 +17,7 @@ import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/e
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
-import { createStarters } from '../../temporal/starters.js';
+import { createStarters, type Starters } from '../../temporal/starters.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
@@ -60,7 +60,7 @@ describe('an execution that waits', () => {
     });
   }
 
-  function crewActivities() {
+  function crewActivities(starters: Pick<Starters, 'startDelivery'> = createStarters(env.client)) {
     const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
     return createCrewActivities({
       mongoClient: collections.mongoClient,
@@ -69,7 +69,7 @@ describe('an execution that waits', () => {
       crewSteps: createCrewSteps(collections),
       deliveries: createDeliveries(collections),
       databases: createDatabases(collections),
-      starters: createStarters(env.client),
+      starters,
       models: createLanguageModels({}),
       retrieval: unused,
       outbound: unused,
@@ -80,7 +80,7 @@ describe('an execution that waits', () => {
     });
   }
 
-  async function addExecution(): Promise<string> {
+  async function addExecution(urls: Parameters<typeof webhookUrlsOf>[0] = {}): Promise<string> {
     const id = randomUUID();
     const now = new Date();
     await executions.add({
@@ -91,7 +91,7 @@ describe('an execution that waits', () => {
       inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
       meta: null,
       status: 'running',
-      urls: webhookUrlsOf({}),
+      urls: webhookUrlsOf(urls),
       tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
       error_message: null,
       check_at: now,
@@ -212,6 +212,43 @@ describe('an execution that waits', () => {
     expect(await executions.getById(id)).toMatchObject({ status: 'running', tasks: [{ status: 'completed' }] });
     // The result of an activity that took effect may be lost; its next attempt succeeds.
     await run(() => activities.applyResume(decision));
+  });
+
+  describe('a step that was stored by a process that died before it started the delivery', () => {
+    const run = <Result>(activity: () => Promise<Result>) => new MockActivityEnvironment().run(activity);
+    const started: string[] = [];
+    const startDelivery: Starters['startDelivery'] = async ({ event_type }) => {
+      started.push(event_type);
+    };
+
+    /** @returns the input of the step whose delivery was not started */
+    async function unannouncedStep() {
+      started.length = 0;
+      const url = 'https://example.com/hook';
+      const execution = await addExecution({ stepWebhookUrl: url, taskWebhookUrl: url, crewWebhookUrl: url });
+      const dying = crewActivities({ startDelivery: () => Promise.reject(new Error('the process died')) });
+      const attempt = { execution, task: TASK, attempt: 1 };
+      await run(() => dying.startTask(attempt));
+      const step = { ...attempt, step: 1, last: false };
+      await expect(run(() => dying.callModel(step))).rejects.toThrow('An internal error');
+      return step;
+    }
+
+    test('is announced by the next attempt, before later events', async () => {
+      const step = await unannouncedStep();
+      const next = crewActivities({ startDelivery });
+      await run(() => next.callModel(step));
+      await run(() => next.endTask(step, true));
+      expect(started).toEqual(['step', 'task_pending_human_input']);
+    });
+
+    test('is announced before the end of an execution that was cancelled meanwhile', async () => {
+      const { execution } = await unannouncedStep();
+      const cancelled = { status: 'error', error_message: 'The execution was cancelled.' } as const;
+      const crewRef = { execution, org: 'waiting', tasks: [], done: 0, attempt: 1 };
+      await run(() => crewActivities({ startDelivery }).finishExecution(crewRef, cancelled));
+      expect(started).toEqual(['step', 'crew_failed']);
+    });
   });
 
   test('continues from its record when its workflow was terminated', async () => {

@@ -20,6 +20,8 @@ interface HarnessOptions {
   /** Milliseconds within which an indexing receiver must respond. */
   timeoutMs?: number;
   disableAfterMs?: number | null;
+  /** Milliseconds between the attempts. */
+  scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
 }
 
@@ -42,9 +44,10 @@ export function createDeliveryHarness(collections: Collections) {
     activities({
       timeoutMs = defaultTimeoutMs,
       disableAfterMs = null,
+      scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
       now = () => new Date(),
     }: HarnessOptions): DeliveryActivities {
-      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs };
+      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
       const { activities } = createDeliveryActivities({
         deliveries,
         callbacks: {

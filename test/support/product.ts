@@ -52,6 +52,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     // A safety net only, because a run covers all databases: tests of the reconciler run it themselves (`reconcile`).
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
+    POSTBACK_SHUTDOWN_SECONDS: '5',
     ...settings,
   };
   const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;

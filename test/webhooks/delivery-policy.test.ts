@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  type AttemptResult,
   CALLBACK_DELIVERY_POLICY,
   INDEXING_DELIVERY_POLICY,
   judgeAttempt,
@@ -25,30 +26,55 @@ describe('Retry-After', () => {
     expect(parseRetryAfter(value, NOW)).toBe(ms);
   });
 
-  test.each(['0', '1', 'Sun, 01 Mar 2026 11:00:00 GMT', 'nonsense'])(
-    '%j does not shorten the schedule',
-    (retryAfter) => {
-      const waits = INDEXING_DELIVERY_POLICY.scheduleMs.map((_wait, failures) =>
-        judgeAttempt(INDEXING_DELIVERY_POLICY, { status: 429, retryAfter }, failures, NOW, 0.5),
-      );
-      expect(waits.map((verdict) => 'delayMs' in verdict && verdict.delayMs)).toEqual(
-        INDEXING_DELIVERY_POLICY.scheduleMs,
-      );
-    },
-  );
+  const judge = (retryAfter: string, failures = 0) =>
+    judgeAttempt(INDEXING_DELIVERY_POLICY, { status: 429, retryAfter }, { failures }, NOW, 0.5);
 
-  test('makes a wait longer, up to a day', () => {
-    const judge = (retryAfter: string) =>
-      judgeAttempt(INDEXING_DELIVERY_POLICY, { status: 503, retryAfter }, 0, NOW, 0.5);
-    expect(judge('7200')).toMatchObject({ state: 'failed', delayMs: 2 * HOUR });
-    expect(judge('9999999')).toMatchObject({ state: 'failed', delayMs: 24 * HOUR });
+  test.each<[string, number]>([
+    ['7', 7_000],
+    ['7200', 2 * HOUR],
+    ['9999999', 24 * HOUR],
+    // Attempts do not follow each other without a pause.
+    ['0', 1_000],
+    ['Sun, 01 Mar 2026 11:00:00 GMT', 1_000],
+  ])('%j replaces every wait of the schedule', (retryAfter, delayMs) => {
+    for (const failures of INDEXING_DELIVERY_POLICY.scheduleMs.keys()) {
+      expect(judge(retryAfter, failures)).toMatchObject({ state: 'failed', delayMs });
+    }
+  });
+
+  test('that cannot be read leaves the schedule as it is', () => {
+    expect(judge('nonsense', 1)).toMatchObject({ delayMs: 5 * 60_000 });
+  });
+
+  test('of another response than 429 and 503 is not obeyed', () => {
+    const result = { status: 500, retryAfter: '7200' };
+    expect(judgeAttempt(INDEXING_DELIVERY_POLICY, result, { failures: 0 }, NOW, 0.5)).toMatchObject({ delayMs: 5_000 });
+  });
+});
+
+describe('a manual retry that fails', () => {
+  const judge = (automaticAttemptAt: Date, result: AttemptResult = { status: 500 }) =>
+    judgeAttempt(INDEXING_DELIVERY_POLICY, result, { failures: 3, automaticAttemptAt }, NOW, 0.5);
+
+  test('leaves the next automatic attempt where it was', () => {
+    expect(judge(new Date(NOW.getTime() + 90_000))).toMatchObject({ state: 'failed', delayMs: 90_000 });
+  });
+  test('repeats the wait when the next automatic attempt was due in the same moment', () => {
+    expect(judge(NOW)).toMatchObject({ state: 'failed', delayMs: INDEXING_DELIVERY_POLICY.scheduleMs[2] });
+  });
+  test('obeys Retry-After', () => {
+    const result = { status: 503, retryAfter: '7' };
+    expect(judge(new Date(NOW.getTime() + 90_000), result)).toMatchObject({ state: 'failed', delayMs: 7_000 });
+  });
+  test('is final where every attempt is', () => {
+    expect(judge(new Date(NOW.getTime() + 90_000), { status: 410 })).toMatchObject({ state: 'permanently_failed' });
   });
 });
 
 test('no wait of a job callback exceeds 30 seconds, whatever the random number', () => {
   for (const random of [0, 0.5, 1]) {
     for (const failures of [0, 1, 2]) {
-      const verdict = judgeAttempt(CALLBACK_DELIVERY_POLICY, { error: 'connection reset' }, failures, NOW, random);
+      const verdict = judgeAttempt(CALLBACK_DELIVERY_POLICY, { error: 'connection reset' }, { failures }, NOW, random);
       expect(verdict).toMatchObject({ state: 'failed' });
       expect('delayMs' in verdict && verdict.delayMs).toBeLessThanOrEqual(30_000);
     }

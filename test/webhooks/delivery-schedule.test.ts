@@ -144,6 +144,35 @@ describe('the delivery schedule', () => {
     expectWaits(await waits(_id), [90, 86_400]);
   });
 
+  test('a manual retry does not use up the automatic schedule', async () => {
+    receiver.respond = () => ({ status: 500 });
+    const { _id } = await pending();
+    const delivery = await start(_id);
+    for (const attempts of [1, 2]) {
+      await eventually(`failed attempt ${attempts}`, async () => {
+        const record = (await harness.deliveries.getById(_id))!;
+        return record.attempts === attempts && record.status === 'failed';
+      });
+      expect(await harness.deliveries.requeue(org, 'indexing.status_changed', _id)).toBe(true);
+      await delivery.signal('retryNow');
+    }
+    expect(await delivery.result()).toBe('permanently_failed');
+    const record = (await harness.deliveries.getById(_id))!;
+    expect(record).toMatchObject({ attempts: 10, failures: 8 });
+    // Eight automatic attempts, and the two of the client between the first and the second of them.
+    expectWaits((await waits(_id)).slice(3), [300, 1800, 7200, 18000, 36000, 36000]);
+  });
+
+  test('a manual retry of a delivery that was given up starts the schedule again', async () => {
+    receiver.respond = () => ({ status: 500 });
+    const { _id } = await pending();
+    expect(await deliver(_id)).toBe('permanently_failed');
+    expect(await harness.deliveries.requeue(org, 'indexing.status_changed', _id)).toBe(true);
+    expect(await deliver(_id)).toBe('permanently_failed');
+    expect((await waits(_id)).length).toBe(15);
+    expectWaits((await waits(_id)).slice(8), [5, 300, 1800, 7200, 18000, 36000, 36000]);
+  });
+
   test('a delivery whose registration was deleted before it is due is permanently failed', async () => {
     const record = await pending(`${org}-unregistered`);
     expect(await deliver(record._id, record.org)).toBe('permanently_failed');
@@ -160,11 +189,18 @@ describe('the delivery schedule', () => {
     receiver.respond = () => ({ status: 500 });
     await register();
     await strict.runUntil(async () => {
-      // The attempts at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt at 17.6 h is the last.
-      const { _id } = await pending(failing);
-      expect(await deliver(_id, failing, 'strict')).toBe('permanently_failed');
-      expect(receiver.received).toHaveLength(7);
-      expect(await harness.deliveries.getById(_id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED', attempts: 7 });
+      const [first, second] = [await pending(failing), await pending(failing)];
+      const running = [await start(first._id, failing, 'strict')];
+      await env.sleep(1.5 * HOUR_MS);
+      running.push(await start(second._id, failing, 'strict'));
+      for (const delivery of running) expect(await delivery.result()).toBe('permanently_failed');
+      // The attempts of the first delivery at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt
+      // at 17.6 h is the last.
+      expect(await harness.deliveries.getById(first._id)).toMatchObject({
+        error_code: 'WEBHOOK_DISABLED',
+        attempts: 7,
+      });
+      expect(await harness.deliveries.getById(second._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
       expect((await harness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();

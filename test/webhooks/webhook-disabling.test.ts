@@ -41,8 +41,12 @@ describe('disabling a webhook', () => {
     return (await registrations.findForOrg(org))!;
   }
 
+  /** Failed attempts, twice a day. */
+  const failing = (from: number, to: number): [number, boolean][] =>
+    Array.from({ length: 2 * (to - from) + 1 }, (_, n) => [from + n / 2, false]);
+
   test('five days with failed attempts only disable the webhook', async () => {
-    const disabled = await afterAttempts([[0, false], [2, false], [5, false]], 5 * DAY_MS); // biome-ignore format: a timeline
+    const disabled = await afterAttempts(failing(0, 5), 5 * DAY_MS);
     expect(disabled).toMatchObject({
       disabled_at: new Date('2026-01-06T00:00:00Z'),
       disabled_reason: 'Every attempt since 2026-01-01T00:00:00.000Z has failed.',
@@ -50,17 +54,26 @@ describe('disabling a webhook', () => {
   });
 
   test.each<[string, [number, boolean][], number | null]>([
-    ['with a successful attempt in between', [[0, false], [4, true], [5, false], [9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
-    ['when the failures span less than five days', [[0, false], [4.9, false]], 5 * DAY_MS], // biome-ignore format: a timeline
-    ['when the operator has not enabled it', [[0, false], [300, false]], null], // biome-ignore format: a timeline
+    ['with a successful attempt in between', [...failing(0, 4), [4.2, true], ...failing(5, 9)], 5 * DAY_MS],
+    ['when the failures span less than five days', failing(0, 4.5), 5 * DAY_MS],
+    ['when the operator has not enabled it', failing(0, 30), null],
+    ['by two single failures six days apart', [[0, false], [6, false]], 5 * DAY_MS], // biome-ignore format: a timeline
+    ['by failures of two days with a quiet time between them', [...failing(0, 1), ...failing(5, 7)], 5 * DAY_MS],
+    ['by one delivery that is given up', [0, 0.01, 0.1, 0.4, 0.8, 1.2].map((day) => [day, false]), 1 * DAY_MS],
   ])('a webhook is not disabled %s', async (_name, attempts, limit) => {
     expect((await afterAttempts(attempts, limit)).disabled_at).toBeNull();
+  });
+
+  test('failures in quick succession are one failure', async () => {
+    const burst = Array.from({ length: 20 }, (_, n): [number, boolean] => [n / 1000, false]);
+    expect((await afterAttempts(burst, 5 * DAY_MS)).failing).toMatchObject({ since: start, count: 1 });
+    expect((await afterAttempts([...burst, ...burst.map(([day]): [number, boolean] => [day + 1, false])], DAY_MS)).disabled_at).toBeNull(); // biome-ignore format: a timeline
   });
 
   test('an attempt at a replaced address does not count against the new address', async () => {
     const before = await afterAttempts([[0, false]], 5 * DAY_MS);
     const replaced = await registrations.register(before._id, 'https://example.org/', ['indexing.status_changed']);
-    await registrations.disable(before, 'too late', start);
-    expect((await registrations.findForOrg(replaced._id))!).toMatchObject({ disabled_at: null, failing_since: null });
+    await registrations.recordFailing(before, before.failing!, { at: start, reason: 'too late' });
+    expect((await registrations.findForOrg(replaced._id))!).toMatchObject({ disabled_at: null, failing: null });
   });
 });

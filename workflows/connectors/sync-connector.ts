@@ -1,8 +1,16 @@
-import { ActivityFailure, continueAsNew, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  CancellationScope,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { ConnectorRemovalActivities } from '../../activities/connectors/remove-connector.js';
 import type { SyncActivities } from '../../activities/connectors/sync-connector.js';
 import {
   type StartedSync,
+  SYNC_CANCELLED,
   SYNC_ENDED,
   type SyncOutcome,
   type SyncRef,
@@ -33,10 +41,11 @@ const { removeRemains } = proxyActivities<ConnectorRemovalActivities>({
 
 /**
  * One sync of a connector: running -> completed | failed. Its progress is stored in MongoDB, so a new run or a retried
- * activity continues where the last one stopped. When the listing fails, nothing is deleted.
+ * activity continues where the last one stopped. When the listing fails, nothing is deleted. A cancelled sync has failed.
  */
 export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | typeof SYNC_ENDED> {
-  const sync = connector.sync ?? (await beginSync(connector));
+  // A sync that has begun must end in a stored state, so its first and last steps cannot be cancelled.
+  const sync = connector.sync ?? (await CancellationScope.nonCancellable(() => beginSync(connector)));
   if (sync === null) return SYNC_ENDED;
   const ref = { ...connector, sync };
   try {
@@ -46,12 +55,13 @@ export async function syncConnector(connector: SyncRef): Promise<SyncOutcome | t
   } catch (error) {
     if (hasFailureType(error, SYNC_ENDED)) return SYNC_ENDED;
     const failure = failureOf(error);
-    await endSync(ref, failure);
+    await CancellationScope.nonCancellable(() => endSync(ref, failure));
     showOutcome('failed');
+    if (isCancellation(error)) throw error;
     return failure;
   }
   const outcome: SyncOutcome = { status: 'completed' };
-  await endSync(ref, outcome);
+  await CancellationScope.nonCancellable(() => endSync(ref, outcome));
   return outcome;
 }
 
@@ -68,6 +78,9 @@ async function limitHistory(ref: StartedSync): Promise<void> {
 }
 
 function failureOf(error: unknown): SyncOutcome {
+  if (isCancellation(error)) {
+    return { status: 'failed', error_code: SYNC_CANCELLED, error_message: 'The sync was cancelled.' };
+  }
   if (!(error instanceof ActivityFailure)) throw error;
   const failure = clientFailureOf(error) ?? {
     code: INTERNAL_ERROR,

@@ -1,0 +1,67 @@
+import type { Client } from '@temporalio/client';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+import { Worker } from '@temporalio/worker';
+import type { Config } from '../runtime/config.js';
+import { createLogger } from '../runtime/logger.js';
+import { connectTemporal, temporalAccess } from '../temporal/connection.js';
+import { dataConverterOf } from '../temporal/payload-codec.js';
+import { promoteVersion } from '../temporal/worker-deployment.js';
+import { workflowBuildId, workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import { runningSettings } from './data-folder.js';
+
+/** How long the workers of a new version have to start. */
+const PROMOTE_WAIT_MS = 60_000;
+
+/**
+ * `postback worker promote`: makes the version of this code the current version of the workers.
+ * @throws Error when no workers of this version run
+ */
+export async function promoteWorkers(config = runningSettings(process.env)): Promise<void> {
+  const { client, close } = await connect(config);
+  try {
+    await promoteVersion(client, workflowBuildId(), PROMOTE_WAIT_MS);
+  } finally {
+    await close();
+  }
+}
+
+/**
+ * `postback replay-open`: replays the histories of all open executions on the workflow code of this release, and lists
+ * those that it would break. Sets the exit code 1 when there are any.
+ */
+export async function replayOpenExecutions(): Promise<void> {
+  installTemporalLogger(createLogger('silent', 'replay'));
+  const { client, dataConverter, close } = await connect(runningSettings(process.env));
+  let replayed = 0;
+  const broken: string[] = [];
+  try {
+    const options = { workflowBundle: await workflowBundle(), dataConverter };
+    for await (const result of Worker.runReplayHistories(options, openHistories(client))) {
+      replayed += 1;
+      const { workflowId, runId, error } = result;
+      if (error) broken.push(`${workflowId} (run ${runId}): ${error.message.split('\n')[0]}`);
+    }
+  } finally {
+    await close();
+  }
+  console.log(
+    `${replayed} open ${replayed === 1 ? 'execution' : 'executions'} replayed, ${broken.length} would break.`,
+  );
+  for (const line of broken) console.log(line);
+  if (broken.length > 0) process.exitCode = 1;
+}
+
+/** Histories are downloaded one at a time, because there can be many. */
+async function* openHistories(client: Client): AsyncGenerator<{ workflowId: string; history: History }> {
+  for await (const { workflowId, runId } of client.workflow.list({ query: 'ExecutionStatus="Running"' })) {
+    yield { workflowId, history: await client.workflow.getHandle(workflowId, runId).fetchHistory() };
+  }
+}
+
+async function connect(config: Config) {
+  const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const client = await connectTemporal(address, namespace, temporalAccess(config), dataConverter);
+  return { client, dataConverter, close: () => client.connection.close() };
+}

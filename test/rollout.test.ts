@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { connectTemporal } from '../temporal/connection.js';
+import { workflowBuildId } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import type { Client } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { clientOf, registeredReceiver } from './support/organisation.js';
+import { type Product, sharedProduct, startProcesses } from './support/product.js';
+import type { Receiver } from './support/receiver.js';
+
+const NAMESPACE = 'rollout';
+
+// Workers with versions, over the shared servers.
+describe('a rollout', () => {
+  const { temporalAddress } = sharedProduct();
+  let product: Product;
+  let api: Client;
+  let receiver: Receiver;
+  let temporal: TemporalClient;
+  /** The workflow id of a delivery that waits for its next attempt. */
+  let waiting: string;
+
+  beforeAll(async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    product = await startProcesses(NAMESPACE, { POSTBACK_WORKER_VERSIONING: 'on', POSTBACK_EMBEDDINGS: 'off' });
+    temporal = await connectTemporal(temporalAddress, NAMESPACE);
+    api = await clientOf('rollout', product);
+    receiver = await registeredReceiver(api);
+    receiver.respond = () => ({ status: 500 });
+    await api.createDatabase('shelf');
+    await api.ingest({ database: 'shelf', memories: JSON.stringify([{ id: 'note', text: 'The lamp burns.' }]) });
+    const { json } = await receiver.waitFor('the webhook', () => true);
+    waiting = `delivery/${json.delivery_id}`;
+  });
+  afterAll(async () => {
+    await receiver?.close();
+    await temporal?.connection.close();
+    await product?.remove();
+  });
+
+  async function postback(...args: string[]) {
+    const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
+      env: { ...process.env, ...product.env, TEMPORAL_ADDRESS: temporalAddress, TEMPORAL_NAMESPACE: NAMESPACE },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let out = '';
+    child.stdout.on('data', (chunk) => {
+      out += chunk;
+    });
+    const [code] = await once(child, 'close');
+    return { code: code as number, out };
+  }
+
+  test('gives the work to the workers of the current version, and lets open executions follow it', async () => {
+    const { raw } = await temporal.workflow.getHandle(waiting).describe();
+    const { versioningInfo } = raw.workflowExecutionInfo!;
+    expect(versioningInfo?.deploymentVersion).toMatchObject({ deploymentName: 'postback', buildId: workflowBuildId() });
+    const AUTO_UPGRADE = 2;
+    expect(versioningInfo?.behavior).toBe(AUTO_UPGRADE);
+    expect(await postback('worker', 'promote')).toMatchObject({ code: 0 });
+  });
+
+  test('is safe when all open executions replay on the new code', async () => {
+    await eventually('the open execution listed', async () => {
+      const { code, out } = await postback('replay-open');
+      expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('0 would break') });
+      return /^[1-9]/.test(out);
+    });
+  });
+
+  test('is stopped by the exit code when an open execution would break, and its id is listed', async () => {
+    const connection = await NativeConnection.connect({ address: temporalAddress });
+    const workflowsPath = fileURLToPath(new URL('./support/other-workflows.js', import.meta.url));
+    const worker = await Worker.create({
+      connection,
+      namespace: NAMESPACE,
+      taskQueue: 'other-code',
+      workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: silent }),
+    });
+    const options = { taskQueue: 'other-code', workflowId: 'delivery/of-other-code', args: [] };
+    const handle = await temporal.workflow.start('deliverWebhook', options);
+    await worker.runUntil(() =>
+      eventually('its first step done', async () => {
+        const { events } = await handle.fetchHistory();
+        return events!.some(({ timerStartedEventAttributes }) => timerStartedEventAttributes);
+      }),
+    );
+    const checked = await eventually('the broken execution listed', async () => {
+      const result = await postback('replay-open');
+      return result.code === 1 && result;
+    });
+    expect(checked.out).toMatch(/^\d+ open executions replayed, 1 would break\.\ndelivery\/of-other-code \(run /);
+    expect(checked.out).not.toContain(waiting);
+    await handle.terminate();
+    await connection.close();
+  });
+});
+
+const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, log() {} };

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { newDeliveryId } from '../../domain/ids.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { workflowBundle } from '../../worker/bundle.js';
+import { installTemporalLogger } from '../../worker/logging.js';
+import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { eventually } from '../support/eventually.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { deliveryRecord } from '../support/records.js';
+
+// The activities of two worker processes, over the same records.
+describe('an attempt that another worker has begun', () => {
+  const { mongodbUri, temporalAddress } = sharedProduct();
+  const org = 'claims';
+  let collections: Collections;
+  let first: DeliveryHarness;
+  let second: DeliveryHarness;
+  let receiver: Receiver;
+  /** Lets the receiver respond to the first request. */
+  let release: () => void;
+
+  beforeAll(async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    collections = await connectCollections(databaseBeside(mongodbUri, 'claims'), 'postback-test');
+    [first, second] = [createDeliveryHarness(collections), createDeliveryHarness(collections)];
+  });
+  beforeEach(async () => {
+    await receiver?.close();
+    receiver = await startReceiver();
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    receiver.hold = () => (receiver.received.length === 1 ? held : Promise.resolve());
+    receiver.respond = (_request, count) => ({ status: count === 1 ? 204 : 500 });
+    // Both workers sign with the same registration, which is not signed.
+    await first.registrations.register(org, receiver.url, ['indexing.status_changed']);
+  });
+  afterAll(async () => {
+    await receiver?.close();
+    await first?.close();
+    await second?.close();
+    await collections?.mongoClient.close();
+  });
+
+  async function pending(): Promise<{ delivery: string; org: string }> {
+    const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });
+    await collections.deliveries.insertOne(record);
+    return { delivery: record._id, org };
+  }
+  const read = async (id: string): Promise<DeliveryRecord> => (await collections.deliveries.findOne({ _id: id }))!;
+
+  test('is retried when its outcome says, and not when its claim would have expired', async () => {
+    const temporal: Client = await connectTemporal(temporalAddress, 'default');
+    const connection = await NativeConnection.connect({ address: temporalAddress });
+    const scheduleMs = [100];
+    const worker = await Worker.create({
+      connection,
+      taskQueue: 'claims',
+      workflowBundle: await workflowBundle(),
+      activities: {
+        attemptDeliveryAtOnce: first.activities({ scheduleMs }).attemptDeliveryAtOnce,
+        attemptDelivery: second.activities({ scheduleMs }).attemptDelivery,
+      },
+    });
+    // The first attempt outlives its workflow task, and fails after the second worker has looked at it.
+    receiver.respond = (_request, count) => ({ status: count === 1 ? 500 : 204 });
+    const ref = await pending();
+    await worker.runUntil(async () => {
+      const options = { taskQueue: 'claims', workflowId: `delivery/${ref.delivery}`, args: [ref] };
+      const handle = await temporal.workflow.start('deliverWebhook', options);
+      await receiver.waitFor('the first attempt', () => true);
+      const { claimed_until } = await read(ref.delivery);
+      await eventually('the second worker looked', async () => {
+        const [activity] = (await handle.describe()).raw.pendingActivities ?? [];
+        return activity?.lastFailure;
+      });
+      release();
+      expect(await handle.result()).toBe('delivered');
+      const [, retry] = (await read(ref.delivery)).attempt_log;
+      expect(retry!.at.getTime()).toBeLessThan(claimed_until!.getTime());
+    });
+    await connection.close();
+    await temporal.connection.close();
+  });
+
+  test('is not reported with its own outcome when another worker has taken over its claim', async () => {
+    const ref = await pending();
+    receiver.respond = (_request, count) => ({ status: count === 1 ? 204 : 500 });
+    const slow = first.activities({}).attemptDelivery(ref);
+    await receiver.waitFor('the slow attempt', () => true);
+    await collections.deliveries.updateOne({ _id: ref.delivery }, { $set: { claimed_until: new Date(0) } });
+    receiver.respond = () => ({ status: 410 });
+    expect(await second.activities({}).attemptDelivery(ref)).toBe('permanently_failed');
+    receiver.respond = () => ({ status: 204 });
+    release();
+    expect(await slow).toBe('permanently_failed');
+    expect(await read(ref.delivery)).toMatchObject({ status: 'permanently_failed', attempts: 2 });
+  });
+
+  test('is due again at once when that worker stops during the attempt', async () => {
+    const ref = await pending();
+    const stopping = createDeliveryHarness(collections);
+    const cancelled = stopping.activities({}).attemptDelivery(ref);
+    await receiver.waitFor('the attempt', () => true);
+    await Promise.all([expect(cancelled).rejects.toThrow(), stopping.close()]);
+    expect(await read(ref.delivery)).toMatchObject({ status: 'pending', attempts: 1, claimed_until: null });
+    receiver.respond = () => ({ status: 204 });
+    expect(await second.activities({}).attemptDelivery(ref)).toBe('delivered');
+  });
+});
