@@ -54,6 +54,7 @@ function webhook(event: CrewEvent) {
   const body = z.object({
     event: z.literal(event),
     execution_id: z.uuid(),
+    sequence: z.int().meta({ description: 'Rises with every event of the execution; there may be gaps.' }),
     ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
     ...(event === 'crew_failed' ? { error: z.string() } : { output: event === 'step' ? stepSchema : z.string() }),
     meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As sent with the kickoff.' }),

@@ -67,6 +67,7 @@ describe('callbacks of crews', () => {
     expect(sent('task_pending_human_input', 'draft_reply').json).toEqual({
       event: 'task_pending_human_input',
       execution_id: id,
+      sequence: 4,
       task_id: 'draft_reply',
       agent: 'reply_writer',
       output: paused.tasks[1].output,
@@ -76,11 +77,15 @@ describe('callbacks of crews', () => {
     expect(sent('crew_completed').json).toEqual({
       event: 'crew_completed',
       execution_id: id,
+      sequence: 8,
       output: result,
       meta,
       timestamp: expect.stringMatching(TIME),
     });
     expect(sent('step', 'classify_request').json.output).toEqual({ type: 'thought', text: 'delivery' });
+    const ordered = callbacksOf(id).sort((a, b) => Number(a.json.sequence) - Number(b.json.sequence));
+    expect(ordered.map(({ json }) => json.sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(ordered.map(({ json }) => json.timestamp)).toEqual(ordered.map(({ json }) => json.timestamp).sort());
     // The receiver gets a callback before its response is recorded.
     await eventually('all recorded', async () => {
       const found = await deliveries(id);

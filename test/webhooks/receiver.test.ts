@@ -182,6 +182,7 @@ describe('a crew callback', () => {
   const callback = {
     event: 'task_completed',
     execution_id: '0b1d',
+    sequence: 3,
     task_id: 'draft_reply',
     agent: 'reply_writer',
     output: 'Grüße',
