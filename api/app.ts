@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import type { AllowedCidr } from '../domain/address-rules.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
@@ -9,9 +10,10 @@ import type { HealthDependencies } from './health.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { publicService } from './public-service.js';
-import { type RateLimits, rateLimit } from './rate-limit.js';
+import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
+import { type UsageDependencies, usageService } from './usage.js';
 import { type DeliveryDependencies, deliveryRoutes } from './webhooks/deliveries.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
 
@@ -24,9 +26,11 @@ export type ApiDependencies = HealthDependencies &
       RegistrationDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
-      PaymentDependencies,
+      PaymentDependencies &
+      UsageDependencies,
     'rateLimit'
   > & {
+    trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
     log: Logger;
     /** Aborted when the process starts to shut down. */
@@ -38,7 +42,7 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const metrics = createHttpMetrics();
   app.use(metrics.measure);
-  app.use(requestContext(deps.log));
+  app.use(requestContext(deps.log, deps.trustedProxies));
   app.use(async (ctx, next) => {
     await next();
     // Closes the connection, so that the client's next request reaches another process.
@@ -65,6 +69,11 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     aiJobService(shared),
     crewService(shared),
     paymentService(shared),
+    usageService(shared),
   ];
-  return [publicService({ ...deps, metrics, services }), ...services];
+  const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
+  return [
+    publicService({ ...deps, metrics, services }),
+    ...services.map((service) => ({ ...service, middleware: [failedLogins, ...service.middleware] })),
+  ];
 }

@@ -13,11 +13,12 @@ import { createSharedDependencies, type SharedDependencies } from '../runtime/de
 import { createLogger } from '../runtime/logger.js';
 import { runProcess, stopRequested } from '../runtime/process.js';
 import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
-import { createRateLimit } from '../storage/rate-limits.js';
+import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApp } from './app.js';
+import type { RateLimits } from './rate-limit.js';
 
 /** How long a request may take to arrive. Node's default of five minutes would cut off large uploads. */
 const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000;
@@ -76,7 +77,7 @@ function apiDependencies(
   client: Client,
   { crews, models }: ReturnType<typeof loadConfiguredCrews>,
 ): Omit<ApiDependencies, 'log' | 'stopping'> {
-  // The catalogue only lists providers. The extractor starts no thread before a job needs one.
+  // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
   return {
     ...shared,
@@ -86,15 +87,12 @@ function apiDependencies(
     retrieval: createRetrieval(shared),
     crews,
     modelLabel: (llm) => models.get(llm).label,
+    usesTokens: (llm) => models.get(llm).metered,
     detectKind: detectFileKind,
     describeFile,
     catalogue,
     jobTimeLimitMs: config.POSTBACK_JOB_TIME_LIMIT_SECONDS * 1000,
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
-    authenticationLimit: createRateLimit(shared, 'authentication_requests', {
-      requests: config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE,
-      seconds: 60,
-    }),
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
     limits: {
@@ -104,7 +102,19 @@ function apiDependencies(
       maxRequestBytes: config.POSTBACK_MAX_REQUEST_BYTES,
       maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
     },
-    rateLimits: { perMinute: config.POSTBACK_RATE_LIMIT_PER_MINUTE, burst: config.POSTBACK_RATE_LIMIT_BURST },
+    trustedProxies: parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES),
+    rateLimits: rateLimits(config, shared.rateLimiter),
+  };
+}
+
+function rateLimits(config: Config, { limit }: RateLimiter): RateLimits {
+  const inMinute = (name: string, requests: number) => limit(name, { requests, seconds: 60 });
+  return {
+    burst: limit('key-second', { requests: config.POSTBACK_RATE_LIMIT_BURST, seconds: 1 }),
+    perMinute: inMinute('key-minute', config.POSTBACK_RATE_LIMIT_PER_MINUTE),
+    failedLogins: inMinute('failed-logins', config.POSTBACK_FAILED_LOGINS_PER_MINUTE),
+    publishable: inMinute('publishable', config.POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE),
+    authentication: inMinute('authentication', config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE),
   };
 }
 

@@ -12,7 +12,7 @@ import { ERROR_STATUS, type ErrorCode } from '../domain/errors.js';
 import type { Envelope } from './envelope.js';
 import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
-import type { Deprecation, Operation } from './operation.js';
+import { type Deprecation, type Operation, scopeOf } from './operation.js';
 import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
@@ -97,15 +97,18 @@ function describeRoute(
   const { security, headers } = service.document;
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, z.string()]);
   const body = describeBody(operation);
+  const scope = scopeOf(operation, method);
+  const text = [deprecationNote(deprecated, path), description ?? '', security ? `Scope: \`${scope}\`.` : '']
+    .filter((part) => part !== '')
+    .join(' ');
   return {
     operationId: method + path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase()),
     tags: [tag],
     summary,
-    ...(description || deprecated
-      ? { description: [deprecationNote(deprecated, path), description].join(' ').trim() }
-      : {}),
+    ...(text === '' ? {} : { description: text }),
     ...(deprecated ? { deprecated: true } : {}),
-    security: security ? [{ [security.name]: [] }] : [],
+    // For keys, the list holds the scopes that a request needs (OpenAPI 3.1, "Security Requirement Object").
+    security: security ? [{ [security.name]: [scope] }] : [],
     requestParams: {
       header: z.object({
         ...headers?.shape,

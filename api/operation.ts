@@ -1,7 +1,8 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ClientSession } from 'mongodb';
 import type { z } from 'zod';
-import type { ErrorCode } from '../domain/errors.js';
+import type { Principal, Scope } from '../domain/api-keys.js';
+import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { Envelope } from './envelope.js';
 import { type FieldNames, invert, renameAllFields, renameFields } from './field-names.js';
@@ -33,6 +34,8 @@ export interface Operation<
   form?: z.ZodType;
   /** Status of a successful response. */
   status: number;
+  /** What a key needs for this route; by default `read` for GET and `write` for other methods. */
+  scope?: Scope;
   /** A second status with which the handler sends the same response. */
   alternativeStatus?: number;
   /** Data of a successful response. */
@@ -117,12 +120,25 @@ export function operations(
         },
       });
     };
-    const middleware: RouterMiddleware<RequestState> =
-      idempotencyKeys && !form
-        ? (ctx) => respondOnce(ctx, idempotencyKeys, ctx.request.text ?? '', () => run(ctx))
-        : run;
+    const middleware: RouterMiddleware<RequestState> = (ctx) => {
+      // Routes that need no key have no principal.
+      if (ctx.state.principal) requireScope(ctx.state.principal, scopeOf(operation, ctx.method));
+      return idempotencyKeys && !form
+        ? respondOnce(ctx, idempotencyKeys, ctx.request.text ?? '', () => run(ctx))
+        : run(ctx);
+    };
     return Object.assign(middleware, { declared: { operation, envelope, tag } });
   };
+}
+
+/** The scope that a request of this method needs. */
+export function scopeOf({ scope }: Operation, method: string): Scope {
+  return scope ?? (/^(get|head)$/i.test(method) ? 'read' : 'write');
+}
+
+/** @throws ServiceError FORBIDDEN */
+export function requireScope({ scopes }: Principal, scope: Scope): void {
+  if (!scopes.includes(scope)) throw new ServiceError('FORBIDDEN', `This key does not have the scope "${scope}".`);
 }
 
 /** @returns the declaration of a handler; undefined for any other middleware */

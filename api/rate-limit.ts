@@ -1,13 +1,19 @@
 import type { Middleware } from 'koa';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../domain/errors.js';
+import type { RateLimit, RateLimitState } from '../storage/rate-limits.js';
 import type { RequestState } from './request-context.js';
 
-/** Requests that one key may send to one process; 0 is no limit. */
+/** The limits of requests; null is no limit. They hold over all API processes. */
 export interface RateLimits {
-  perMinute: number;
-  /** Within one second. */
-  burst: number;
+  /** Of one key, in a second and in a minute. */
+  burst: RateLimit | null;
+  perMinute: RateLimit | null;
+  /** Of requests with an invalid key from one address. */
+  failedLogins: RateLimit | null;
+  /** Of requests with one publishable key from one address. */
+  publishable: RateLimit | null;
+  /** Of requests about one payment authentication. */
+  authentication: RateLimit | null;
 }
 
 /**
@@ -15,39 +21,46 @@ export interface RateLimits {
  * The `RateLimit` header (IETF draft) reports how many requests remain in the minute.
  * @throws ServiceError RATE_LIMITED with the seconds until the next request is allowed
  */
-export function rateLimit({ perMinute, burst }: RateLimits): Middleware<RequestState> {
-  const second = burst > 0 ? new RateLimiterMemory({ points: burst, duration: 1 }) : null;
-  const minute = perMinute > 0 ? new RateLimiterMemory({ points: perMinute, duration: 60 }) : null;
+export function rateLimit({ burst, perMinute }: Pick<RateLimits, 'burst' | 'perMinute'>): Middleware<RequestState> {
+  const message = 'This key has sent too many requests; retry later.';
   return async (ctx, next) => {
     const { key_id } = ctx.state.principal;
     // The second comes first: a request that it rejects does not count in the minute.
-    if (second) rejectExcess(second, await count(second, key_id));
-    if (minute) {
-      const counted = await count(minute, key_id);
-      ctx.set('RateLimit-Policy', `"minute";q=${perMinute};w=60`);
-      ctx.set('RateLimit', `"minute";r=${counted.remainingPoints};t=${secondsLeft(counted)}`);
-      rejectExcess(minute, counted);
+    takeOrReject(burst, key_id, message);
+    if (perMinute) {
+      const state = perMinute.take(key_id);
+      ctx.set('RateLimit-Policy', `"minute";q=${perMinute.requests};w=60`);
+      ctx.set('RateLimit', `"minute";r=${state.remaining};t=${state.seconds}`);
+      rejectExcess(state, message);
     }
     await next();
   };
 }
 
-/** @returns the count of the key, also when it is over the limit: the library throws the count then */
-async function count(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> {
-  try {
-    return await limiter.consume(key);
-  } catch (reason) {
-    if (reason instanceof RateLimiterRes) return reason;
-    throw reason;
-  }
+/**
+ * Limits the requests with an invalid key from one address. Requests with a valid key are not affected, so that nobody
+ * can lock out the others behind the same address. Requests without a key are not counted: they cost no search.
+ * @throws ServiceError RATE_LIMITED instead of UNAUTHORIZED
+ */
+export function limitFailedLogins(limit: RateLimit | null): Middleware<RequestState> {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const failed = error instanceof ServiceError && error.code === 'UNAUTHORIZED' && !ctx.state.principal;
+      if (failed && (ctx.get('Authorization') !== '' || ctx.get('api-key') !== '')) {
+        takeOrReject(limit, ctx.state.address, 'Too many requests with an invalid key have come from this address.');
+      }
+      throw error;
+    }
+  };
 }
 
-function rejectExcess(limiter: RateLimiterMemory, counted: RateLimiterRes): void {
-  if (counted.consumedPoints <= limiter.points) return;
-  throw new ServiceError('RATE_LIMITED', 'This key has sent too many requests; retry later.', secondsLeft(counted));
+/** @throws ServiceError RATE_LIMITED */
+export function takeOrReject(limit: RateLimit | null, key: string, message: string): void {
+  if (limit) rejectExcess(limit.take(key), message);
 }
 
-/** Until the count starts again. */
-function secondsLeft({ msBeforeNext }: RateLimiterRes): number {
-  return Math.max(1, Math.ceil(msBeforeNext / 1000));
+function rejectExcess({ allowed, seconds }: RateLimitState, message: string): void {
+  if (!allowed) throw new ServiceError('RATE_LIMITED', message, seconds);
 }

@@ -1,15 +1,19 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ClientSession } from 'mongodb';
 import type { Logger } from 'pino';
+import type { AllowedCidr } from '../domain/address-rules.js';
 import type { Principal } from '../domain/api-keys.js';
 import type { ErrorCode } from '../domain/errors.js';
 import { newRequestId } from '../domain/ids.js';
+import { clientAddress } from './client-address.js';
 
 /** What the middleware knows about a request. */
 export interface RequestState {
   request_id: string;
   /** `performance.now()` at arrival. */
   started: number;
+  /** What identifies the client's address; see `clientAddress`. */
+  address: string;
   /** Set by authentication: absent on routes that need no key. */
   principal: Principal;
   /** Error codes that this route reports under another name. */
@@ -23,12 +27,13 @@ export type RequestContext = ParameterizedContext<RequestState>;
 /** A client's own request id is used when it is harmless in a log line and a header. */
 const SAFE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
 
-/** Sets the request id and the arrival time, and logs one line per request: never a header, a query value or a body. */
-export function requestContext(log: Logger): Middleware<RequestState> {
+/** Sets the request id, the client's address and the arrival time, and logs one line per request: never a header, a query value or a body. */
+export function requestContext(log: Logger, trustedProxies: readonly AllowedCidr[] = []): Middleware<RequestState> {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');
     ctx.state.request_id = SAFE_REQUEST_ID.test(sent) ? sent : newRequestId();
     ctx.state.started = performance.now();
+    ctx.state.address = clientAddress(ctx.req, trustedProxies);
     ctx.set('X-Request-Id', ctx.state.request_id);
     await next();
     log.info(

@@ -1,14 +1,23 @@
-import type { KeyKind } from '../domain/api-keys.js';
+import type { KeyKind, Scope } from '../domain/api-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { connectCollections } from '../storage/collections.js';
 import { runningSettings } from './data-folder.js';
 
+interface NewKeyOptions {
+  org: string;
+  kind: KeyKind;
+  label: string;
+  scopes: Scope[];
+  expires: Date | 'never';
+}
+
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
-export async function createKey(options: { org: string; kind: KeyKind; label: string; expires?: Date }): Promise<void> {
+export async function createKey({ expires, ...options }: NewKeyOptions): Promise<void> {
   await withKeys(async (keys) => {
-    const { key, record } = await keys.create({ ...options, expires_at: options.expires ?? null });
+    const { key, record } = await keys.create({ ...options, expires_at: expires === 'never' ? null : expires });
     console.log(`${record._id}  ${record.kind}  ${record.org}`);
     console.log(key);
+    console.error(`Scopes: ${record.scopes.join(', ')}. Expires: ${record.expires_at?.toISOString() ?? 'never'}.`);
     console.error('Store this key now: only its hash is kept, so it cannot be shown again.');
   });
 }
@@ -21,9 +30,11 @@ export async function listKeys(org?: string): Promise<void> {
       id: key._id,
       org: key.org,
       kind: key.kind,
+      scopes: key.scopes.join(' '),
       key: key.hint,
       label: key.label,
       created: key.created_at.toISOString(),
+      expires: key.expires_at?.toISOString() ?? 'never',
       state: key.revoked_at ? 'revoked' : key.expires_at && key.expires_at <= now ? 'expired' : 'active',
     }));
     if (rows.length === 0) console.log('No keys.');

@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
-import { Command, InvalidArgumentError } from 'commander';
-import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
+import { QUOTAS } from '../domain/quotas.js';
+import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runProcess } from '../runtime/process.js';
 
@@ -63,7 +65,16 @@ keys
   .requiredOption('--org <name>', 'organisation that the key belongs to')
   .option('--kind <kind>', KEY_KINDS.join(', '), asKind, 'api')
   .option('--label <text>', 'note shown by `keys list`', '')
-  .option('--expires <date>', 'expiry date (ISO 8601), such as 2030-01-31', asFutureDate)
+  .addOption(
+    new Option('--scopes <list>', `what the key may do, comma-separated: ${SCOPES.join(', ')}`)
+      .argParser(asScopes)
+      .default([...SCOPES], 'all'),
+  )
+  .addOption(
+    new Option('--expires <when>', 'days such as 90d, a date such as 2030-01-31, or never')
+      .argParser(asExpiry)
+      .default(asExpiry('365d'), '365d'),
+  )
   .action(async (options) => (await import('./keys.js')).createKey(options));
 keys
   .command('list')
@@ -90,6 +101,39 @@ signingKeys
   .requiredOption('--org <name>', 'organisation')
   .action(async ({ org }) => (await import('./signing-key.js')).rotateSigningKey(org));
 
+const limits = program
+  .command('orgs')
+  .description('manage organisations')
+  .command('limits')
+  .description(`manage what an organisation may use: ${QUOTAS.join(', ')}`);
+limits
+  .command('show')
+  .description('print what an organisation uses, and its limits')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (options) => (await import('./organisations.js')).showLimits(options));
+limits
+  .command('set')
+  .description('set limits of an organisation, which replace those of the settings POSTBACK_QUOTA_…')
+  .argument('<quota=limit...>', 'such as items=1000 or items=unlimited; 0 allows nothing')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (assignments, options) => (await import('./organisations.js')).setLimits(assignments, options));
+limits
+  .command('clear')
+  .description('remove limits of an organisation: those of the settings apply again')
+  .argument('[quotas...]', 'names of quotas (default: all)')
+  .requiredOption('--org <name>', 'the organisation')
+  .option('--json', 'print JSON')
+  .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
+
+program
+  .command('sealing-key')
+  .description('manage the keys that seal stored secrets')
+  .command('rotate')
+  .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
+  .action(async () => (await import('./sealing-key.js')).rotateSealingKey());
+
 program
   .command('index')
   .description('manage the search index')
@@ -111,9 +155,19 @@ function asKind(value: string): KeyKind {
   throw new InvalidArgumentError(`Use one of ${KEY_KINDS.join(', ')}.`);
 }
 
-function asFutureDate(value: string): Date {
-  const date = new Date(value);
-  if (Number.isNaN(date.getTime())) throw new InvalidArgumentError('Use a date such as 2030-01-31.');
+function asScopes(list: string): Scope[] {
+  const names = list.split(',').map((name) => name.trim());
+  if (names.every((name): name is Scope => (SCOPES as readonly string[]).includes(name))) return [...new Set(names)];
+  throw new InvalidArgumentError(`Use one or more of ${SCOPES.join(', ')}, separated by commas.`);
+}
+
+function asExpiry(value: string): Date | 'never' {
+  if (value === 'never') return value;
+  const days = /^(\d{1,5})d$/.exec(value)?.[1];
+  const date = days === undefined ? new Date(value) : new Date(Date.now() + Number(days) * DAY_MS);
+  if (Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError('Use a number of days such as 90d, a date such as 2030-01-31, or never.');
+  }
   if (date <= new Date()) throw new InvalidArgumentError('Use a date in the future, such as 2030-01-31.');
   return date;
 }

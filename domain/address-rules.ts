@@ -98,6 +98,30 @@ export function parseAllowedCidrs(text: string): AllowedCidr[] {
     .map(parseAllowedCidr);
 }
 
+/** Whether an address is in one of the ranges. An IPv4-mapped IPv6 address counts as its IPv4 address. */
+export function isInRanges(text: string, ranges: readonly AllowedCidr[]): boolean {
+  const address = parsePeer(text);
+  return address !== undefined && ranges.some((range) => covers(range, address));
+}
+
+/**
+ * @returns what identifies the client with this address: the IPv4 address, or the /64 network of an IPv6 address, which
+ *   one client can use as a whole; null when the text is not an address
+ */
+export function addressKey(text: string): string | null {
+  const address = parsePeer(text);
+  if (!address) return null;
+  return address.kind() === 'ipv4' ? address.toString() : `${networkOf(address, 64)}/64`;
+}
+
+/** A socket that takes both families has IPv4 peers with mapped addresses. */
+function parsePeer(text: string): Address | undefined {
+  const address = parseStrictly(text);
+  if (address?.kind() !== 'ipv6') return address;
+  const ipv6 = address as ipaddr.IPv6;
+  return ipv6.isIPv4MappedAddress() ? ipv6.toIPv4Address() : ipv6;
+}
+
 function parseAllowedCidr(entry: string): AllowedCidr {
   const invalid = (why: string) => new Error(`"${entry}" is not a valid range: ${why}`);
   const [base = '', length, ...rest] = entry.split('/');

@@ -4,6 +4,10 @@ import { randomBytes } from 'node:crypto';
 export const KEY_KINDS = ['api', 'crew_org', 'crew_user', 'payment_secret', 'payment_publishable'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
+/** What a key may do: read, change state, and manage secrets. No scope includes another. */
+export const SCOPES = ['read', 'write', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
 /** Prefixes, by which people and secret scanners recognise a key. */
 const PREFIX: Record<KeyKind, string> = {
   api: 'pbk_api_',
@@ -28,4 +32,5 @@ export interface Principal {
   key_id: string;
   org: string;
   kind: KeyKind;
+  scopes: readonly Scope[];
 }

@@ -55,7 +55,7 @@ export class ExtractionError extends Error {
   }
 }
 
-/** An `ExtractionError` as a plain object, which can cross the boundary of a worker thread. */
+/** An `ExtractionError` as a plain object, which can cross the boundary of a process. */
 export interface ExtractionFailure {
   code: ItemErrorCode;
   detail?: string | undefined;

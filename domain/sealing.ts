@@ -1,36 +1,96 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+/**
+ * What values are sealed for. `storage/sealed-fields.ts` says where the values of each purpose are, so that a rotation of
+ * the sealing key finds all of them.
+ */
+export const SEALED_PURPOSES = [
+  'webhook-signing-secret',
+  'crew-signing-secret',
+  'job-signing-key',
+  'connector-credentials',
+  'authentication-details',
+  'eligibility-data',
+  'idempotency',
+] as const;
+export type SealedPurpose = (typeof SEALED_PURPOSES)[number];
+
+/** The purpose and the id of the record, so that a sealed value cannot be moved to another record or field. */
+export type SealedContext = `${SealedPurpose}/${string}`;
 
 /** Encrypts secrets for storage (AES-256-GCM). */
 export interface Sealer {
-  /** @param context identifies the record, so that a sealed value cannot be moved to another record */
-  seal(secret: string, context: string): Buffer;
-  /** @throws Error when the value was sealed with another key or context, or was altered */
-  open(sealed: Uint8Array, context: string): string;
+  /** Id of the key that seals. */
+  keyId: string;
+  seal(secret: string, context: SealedContext): Buffer;
+  /** @throws Error when the value was sealed with an unknown key or another context, or was altered */
+  open(sealed: Uint8Array, context: SealedContext): string;
+  /** Whether the value was sealed with the key that seals now. */
+  isCurrent(sealed: Uint8Array): boolean;
 }
 
+const KEY_BYTES = 32;
+const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const FORMAT = 1;
+/** A sealed value: the format, the key's id, the nonce, the tag, the encrypted bytes. */
+const FORMAT = 2;
+const HEADER_BYTES = 1 + KEY_ID_BYTES;
 
-/** @param key 32 bytes in base64. @throws Error when the key has another length */
-export function createSealer(key: string): Sealer {
-  const secretKey = Buffer.from(key, 'base64');
-  if (secretKey.length !== 32) throw new Error('POSTBACK_SEALING_KEY must be 32 bytes, base64 encoded');
+/**
+ * @param keys 32 bytes in base64, or several such keys separated by commas or white space. The first seals, all open
+ * @throws Error when a key has another length
+ */
+export function createSealer(keys: string): Sealer {
+  const secretKeys = keys
+    .split(/[\s,]+/)
+    .filter((key) => key !== '')
+    .map(readKey);
+  const [current] = secretKeys;
+  if (!current) throw new Error('POSTBACK_SEALING_KEY is empty');
+  const byId = new Map(secretKeys.map((key) => [keyIdOf(key), key]));
+  const keyId = keyIdOf(current);
+  const header = Buffer.concat([Buffer.from([FORMAT]), Buffer.from(keyId, 'hex')]);
+
   return {
+    keyId,
     seal(secret, context) {
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', secretKey, nonce).setAAD(Buffer.from(context));
+      const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
       const body = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.from([FORMAT]), nonce, cipher.getAuthTag(), body]);
+      return Buffer.concat([header, nonce, cipher.getAuthTag(), body]);
     },
     open(sealed, context) {
       const bytes = Buffer.from(sealed);
       if (bytes[0] !== FORMAT) throw new Error('sealed value of an unknown format');
-      const nonce = bytes.subarray(1, 1 + NONCE_BYTES);
-      const tag = bytes.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES);
-      const decipher = createDecipheriv('aes-256-gcm', secretKey, nonce).setAAD(Buffer.from(context)).setAuthTag(tag);
-      const body = bytes.subarray(1 + NONCE_BYTES + TAG_BYTES);
+      const id = bytes.toString('hex', 1, HEADER_BYTES);
+      const key = byId.get(id);
+      if (!key) throw new Error(`a value was sealed with the key ${id}, which is not in POSTBACK_SEALING_KEY`);
+      const [nonce, rest] = split(bytes.subarray(HEADER_BYTES), NONCE_BYTES);
+      const [tag, body] = split(rest, TAG_BYTES);
+      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(context)).setAuthTag(tag);
       return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
     },
+    isCurrent: (sealed) => header.equals(sealed.subarray(0, HEADER_BYTES)),
   };
+}
+
+function readKey(key: string): Buffer {
+  const bytes = Buffer.from(key, 'base64');
+  if (bytes.length !== KEY_BYTES) throw new Error(`POSTBACK_SEALING_KEY must be ${KEY_BYTES} bytes, base64 encoded`);
+  return bytes;
+}
+
+/** Hex. Says nothing about the key. */
+function keyIdOf(key: Buffer): string {
+  return createHash('sha256')
+    .update('postback sealing key')
+    .update(key)
+    .digest('hex')
+    .slice(0, 2 * KEY_ID_BYTES);
+}
+
+function split(bytes: Buffer, at: number): [Buffer, Buffer] {
+  return [bytes.subarray(0, at), bytes.subarray(at)];
 }

@@ -1,11 +1,21 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
 import { parseS3Uri } from '../domain/s3-location.js';
 import { INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 
 const positive = z.coerce.number().int().positive();
+/** The limit of a quota: a whole number, or `unlimited`. */
+const quota = z
+  .string()
+  .default('unlimited')
+  .transform((text, context) => {
+    const limit = parseLimit(text);
+    if (limit === undefined) context.addIssue('must be a whole number or "unlimited"');
+    return limit ?? null;
+  });
 const MiB = 1024 * 1024;
 /** Seconds. */
 const DAY = 24 * 60 * 60;
@@ -71,12 +81,29 @@ export const settingsSchema = z.object({
   POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
   POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
 
-  /** Requests that one key may send to one API process; 0: no limit. */
+  /** Proxies whose `X-Forwarded-For` is believed: address ranges, separated by commas. */
+  POSTBACK_TRUSTED_PROXIES: z.string().default(''),
+  /** Requests that one key may send; 0: no limit. */
   POSTBACK_RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).default(6_000),
   /** The same per second. */
   POSTBACK_RATE_LIMIT_BURST: z.coerce.number().int().min(0).default(500),
+  /** Requests with an invalid key that one address may send in a minute; 0: no limit. */
+  POSTBACK_FAILED_LOGINS_PER_MINUTE: z.coerce.number().int().min(0).default(300),
+  /** Requests with one publishable key that one address may send in a minute; 0: no limit. */
+  POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: z.coerce.number().int().min(0).default(600),
   /** How long the response to a request with an `Idempotency-Key` is stored for its repeats. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
+
+  /** What each organisation may use, unless `postback orgs limits` sets a limit of its own. */
+  POSTBACK_QUOTA_STORED_BYTES: quota,
+  POSTBACK_QUOTA_ITEMS: quota,
+  POSTBACK_QUOTA_DATABASES: quota,
+  POSTBACK_QUOTA_CONNECTORS: quota,
+  POSTBACK_QUOTA_QUEUED_JOBS: quota,
+  POSTBACK_QUOTA_RUNNING_CREWS: quota,
+  POSTBACK_QUOTA_UPLOADS: quota,
+  /** Per day (UTC). */
+  POSTBACK_QUOTA_MODEL_TOKENS: quota,
 
   /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
   POSTBACK_DELIVERY_SCHEDULE_MS: z
@@ -100,7 +127,10 @@ export const settingsSchema = z.object({
   POSTBACK_AUTHENTICATION_KEPT_SECONDS: positive.default(30 * DAY),
   /** How long the customer's device data are kept, encrypted, after an eligibility check. */
   POSTBACK_DEVICE_DATA_KEPT_SECONDS: positive.default(DAY),
-  /** Requests per minute about one authentication, counted separately for publishable and secret keys. */
+  /**
+   * Requests per minute about one authentication, counted separately for secret keys, right client secrets and wrong
+   * ones.
+   */
   POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: positive.default(30),
 
   /**
@@ -112,6 +142,18 @@ export const settingsSchema = z.object({
   POSTBACK_OPENAI_CHAT_MODEL: z.string().optional(),
   POSTBACK_OPENAI_VISION_MODEL: z.string().optional(),
   POSTBACK_OPENAI_SPEECH_MODEL: z.string().optional(),
+  /** Other models that AI jobs may name; comma-separated. */
+  POSTBACK_OPENAI_MODELS: z
+    .string()
+    .default('')
+    .transform((list) =>
+      list
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== ''),
+    ),
+  /** Tokens that one request of an AI job may generate; 0: no limit. */
+  POSTBACK_OPENAI_MAX_TOKENS: z.coerce.number().int().min(0).default(8_192),
   /** An AI job that takes longer fails. */
   POSTBACK_JOB_TIME_LIMIT_SECONDS: positive.default(60 * 60),
   /** For fetching a file that an AI job names by URL. */
@@ -139,6 +181,12 @@ export const settingsSchema = z.object({
 });
 
 export type Config = z.output<typeof settingsSchema>;
+
+/** The limits of an organisation without limits of its own. */
+export function defaultLimits(config: Config): Limits {
+  const limits = QUOTAS.map((name) => [name, config[`POSTBACK_QUOTA_${name.toUpperCase() as Uppercase<Quota>}`]]);
+  return Object.fromEntries(limits) as Limits;
+}
 
 /** Reads the settings; empty variables count as not set. @throws Error that names each invalid variable */
 export function readConfig(env: NodeJS.ProcessEnv): Config {

@@ -29,10 +29,15 @@ import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { createModelTokens } from '../storage/model-tokens.js';
+import { createOrganisations } from '../storage/organisations.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
+import { createQuotas } from '../storage/quotas.js';
+import { createRateLimiter } from '../storage/rate-limits.js';
+import { createUsage } from '../storage/usage.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
-import type { Config } from './config.js';
+import { type Config, defaultLimits } from './config.js';
 import { embedderConfig, filesLocation, indexLocation } from './provider-config.js';
 
 /**
@@ -48,6 +53,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
   const embedder = createEmbedder(embedding);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
+  const modelTokens = createModelTokens(collections);
   return {
     mongoClient: collections.mongoClient,
     db: collections.db,
@@ -58,6 +64,12 @@ export async function createSharedDependencies(config: Config, log: Logger) {
       : { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
     keys: createApiKeys(collections),
+    rateLimiter: createRateLimiter(collections, log),
+    modelTokens,
+    quotas: createQuotas(
+      { ...collections, modelTokens, organisations: createOrganisations(collections), usage: createUsage(collections) },
+      defaultLimits(config),
+    ),
     databases: createDatabases(collections),
     items: createItems(collections),
     itemQueue: createItemQueue(collections),

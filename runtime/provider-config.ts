@@ -67,6 +67,8 @@ export function openAiConfig(config: Config): OpenAiConfig | undefined {
   return {
     baseUrl: config.POSTBACK_OPENAI_URL,
     apiKey: config.POSTBACK_OPENAI_KEY,
+    allowedModels: config.POSTBACK_OPENAI_MODELS,
+    maxTokens: config.POSTBACK_OPENAI_MAX_TOKENS || undefined,
     models: {
       'text/chat': chat,
       'text/summarize': chat,

@@ -1,11 +1,12 @@
 import type { Collection } from 'mongodb';
-import { type KeyKind, keyHint, newApiKey, type Principal } from '../domain/api-keys.js';
+import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 
 export interface ApiKeyRecord {
   _id: string;
   org: string;
   kind: KeyKind;
+  scopes: Scope[];
   label: string;
   /** SHA-256 of the key, hex. The key itself is never stored. */
   hash: string;
@@ -21,13 +22,23 @@ export type ApiKeys = ReturnType<typeof createApiKeys>;
 /** API keys. Commands create and revoke them; every request looks one up. */
 export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }) {
   return {
-    /** @returns the record and the plain key, which is not stored and cannot be read again */
-    async create(input: { org: string; kind: KeyKind; label: string; expires_at?: Date | null }) {
+    /**
+     * @param input without `scopes` the key has all of them; without `expires_at` it does not expire
+     * @returns the record and the plain key, which is not stored and cannot be read again
+     */
+    async create(input: {
+      org: string;
+      kind: KeyKind;
+      label: string;
+      scopes?: readonly Scope[];
+      expires_at?: Date | null;
+    }) {
       const key = newApiKey(input.kind);
       const record: ApiKeyRecord = {
         _id: newKeyId(),
         org: input.org,
         kind: input.kind,
+        scopes: [...(input.scopes ?? SCOPES)],
         label: input.label,
         hash: sha256Hex(key),
         hint: keyHint(input.kind, key),
@@ -46,7 +57,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await apiKeys.findOne({ hash: sha256Hex(key) });
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
-      return { key_id: record._id, org: record.org, kind: record.kind };
+      return { key_id: record._id, org: record.org, kind: record.kind, scopes: record.scopes };
     },
 
     /** @returns all keys, or those of one organisation, newest first */

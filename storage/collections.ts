@@ -19,7 +19,11 @@ import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
 import { ensureIndexes } from './indexes.js';
+import type { ModelTokensRecord } from './model-tokens.js';
+import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
+import type { QuotaGateRecord } from './quotas.js';
+import type { RateLimitRecord } from './rate-limits.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 
@@ -28,6 +32,10 @@ export interface Collections {
   mongoClient: MongoClient;
   db: Db;
   apiKeys: Collection<ApiKeyRecord>;
+  organisations: Collection<OrganisationRecord>;
+  quotaGates: Collection<QuotaGateRecord>;
+  modelTokens: Collection<ModelTokensRecord>;
+  rateLimits: Collection<RateLimitRecord>;
   databases: Collection<DatabaseRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
@@ -75,6 +83,10 @@ export async function connectCollections(uri: string, appName: string): Promise<
     mongoClient,
     db,
     apiKeys: db.collection('api_keys'),
+    organisations: db.collection('organisations'),
+    quotaGates: db.collection('quota_gates'),
+    modelTokens: db.collection('model_tokens'),
+    rateLimits: db.collection('rate_limits'),
     databases: db.collection('databases'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Binary, type ClientSession, type Collection, type MongoClient } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
-import type { Sealer } from '../domain/sealing.js';
+import type { SealedContext, Sealer } from '../domain/sealing.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
 export interface IdempotencyRecord {
@@ -61,7 +61,7 @@ export function createIdempotencyKeys(
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {
-  const context = (id: string) => `idempotency/${id}`;
+  const context = (id: string): SealedContext => `idempotency/${id}`;
   return {
     /**
      * Claims the key for a request, or finds the state of an earlier request with the key.

@@ -14,6 +14,10 @@ export const COLLECTION_INDEX = {
 /** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 const INDEXES: Record<string, IndexDescription[]> = {
   api_keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
+  model_tokens: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  rate_limits: [{ key: { ends_at: 1 }, expireAfterSeconds: 0 }],
+  // Gates are found by id; the index removes those that no request has passed for a long time.
+  quota_gates: [{ key: { passed_at: 1 }, expireAfterSeconds: 30 * 24 * 60 * 60 }],
   databases: [
     { key: { org: 1, name: 1 }, unique: true },
     { key: { org: 1, _id: -1 } },
@@ -71,11 +75,6 @@ const INDEXES: Record<string, IndexDescription[]> = {
   // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
   eligibility_data: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
-  // The rate limiter library defines these field names.
-  authentication_requests: [
-    { key: { key: 1 }, unique: true },
-    { key: { expire: 1 }, expireAfterSeconds: 0 },
-  ],
   ai_jobs: [
     {
       key: { check_at: 1 },
@@ -83,13 +82,20 @@ const INDEXES: Record<string, IndexDescription[]> = {
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
     { key: { file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    // The number of an organisation's unfinished jobs.
+    {
+      key: { org: 1, status: 1 },
+      name: 'unfinished',
+      partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
+    },
     // Whether unfinished jobs still use a retired signing key.
     { key: { signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   checkpoints: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
-  uploads: [{ key: { expires_at: 1 } }],
+  // The second index is for the use of an organisation.
+  uploads: [{ key: { expires_at: 1 } }, { key: { org: 1, size: 1 } }],
   signing_keys: [
     { key: { org: 1 } },
     { key: { org: 1, current: 1 }, unique: true, partialFilterExpression: { current: true } },
@@ -101,6 +107,12 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
     },
+    // The number of an organisation's unfinished executions.
+    {
+      key: { org: 1, status: 1 },
+      name: 'unfinished',
+      partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+    },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   crew_steps: [
@@ -109,7 +121,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   ],
   crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   connectors: [
-    { key: { org: 1, _id: -1 } },
+    { key: { org: 1, deleted_at: 1, _id: -1 } },
     // The deletion of a database.
     { key: { database_id: 1 } },
     // The reconciler: connectors whose latest change Temporal may not know.

@@ -38,6 +38,25 @@ describe('the postback command', () => {
     expect(rejected.err).toMatch(/--expires.*a date in the future/);
   });
 
+  test('a key expires after a year unless it is created with another expiry, and has the scopes that are named', async () => {
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    for (const [args, expected] of [
+      [[], `Scopes: read, write, admin. Expires: ${inDays(365)}T`],
+      [['--expires', '90d', '--scopes', 'read'], `Scopes: read. Expires: ${inDays(90)}T`],
+      [['--expires', 'never', '--scopes', 'write,read'], 'Scopes: write, read. Expires: never.'],
+    ] as const) {
+      const created = await postback(['keys', 'create', '--org', 'cli', ...args]);
+      expect([created.code, created.err]).toEqual([0, expect.stringContaining(expected)]);
+    }
+    const { out } = await postback(['keys', 'create', '--help']);
+    expect(out).toMatch(/--expires.*\n?.*never/);
+    expect(out).toMatch(/default: 365d/);
+    expect(await postback(['keys', 'create', '--org', 'cli', '--scopes', 'read,root'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('read, write, admin'),
+    });
+  });
+
   test('creates a key for the API, lists it without showing it, and revokes it', async () => {
     const created = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
     expect(created.code).toBe(0);
@@ -53,6 +72,38 @@ describe('the postback command', () => {
       code: 1,
       err: expect.stringContaining('no active key'),
     });
+  });
+
+  test('sets, shows and clears the limits of an organisation', async () => {
+    const org = 'cli-limits';
+    const limits = (...args: string[]) =>
+      postback(['orgs', 'limits', ...args, '--org', org, '--json'], { POSTBACK_QUOTA_DATABASES: '7' });
+    const set = await limits('set', 'items=5', 'databases=1', 'uploads=0');
+    expect(JSON.parse(set.out)).toMatchObject({
+      org,
+      quotas: {
+        items: { used: 0, limit: 5, set_for: 'organisation' },
+        databases: { used: 0, limit: 1 },
+        uploads: { limit: 0 },
+        connectors: { used: 0, limit: null, set_for: 'all' },
+      },
+    });
+    const api = await clientOf(org);
+    await api.createDatabase('one');
+    expect((await api.post('/databases', { database: 'two' })).status).toBe(429);
+    const changed = await limits('set', 'databases=unlimited');
+    expect(JSON.parse(changed.out).quotas).toMatchObject({ items: { limit: 5 }, databases: { used: 1, limit: null } });
+    expect((await api.post('/databases', { database: 'two' })).status).toBe(202);
+    const cleared = await limits('clear', 'databases');
+    expect(JSON.parse(cleared.out).quotas).toMatchObject({
+      items: { limit: 5 },
+      databases: { limit: 7, set_for: 'all' },
+    });
+    expect(JSON.parse((await limits('clear')).out).quotas.items).toMatchObject({ limit: null, set_for: 'all' });
+    expect((await postback(['orgs', 'limits', 'show', '--org', org])).out).toMatch(/databases .*unlimited.* 2 /);
+    for (const wrong of ['items', 'items=many', 'items=-1', 'dogs=1']) {
+      expect(await limits('set', wrong)).toMatchObject({ code: 1, err: expect.stringMatching(/not a limit|no quota/) });
+    }
   });
 
   test('names the unknown kind of key or the invalid setting that it rejects', async () => {

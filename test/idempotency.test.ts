@@ -252,7 +252,8 @@ describe('a route that responds without a transaction', () => {
       },
       middleware: [
         (ctx, next) => {
-          ctx.state.principal = { key_id: 'key_test', org: `idempotency-${process.pid}`, kind: 'api' };
+          const org = `idempotency-${process.pid}`;
+          ctx.state.principal = { key_id: 'key_test', org, kind: 'api', scopes: ['write'] };
           return next();
         },
         jsonBody(),

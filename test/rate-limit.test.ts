@@ -1,14 +1,24 @@
+import { randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { type Collections, connectCollections } from '../storage/collections.js';
+import { createRateLimiter } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct, startApi } from './support/product.js';
+import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
 
 describe('the rate limit of a key', () => {
   const { mongodbUri } = sharedProduct();
   let limited: Awaited<ReturnType<typeof startApi>>;
 
   beforeAll(async () => {
-    limited = await startApi(sharedProduct(), { POSTBACK_RATE_LIMIT_PER_MINUTE: '5', POSTBACK_RATE_LIMIT_BURST: '4' });
+    limited = await startApi(sharedProduct(), {
+      POSTBACK_RATE_LIMIT_PER_MINUTE: '5',
+      POSTBACK_RATE_LIMIT_BURST: '4',
+      POSTBACK_FAILED_LOGINS_PER_MINUTE: '3',
+      POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
+      POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
+    });
   });
   afterAll(() => limited.stop());
 
@@ -50,9 +60,130 @@ describe('the rate limit of a key', () => {
     expect(responses.filter((response) => response.status === 200).length).toBeGreaterThanOrEqual(4);
   });
 
-  test('does not apply to health checks or to requests without a valid key', async () => {
+  test('does not apply to health checks', async () => {
     for (let n = 0; n < 12; n++) expect((await fetch(`${limited.apiUrl}/healthz`)).status).toBe(200);
-    const unknown = createClient(limited.apiUrl, 'pbk_api_unknown_unknown_unknown');
-    for (let n = 0; n < 12; n++) expect((await unknown.get('/webhooks/indexing')).status).toBe(401);
+  });
+
+  describe('by address', () => {
+    const INVALID = 'pbk_api_unknown_unknown_unknown';
+    const newAddress = () => `198.51.${randomInt(256)}.${randomInt(256)}`;
+    const get = (key: string, forwarded: string) =>
+      createClient(limited.apiUrl, key).request('GET', '/webhooks/indexing', {
+        headers: { 'X-Forwarded-For': forwarded },
+      });
+
+    test('rejects requests with invalid keys from one address; valid keys and other addresses are not affected', async () => {
+      const address = newAddress();
+      for (let n = 0; n < 3; n++) expect((await get(INVALID, address)).status).toBe(401);
+      const rejected = await get(INVALID, address);
+      expect([rejected.status, rejected.body.error?.code]).toEqual([429, 'RATE_LIMITED']);
+      expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
+      const { key } = await makeKey(mongodbUri, 'limited');
+      expect((await get(key, address)).status).toBe(200);
+      expect((await get(INVALID, newAddress())).status).toBe(401);
+      // The shape of errors is that of the service.
+      const asked = await fetch(`${limited.apiUrl}/authentication/x`, {
+        headers: { 'api-key': 'pbk_sk_unknown_unknown_unknown', 'X-Forwarded-For': address },
+      });
+      expect([asked.status, ((await asked.json()) as { error: object }).error]).toEqual([
+        429,
+        { type: 'rate_limit_error', code: 'RATE_LIMITED', message: expect.any(String) },
+      ]);
+    });
+
+    test('believes only what trusted proxies add to X-Forwarded-For', async () => {
+      const address = newAddress();
+      // The client invents the first address; the last ones are of trusted proxies.
+      for (let n = 0; n < 3; n++)
+        expect((await get(INVALID, `${newAddress()}, ${address}, 10.1.2.3`)).status).toBe(401);
+      expect((await get(INVALID, `${newAddress()}, ${address}:4711`)).status).toBe(429);
+    });
+
+    test('counts an IPv6 address by its network of 64 bits', async () => {
+      const network = `2001:db8:${randomInt(0xffff).toString(16)}:1`;
+      for (let n = 1; n <= 3; n++) expect((await get(INVALID, `${network}::${n}`)).status).toBe(401);
+      expect((await get(INVALID, `[${network}:a:b:c:d]:443`)).status).toBe(429);
+    });
+
+    test('limits a publishable key', async () => {
+      const { key } = await makeKey(mongodbUri, 'limited', 'payment_publishable');
+      const check = async (address: string) => {
+        const path = `${limited.apiUrl}/authentication/auth_${randomUUID()}/eligibility-check`;
+        const response = await fetch(path, { headers: { 'api-key': key, 'X-Forwarded-For': address } });
+        return response.status;
+      };
+      const address = newAddress();
+      for (let n = 0; n < 3; n++) expect(await check(address)).toBe(401);
+      expect(await check(address)).toBe(429);
+      expect(await check(newAddress())).toBe(401);
+    });
+  });
+});
+
+describe('rate limits of several processes', () => {
+  const uri = databaseBeside(sharedProduct().mongodbUri, 'rate-limits');
+  let collections: Collections;
+  const log = { warn: () => undefined };
+  /** As another process has it. */
+  const newLimit = (requests: number, seconds: number) =>
+    createRateLimiter(collections, log).limit('test', { requests, seconds })!;
+
+  beforeAll(async () => {
+    collections = await connectCollections(uri, 'postback-test');
+  });
+  afterAll(() => collections.mongoClient.close());
+
+  test('are shared: a request that one process has counted is counted for all', async () => {
+    const [one, other] = [newLimit(200, 60), newLimit(200, 60)];
+    for (let n = 0; n < 200; n++) expect(one.take('shared').allowed).toBe(true);
+    expect(one.take('shared').allowed).toBe(false);
+    let allowed = 0;
+    await eventually('the other process rejects', () => {
+      const state = other.take('shared');
+      if (state.allowed) allowed += 1;
+      return !state.allowed;
+    });
+    expect(allowed).toBeLessThan(200);
+    expect(other.take('another key').allowed).toBe(true);
+  });
+
+  test('start again when the window has ended', async () => {
+    const [one, other] = [newLimit(2, 1), newLimit(2, 1)];
+    expect([one, one, one].map((limit) => limit.take('short').allowed)).toEqual([true, true, false]);
+    await eventually('allowed again', () => one.take('short').allowed);
+    await eventually('allowed again by the other', () => other.take('short').allowed);
+  });
+
+  test('do not write for each request', async () => {
+    const limit = newLimit(10_000, 60);
+    const writes = async () => {
+      const { totals } = await collections.mongoClient.db('admin').command({ top: 1 });
+      return totals[`${collections.db.databaseName}.rate_limits`].writeLock.count as number;
+    };
+    await collections.rateLimits.insertOne({ _id: 'first', requests: 0, ends_at: new Date() });
+    const before = await writes();
+    for (let n = 0; n < 2_000; n++) limit.take('busy');
+    await eventually('counts are written', async () => {
+      return (await collections.rateLimits.findOne({ _id: 'test/busy' }))?.requests === 2_000;
+    });
+    expect((await writes()) - before).toBeLessThan(20);
+  });
+
+  test('hold in each process while MongoDB is away', async () => {
+    const client = new MongoClient('mongodb://127.0.0.1:1', { serverSelectionTimeoutMS: 20 });
+    let warnings = 0;
+    const limiter = createRateLimiter(
+      { rateLimits: client.db().collection('rate_limits') },
+      {
+        warn() {
+          warnings += 1;
+        },
+      },
+    );
+    const limit = limiter.limit('test', { requests: 2, seconds: 60 })!;
+    expect([limit, limit, limit].map((each) => each.take('alone').allowed)).toEqual([true, true, false]);
+    await eventually('a warning', () => warnings > 0);
+    expect(limit.take('alone').allowed).toBe(false);
+    await client.close();
   });
 });

@@ -27,6 +27,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
   const { client, connection, dataConverter } = await connectToTemporal(config, log);
   const extractor = createExtractor();
   const graphExtractor = createGraphExtractor();
+  if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {
     ...shared,

@@ -23,7 +23,7 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
   },
-  // Local providers queue for their threads, remote providers wait for other servers.
+  // Local providers queue for their processes, remote providers wait for other servers.
   ai: {
     maxConcurrentActivityTaskExecutions: 20,
     maxConcurrentWorkflowTaskExecutions: 20,

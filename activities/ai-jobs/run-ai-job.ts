@@ -7,6 +7,7 @@ import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -18,6 +19,7 @@ export interface AiJobDependencies extends FinishJobDependencies, JobInputDepend
     Pick<AiJobs, 'countOrderlyEnd' | 'countProviderFailure' | 'hasResult' | 'saveResult' | 'start'>;
   checkpoints: CheckpointStore;
   providers: Pick<AiProviders, 'find'>;
+  quotas: Pick<Quotas, 'tokenMeter'>;
   scratch: Scratch;
   log: Pick<Logger, 'warn'>;
 }
@@ -74,7 +76,11 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     if (!provider) throw new ProviderError('This provider is no longer configured.', false);
     return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
-      const options = { model: job.model, checkpoints: deps.checkpoints.of(job._id, fingerprint) };
+      const options = {
+        model: job.model,
+        checkpoints: deps.checkpoints.of(job._id, fingerprint),
+        meter: deps.quotas.tokenMeter(job.org),
+      };
       return provider.run(input, options, signal);
     });
   }

@@ -2,6 +2,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { SourceError } from '../../domain/connectors/connectors.js';
 import { SYNC_ENDED } from '../../domain/connectors/workflow-contract.js';
+import { ServiceError } from '../../domain/errors.js';
 import { asActivityFailure, type ClientError } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 
@@ -24,5 +25,6 @@ export function syncEnded(): ApplicationFailure {
 }
 
 function describeSourceError(error: unknown): ClientError | undefined {
+  if (error instanceof ServiceError && error.code === 'QUOTA_EXCEEDED') return new SourceError('QUOTA_EXCEEDED');
   return error instanceof SourceError ? error : undefined;
 }

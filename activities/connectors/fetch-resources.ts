@@ -6,10 +6,11 @@ import { SourceError } from '../../domain/connectors/connectors.js';
 import { type DetectKind, ExtractionError, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
+import type { AddedUse } from '../../domain/quotas.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../../storage/connectors/resources.js';
-import { type ItemQueue, queuedItem } from '../../storage/content/item-queue.js';
+import { type ItemQueue, queuedItem, usedBy } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { detectLocalFile, sha256OfFile } from '../local-file.js';
@@ -67,12 +68,12 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
       });
     },
 
-    /** @returns the items to queue, and the files of the versions that they replace */
+    /** @returns the items to queue, what they add to the use of the organisation, and the files of the versions that they replace */
     async toItems(
       { org, database_id, database, collection }: ConnectorRecord,
       fetched: readonly FetchedResource[],
       batch: string,
-    ): Promise<{ queued: ItemRecord[]; replacedFiles: string[] }> {
+    ): Promise<{ queued: ItemRecord[]; added: AddedUse; replacedFiles: string[] }> {
       const stored = fetched.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = stored.map(({ id }) => id);
       const existing = new Map((await itemQueue.findExisting(database_id, ids)).map((item) => [item.id, item]));
@@ -81,7 +82,8 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
       const queued = stored.map(({ id, content: { file_id: _, ...content } }) =>
         queuedItem({ ...common, id, ...content }, existing.get(id), now),
       );
-      return { queued, replacedFiles: [...existing.values()].flatMap(({ source }) => source.file_id ?? []) };
+      const replacedFiles = [...existing.values()].flatMap(({ source }) => source.file_id ?? []);
+      return { queued, added: usedBy(queued, existing), replacedFiles };
     },
 
     /** Call when the items are queued: keeps their files and deletes those of the replaced versions. */

@@ -9,6 +9,7 @@ import type { ConnectorResourceRecord, ConnectorResources, SeenResource } from '
 import type { ConnectorSyncs, SyncStep } from '../../storage/connectors/syncs.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemQueue } from '../../storage/content/item-queue.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
@@ -23,6 +24,7 @@ export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemov
   resources: Omit<ConnectorResources, 'listAny' | 'listFailing'>;
   databases: Pick<Databases, 'requireForOrg'>;
   itemQueue: ResourceFetcherDependencies['itemQueue'] & Pick<ItemQueue, 'add'>;
+  quotas: Pick<Quotas, 'admit'>;
   openSource: OpenSource;
   starters: ItemRemovalDependencies['starters'] & Pick<ContentStarters, 'startIngest'>;
   log: Pick<Logger, 'info' | 'warn'>;
@@ -41,7 +43,7 @@ const WRITE_BATCH = 500;
 
 /** The steps of a sync. Progress is stored in MongoDB, so each step can be repeated, and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
-  const { connectors, connectorSyncs, resources, databases, itemQueue, starters, log } = deps;
+  const { connectors, connectorSyncs, resources, databases, itemQueue, quotas, starters, log } = deps;
   const fetcher = createResourceFetcher(deps);
   const syncStep = syncSteps(log);
 
@@ -80,11 +82,11 @@ export function createSyncActivities(deps: SyncDependencies) {
         const fetched = await fetcher.fetchAll(connector, open(connector), due, batch, signal);
         const links = fetched.flatMap(({ resource, result }) => linksOf(connector, resource, result.links));
         await recordSeen(ref, connector, links);
-        const { queued, replacedFiles } = await fetcher.toItems(connector, fetched, batch);
+        const { queued, added, replacedFiles } = await fetcher.toItems(connector, fetched, batch);
         const results = fetched.map(({ result }) => result);
         try {
           await recordStep(ref, {}, async (tx) => {
-            await itemQueue.add(queued, tx);
+            await quotas.admit(ref.org, added, () => itemQueue.add(queued, tx), tx);
             await resources.recordResults(results, tx);
           });
         } catch (error) {

@@ -1,14 +1,16 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
-import { chunkSections, searchableText } from '../../domain/content/chunking.js';
-import type { Graph } from '../../domain/content/graph.js';
+import { type Chunk, chunkSections, searchableText } from '../../domain/content/chunking.js';
+import { type Graph, MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
-import { type Extraction, ExtractionError } from '../../domain/extraction.js';
+import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
+import { type Extractor, SMALL_TEXT_BYTES } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -17,21 +19,22 @@ import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
-import type { TextExtractor } from '../local-file.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 
 export interface ItemDependencies extends FinishItemDependencies {
-  items: FinishItemDependencies['items'] & Pick<Items, 'discard' | 'setStatus' | 'setTitle' | 'setTransientError'>;
+  items: FinishItemDependencies['items'] &
+    Pick<Items, 'discard' | 'isCurrent' | 'setStatus' | 'setTitle' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
-  chunks: ClearItemsDependencies['chunks'] & Pick<Chunks, 'findDatabaseId' | 'listByRef' | 'put' | 'setVectors'>;
+  chunks: ClearItemsDependencies['chunks'] &
+    Pick<Chunks, 'findDatabaseId' | 'listByRef' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'copyTo' | 'remove'>;
   checkpoints: CheckpointStore;
   scratch: Scratch;
-  extractor: TextExtractor;
+  extractor: Pick<Extractor, 'extractChunks'>;
   /** Null without an embedding model. */
   embedder: Pick<Embedder, 'embedDocuments'> | null;
   graphExtractor: { extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph> };
@@ -55,14 +58,16 @@ export function createItemActivities(deps: ItemDependencies) {
         if (!(await items.setStatus(ref, 'processing'))) throw superseded();
         const item = await requireCurrent(ref);
         if (!(await databases.isOpen(item.database_id))) await discard(item);
-        const extraction = await extract(item, signal, pageCheckpoints(ref));
-        if (item.title === null && extraction.title) await items.setTitle(ref, extraction.title.slice(0, 500));
-        const title = item.title ?? extraction.title;
-        const drafts = chunkSections({ ...extraction, title });
-        if (drafts.length === 0) throw new ExtractionError('E2004');
-        await chunks.put(chunkRecords(item, title, drafts));
+        let stored = 0;
+        const store = async (title: string | null, drafts: Chunk[]) => {
+          if (stored === 0 && item.title === null && title) await items.setTitle(ref, title.slice(0, 500));
+          await chunks.put(chunkRecords(item, item.title ?? title, drafts));
+          stored += drafts.length;
+          if (!(await items.isCurrent(ref))) throw superseded();
+        };
+        await extractChunks(item, store, signal);
+        if (stored === 0) throw new ExtractionError('E2004');
         await checkpoints.drop(checkpointOwner(ref));
-        await requireCurrent(ref);
       }),
 
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
@@ -91,7 +96,7 @@ export function createItemActivities(deps: ItemDependencies) {
       forItem(ref, async (signal) => {
         if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
         const item = await requireCurrent(ref);
-        const texts = (await chunks.listByRef(ref)).map((chunk) => ({ chunk_id: chunk._id, text: chunk.text }));
+        const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
         await requireCurrent(ref);
       }),
@@ -111,6 +116,7 @@ export function createItemActivities(deps: ItemDependencies) {
     } catch (error) {
       // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
       if (isSuperseded(error)) await clearLeftovers(ref);
+      if (error instanceof ExtractionError) await clearChunks(ref);
       if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(ref, error);
@@ -130,6 +136,15 @@ export function createItemActivities(deps: ItemDependencies) {
     if (item.source.kind === 'file') await files.remove(item.source.file_id);
     await items.discard({ item: item._id, version: item.version });
     throw superseded();
+  }
+
+  /** Parts of an item that failed must not be found. An earlier version keeps its own. */
+  async function clearChunks(ref: ItemRef): Promise<void> {
+    const databaseId = await chunks.findDatabaseId(ref);
+    const ids = await chunks.listIds(ref);
+    if (databaseId === null || ids.length === 0) return;
+    if (await index.exists(databaseId)) await index.write(databaseId, [], ids);
+    await chunks.remove(ids);
   }
 
   async function clearLeftovers(ref: ItemRef): Promise<void> {
@@ -157,12 +172,23 @@ export function createItemActivities(deps: ItemDependencies) {
     };
   }
 
-  async function extract({ source }: ItemRecord, signal: AbortSignal, pages: Checkpoints): Promise<Extraction> {
-    if (source.kind === 'text') return { title: null, sections: [{ text: source.text, headings: [] }] };
-    return deps.scratch.use(async (folder) => {
+  /** A short text is divided here, where its cost is bounded; everything else is read in another process. */
+  async function extractChunks(
+    item: ItemRecord,
+    store: (title: string | null, chunks: Chunk[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { source } = item;
+    if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
+      return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
+    }
+    await deps.scratch.use(async (folder) => {
       const path = join(folder, 'file');
-      await files.copyTo(source.file_id, path);
-      return deps.extractor.extract({ path, kind: source.file_kind }, signal, pages);
+      if (source.kind === 'text') await writeFile(path, source.text);
+      else await files.copyTo(source.file_id, path);
+      const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
+      const pages = pageCheckpoints({ item: item._id, version: item.version });
+      await deps.extractor.extractChunks({ path, kind }, store, signal, pages);
     });
   }
 

@@ -2,7 +2,11 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
+import { ProcessLostError } from '../../providers/isolation/errors.js';
 import { attemptNumber, type ClientError, type FailureRules, MAX_DEFECT_ATTEMPTS } from '../failures.js';
+
+/** Shown until the item is tried again. */
+const LOST_PROCESS = 'The process that read the item ended unexpectedly; the item is tried again.';
 
 /** Attempts after which an unreachable embedding model fails the item. */
 const MAX_EMBEDDING_ATTEMPTS = 10;
@@ -30,6 +34,7 @@ export function describeItemError(error: unknown): ClientError | undefined {
   if (error instanceof EmbeddingError) {
     return itemError('E3001', error.retryable && attemptNumber() < MAX_EMBEDDING_ATTEMPTS);
   }
+  if (error instanceof ProcessLostError) return { code: 'E2003', message: LOST_PROCESS, retryable: true };
   return isDefect(error) ? undefined : itemError('E6001', true);
 }
 

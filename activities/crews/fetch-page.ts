@@ -35,7 +35,7 @@ export function fetchPage(deps: FetchPageDependencies): CrewTool {
       };
     },
 
-    async run(_org: string, { url }: { url: string }, signal: AbortSignal) {
+    async run(_access: unknown, { url }: { url: string }, signal: AbortSignal) {
       return deps.scratch.use(async (folder) => {
         const path = join(folder, 'page');
         await downloadPage(deps.outbound, url, path, signal);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Retrieval } from '../../domain/content/retrieval.js';
 import { EmbeddingError, ProviderError, ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
-import { type CrewTool, ToolError } from './tool.js';
+import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 
 export interface QueryDatabaseDependencies {
   databases: Pick<Databases, 'listReadyNames' | 'requireForOrg'>;
@@ -12,13 +12,13 @@ export interface QueryDatabaseDependencies {
 /** Passages per query. */
 const MAX_PASSAGES = 8;
 
-/** Queries a content database of the execution's own organisation. */
+/** Queries a content database of the execution's own organisation, of those that the crew names. */
 export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencies): CrewTool {
   return {
     arguments: z.object({ database: z.string().min(1).max(64), query: z.string().trim().min(1).max(2_000) }),
 
-    async offer(org) {
-      const names = await databases.listReadyNames(org);
+    async offer({ org, databases: allowed }) {
+      const names = await databases.listReadyNames(org, allowed);
       return {
         description:
           'Finds the passages of a content database that match a question best, by words and by meaning. ' +
@@ -39,7 +39,8 @@ export function queryDatabase({ databases, retrieval }: QueryDatabaseDependencie
       };
     },
 
-    async run(org: string, { database, query }: { database: string; query: string }) {
+    async run({ org, databases: allowed }: ToolAccess, { database, query }: { database: string; query: string }) {
+      if (allowed && !allowed.includes(database)) throw new ToolError(`There is no database "${database}".`);
       try {
         const record = await databases.requireForOrg(org, database);
         if (record.status !== 'ready') throw new ToolError(`The database "${database}" is not ready yet.`);

@@ -14,13 +14,14 @@ import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { crewFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
-import { assignmentOf, gatherTurn } from './turn.js';
+import { accessOf, assignmentOf, gatherTurn } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
@@ -28,6 +29,7 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   crewSteps: CrewSteps;
   deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
   models: LanguageModels;
+  quotas: Pick<Quotas, 'tokenMeter'>;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -121,7 +123,8 @@ export function createCrewActivities(deps: CrewDependencies) {
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref.execution);
     const model = models.get(assignmentOf(execution, ref.task).agent.llm);
-    const reply = await model.reply(await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref), signal);
+    const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref);
+    const reply = await model.reply(turn, signal, deps.quotas.tokenMeter(execution.org));
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
     await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });
@@ -136,7 +139,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     const execution = await requireExecution(ref.execution);
     const { task } = assignmentOf(execution, ref.task);
     const lastAttempt = attemptNumber() >= MAX_TOOL_ATTEMPTS;
-    const { ok, result } = await tools.run(execution.org, call, task.tools, signal, lastAttempt);
+    const { ok, result } = await tools.run(accessOf(execution), call, task.tools, signal, lastAttempt);
     const output = { type: 'action', tool: call.tool, input: call.arguments, ok, result };
     await saveStep(ref, { kind: 'tool', call, ok, result }, output);
   }

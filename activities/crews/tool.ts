@@ -1,16 +1,23 @@
 import type { z } from 'zod';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 
+/** What an execution may read. */
+export interface ToolAccess {
+  org: string;
+  /** Databases of the organisation; null: all of them. */
+  databases: readonly string[] | null;
+}
+
 /** A tool that agents can use. */
 export interface CrewTool {
-  /** The tool as it is offered to a model. Its choices can depend on the organisation. */
-  offer(org: string): Promise<Omit<ToolOffer, 'name'>>;
+  /** The tool as it is offered to a model. Its choices can depend on the execution. */
+  offer(access: ToolAccess): Promise<Omit<ToolOffer, 'name'>>;
   arguments: z.ZodType;
   /**
    * @param args validated by `arguments`
    * @throws ToolError for the model; ProviderError for errors that may be transient
    */
-  run(org: string, args: never, signal: AbortSignal): Promise<string>;
+  run(access: ToolAccess, args: never, signal: AbortSignal): Promise<string>;
 }
 
 /** An error whose message is shown to the model, which may try something else. */

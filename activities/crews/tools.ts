@@ -3,7 +3,7 @@ import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
 import { type FetchPageDependencies, fetchPage } from './fetch-page.js';
 import { type QueryDatabaseDependencies, queryDatabase } from './query-database.js';
-import { type CrewTool, ToolError } from './tool.js';
+import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 
 export type CrewToolDependencies = QueryDatabaseDependencies & FetchPageDependencies;
 
@@ -22,8 +22,8 @@ const MAX_RESULT_CHARACTERS = 20_000;
 export function createCrewTools(deps: CrewToolDependencies) {
   const tools: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
   return {
-    offers: (org: string, names: readonly CrewToolName[]): Promise<ToolOffer[]> =>
-      Promise.all(names.map(async (name) => ({ name, ...(await tools[name].offer(org)) }))),
+    offers: (access: ToolAccess, names: readonly CrewToolName[]): Promise<ToolOffer[]> =>
+      Promise.all(names.map(async (name) => ({ name, ...(await tools[name].offer(access)) }))),
 
     /**
      * Runs a tool call that a model requested.
@@ -32,7 +32,7 @@ export function createCrewTools(deps: CrewToolDependencies) {
      * @throws ProviderError, unless it is the last attempt
      */
     async run(
-      org: string,
+      access: ToolAccess,
       call: ToolCall,
       offered: readonly string[],
       signal: AbortSignal,
@@ -46,7 +46,7 @@ export function createCrewTools(deps: CrewToolDependencies) {
         return failed(`${issue?.path.join('.') || 'arguments'}: ${issue?.message}`);
       }
       try {
-        const result = await tool.run(org, args.data as never, signal);
+        const result = await tool.run(access, args.data as never, signal);
         return { ok: true, result: shorten(result) };
       } catch (error) {
         if (error instanceof ToolError || (error instanceof ProviderError && lastAttempt)) return failed(error.message);

@@ -4,6 +4,7 @@ import type { StepRef } from '../../domain/crews/workflow-contract.js';
 import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import type { CrewSteps } from '../../storage/crews/steps.js';
+import type { ToolAccess } from './tool.js';
 import type { CrewTools } from './tools.js';
 
 /** Only the latest remarks and rejections are given to a model. */
@@ -15,6 +16,11 @@ export function assignmentOf(execution: CrewExecutionRecord, taskName: string): 
   const task = tasks.find(({ name }) => name === taskName)!;
   const agent = agents.find(({ name }) => name === task.agent)!;
   return { task, agent };
+}
+
+/** What the tools of an execution may read. */
+export function accessOf({ org, definition: { databases } }: CrewExecutionRecord): ToolAccess {
+  return { org, databases };
 }
 
 /** Older executions have inputs of any type. */
@@ -54,7 +60,7 @@ export async function gatherTurn(
     remarks: remarks.slice(-MAX_FEEDBACK).map(({ task, text }) => ({ task, text })),
     rejections: rejections.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
     steps: await crewSteps.listByAttempt(ref),
-    tools: await tools.offers(execution.org, task.tools),
+    tools: await tools.offers(accessOf(execution), task.tools),
     must_finish: ref.last ?? false,
   };
 }

@@ -7,7 +7,7 @@ import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { modelsSchema } from './responses.js';
 
-type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models'>;
+export type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models' | 'metered'>;
 
 /** The available subfeatures and their providers, which run in the workers. */
 export interface AiCatalogue {

@@ -6,6 +6,7 @@ import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { RequestState } from '../request-context.js';
@@ -16,6 +17,7 @@ import { readSubmission, type SubmissionDependencies } from './submission.js';
 export interface JobDependencies extends SubmissionDependencies {
   aiJobs: AiJobs;
   idempotencyKeys: IdempotencyKeys;
+  quotas: Quotas;
   starters: JobStarters;
   log: Logger;
 }
@@ -42,7 +44,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         },
         status: 202,
         response: submittedSchema,
-        errors: ['FILE_NOT_FOUND'],
+        errors: ['FILE_NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -50,7 +52,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const { _id: job_id, status, feature, subfeature, provider, model } = job;
         const created_at = job.created_at.toISOString();
         await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
-          aiJobs.add(job, tx),
+          deps.quotas.admit(job.org, { queued_jobs: 1 }, (session) => aiJobs.add(job, session), tx),
         );
         await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJob(job));
       },

@@ -44,7 +44,14 @@ export const modelsSchema = z.object({
       provider: z.string(),
       summary: z.string(),
       takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
-      provider_models: z.unknown().optional(),
+      provider_models: z
+        .object({
+          default: z.string(),
+          known: z.array(z.string()).meta({ description: 'The models that a job may name, the default among them.' }),
+          max_tokens: z.int().nullable().meta({ description: 'Tokens that a request may generate; null: no limit.' }),
+        })
+        .nullable()
+        .meta({ description: 'Null when the provider has no choice of models.' }),
     }),
   ),
 });

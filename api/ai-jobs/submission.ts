@@ -1,20 +1,22 @@
 import type { z } from 'zod';
-import { AI_FEATURES, type SubfeatureName } from '../../domain/ai-jobs/features.js';
+import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
-import type { AiCatalogue } from './catalogue.js';
+import type { AiCatalogue, AvailableProvider } from './catalogue.js';
 
 export interface SubmissionDependencies {
   uploads: Uploads;
   signingKeys: SigningKeys;
   catalogue: AiCatalogue;
   outbound: OutboundClient;
+  quotas: Quotas;
   /** Milliseconds after which a job fails. */
   jobTimeLimitMs: number;
 }
@@ -22,7 +24,7 @@ export interface SubmissionDependencies {
 /**
  * Creates the record of a job from a request.
  * @param text the body as it was sent
- * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field
+ * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field; QUOTA_EXCEEDED
  */
 export async function readSubmission(
   deps: SubmissionDependencies,
@@ -31,11 +33,14 @@ export async function readSubmission(
   text: string,
 ): Promise<AiJobRecord> {
   const { feature, subfeature, provider, model } = request.model;
-  const name = requireAvailable(deps.catalogue, request.model);
+  const available = requireAvailable(deps.catalogue, request.model);
+  const name = available.subfeature;
   const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
+  rejectExcessTokens(input, available.models);
   const { webhook_receiver } = request;
   if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
+  if (available.metered) await deps.quotas.requireTokens(org, new Date());
   const file_id = file === undefined ? null : await checkFile(deps, org, file);
   return queuedJob(
     {
@@ -59,17 +64,26 @@ export async function readSubmission(
 function requireAvailable(
   catalogue: AiCatalogue,
   { feature, subfeature, provider, model }: z.output<typeof jobRequestSchema>['model'],
-): SubfeatureName {
+): AvailableProvider {
   const found = catalogue.find(`${feature}/${subfeature}`, provider);
   if (!found) {
     throw invalid(
       `model: there is no ${feature}/${subfeature}/${provider}; GET /v3/ai/models lists the available models`,
     );
   }
-  if (model !== null && !found.models?.any && !found.models?.known.includes(model)) {
-    throw invalid(`model: ${feature}/${subfeature}/${provider} has no model "${model}"`);
+  if (model !== null && !found.models?.known.includes(model)) {
+    throw invalid(
+      `model: ${feature}/${subfeature}/${provider} has no model "${model}"; GET /v3/ai/models lists its models`,
+    );
   }
-  return found.subfeature;
+  return found;
+}
+
+function rejectExcessTokens(input: object, models: AvailableProvider['models']): void {
+  const limit = models?.max_tokens ?? null;
+  if (limit !== null && 'max_tokens' in input && Number(input.max_tokens) > limit) {
+    throw invalid(`input.max_tokens: must not exceed ${limit}`);
+  }
 }
 
 /** Checks that an uploaded file exists, or that a URL is allowed. @returns the id of the upload, null for a URL */

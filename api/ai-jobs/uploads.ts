@@ -5,6 +5,7 @@ import type { DetectKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
 import { type FileReceipt, receiveFiles } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
@@ -14,6 +15,7 @@ import { uploadedSchema } from './responses.js';
 export interface UploadDependencies {
   files: FileStore;
   uploads: Uploads;
+  quotas: Quotas;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
   /** Milliseconds for which jobs can use an upload. */
@@ -34,6 +36,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         form: z.object({ file: z.file() }),
         status: 201,
         response: uploadedSchema,
+        errors: ['QUOTA_EXCEEDED'],
       },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
@@ -41,7 +44,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         await receiveFiles(receiving, { org, batch }, async (received) => {
           const { files } = await readMultipart(ctx.req, limits, received.receive);
           const upload = newUpload(org, files, deps.uploadRetentionMs);
-          await deps.uploads.add(upload);
+          await deps.quotas.admit(org, { uploads: 1, stored_bytes: upload.size }, (tx) => deps.uploads.add(upload, tx));
           received.kept = new Set([upload._id]);
           await deps.files.claim(batch);
           const { _id: file_id, filename, size, mime_type, expires_at } = upload;

@@ -13,6 +13,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
@@ -28,6 +29,7 @@ export interface ConnectorDependencies {
   databases: Databases;
   idempotencyKeys: IdempotencyKeys;
   outbound: OutboundClient;
+  quotas: Pick<Quotas, 'admit'>;
   starters: ConnectorStarters;
   log: Logger;
 }
@@ -58,7 +60,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         },
         status: 201,
         response: connectorSchema,
-        errors: ['DATABASE_NOT_FOUND'],
+        errors: ['DATABASE_NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -71,7 +73,10 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           ...describeConnector({ ...fields, sealed_credentials: null }),
           credentials_configured: credentials !== null,
         };
-        await applySchedule(await respondWith(response, (tx) => connectors.add(fields, credentials, tx)));
+        const connector = await respondWith(response, (tx) =>
+          deps.quotas.admit(org, { connectors: 1 }, (session) => connectors.add(fields, credentials, session), tx),
+        );
+        await applySchedule(connector);
       },
     ),
   );
@@ -107,7 +112,9 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
       {
         summary: 'Update a connector',
         description:
-          'Absent fields are not changed. `settings` are replaced as a whole, and take effect with the next scheduled sync.',
+          'Absent fields are not changed. `settings` are replaced as a whole, and take effect with the next scheduled sync. ' +
+          'A change of `endpoint`, `bucket` or `path_style` requires the `credentials` again (or null): stored credentials are ' +
+          'never sent to another server.',
         body: changeConnectorSchema,
         example: { schedule: { every: 12, paused: false } },
         status: 200,
@@ -127,7 +134,14 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
           ...(body.schedule ? { schedule: { ...before.schedule, ...withoutUndefined(body.schedule) } } : {}),
           credentials: body.credentials,
         });
-        if (!updated) throw notFound(before._id);
+        if (!updated) {
+          // It exists, unless it was deleted in between.
+          await requireConnector(connectors, org, before._id);
+          throw new ServiceError(
+            'VALIDATION_ERROR',
+            'credentials: are required again, because settings name another endpoint, bucket or path_style',
+          );
+        }
         respond(describeConnector(updated));
         await applySchedule(updated);
       },

@@ -6,6 +6,7 @@ import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
@@ -28,6 +29,7 @@ export interface DatabaseDependencies {
   contents: DatabaseContents;
   idempotencyKeys: IdempotencyKeys;
   index: SearchIndex;
+  quotas: Pick<Quotas, 'admit'>;
   starters: ContentStarters;
   temporalReachable: () => Promise<boolean>;
   log: Logger;
@@ -96,14 +98,16 @@ function routes(
         example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
         response: databaseCreatedSchema,
-        errors: ['DATABASE_ALREADY_EXISTS'],
+        errors: ['DATABASE_ALREADY_EXISTS', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
         const { database: name, database_metadata_schema: schema } = body;
+        // Clients that create what is missing must find it also when the quota is used up.
+        await databases.rejectTaken(org, name);
         const { _id: database_id } = await respondWith({ database: name, status: 'provisioning' }, (tx) =>
-          databases.create(org, name, schema, tx),
+          deps.quotas.admit(org, { databases: 1 }, (session) => databases.create(org, name, schema, session), tx),
         );
         await startOrDefer(deps.log, 'provisioning', { database_id }, () =>
           deps.starters.startProvisioning({ org, database_id }, name),

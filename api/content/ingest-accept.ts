@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ItemQueue } from '../../storage/content/item-queue.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
@@ -17,6 +18,7 @@ export interface AcceptDependencies {
   itemQueue: ItemQueue;
   deliveries: Deliveries;
   registrations: Registrations;
+  quotas: Pick<Quotas, 'admit'>;
   starters: DeliveryStarters;
   log: Logger;
 }
@@ -34,7 +36,7 @@ const STARTS_AT_A_TIME = 10;
 /**
  * Queues new items and the deliveries of unchanged completed items, in one transaction.
  * @returns the plan that was committed
- * @throws ServiceError SOURCE_ALREADY_EXISTS
+ * @throws ServiceError SOURCE_ALREADY_EXISTS, QUOTA_EXCEEDED
  */
 export async function acceptIngest(
   deps: AcceptDependencies,
@@ -47,17 +49,14 @@ export async function acceptIngest(
     const notifications = await unchangedDeliveries(deps, plan, target);
     let deliveries: DeliveryRecord[] = [];
     try {
+      const write = async (tx: ClientSession) => {
+        await deps.itemQueue.add(plan.records, tx);
+        await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
+        deliveries = [];
+        for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
+      };
       await commit(plan, (outer) =>
-        inTransaction(
-          deps.mongoClient,
-          async (tx) => {
-            await deps.itemQueue.add(plan.records, tx);
-            await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
-            deliveries = [];
-            for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
-          },
-          outer,
-        ),
+        deps.quotas.admit(target.database.org, plan.added, (tx) => inTransaction(deps.mongoClient, write, tx), outer),
       );
     } catch (error) {
       const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';

@@ -2,9 +2,10 @@ import { contentHash } from '../../domain/content/items.js';
 import { metadataFault } from '../../domain/content/metadata.js';
 import { ServiceError } from '../../domain/errors.js';
 import { withPauses } from '../../domain/event-loop.js';
+import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import { type ExistingItem, type ItemQueue, queuedItem } from '../../storage/content/item-queue.js';
+import { type ExistingItem, type ItemQueue, queuedItem, usedBy } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
@@ -16,6 +17,8 @@ export interface IngestPlan {
   unchanged: ExistingItem[];
   /** Ids of the files of replaced items. */
   replacedFiles: string[];
+  /** What the items to queue add to the use of the organisation. */
+  added: AddedUse;
 }
 
 export interface IngestTarget {
@@ -48,7 +51,7 @@ export async function planIngest(
   }
   const existingById = new Map(found.map((item) => [item.id, item]));
   const now = new Date();
-  const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [] };
+  const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [], added: {} };
   for await (const { id, content, sha256 } of withPauses(valid)) {
     const existing = existingById.get(id);
     const content_hash = contentHashOf(content, sha256, collection);
@@ -60,6 +63,7 @@ export async function planIngest(
     const owner = { org: database.org, database_id: database._id, database: database.name, collection, batch };
     plan.records.push(queuedItem({ ...owner, id, ...content, content_hash }, existing, now));
   }
+  plan.added = usedBy(plan.records, existingById);
   return plan;
 }
 

@@ -44,7 +44,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         form: ingestFormSchema,
         status: 202,
         response: ingestResultSchema,
-        errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY'],
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { respondWith }) => {

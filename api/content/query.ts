@@ -79,6 +79,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
     operation(
       {
         summary: 'Query a database',
+        scope: 'read',
         description:
           'Searches by full text and by vectors, and returns the chunks that match best, with the entities and relations of ' +
           'the graph around them. Ratings by `POST /feedback` change the order within bounds.',

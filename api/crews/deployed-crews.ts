@@ -20,20 +20,22 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
   router.get(
     '/',
     organisationOnly(),
-    crewOperation({ summary: 'List crews', status: 200, response: crewsSchema }, (_ctx, { respond }) =>
+    crewOperation({ summary: 'List crews', status: 200, response: crewsSchema }, (ctx, { respond }) =>
       respond({
-        crews: [...crews.values()].map(({ name, inputs, tasks, agents }) => ({
-          name,
-          base_path: `/crews/${name}`,
-          inputs,
-          tasks: tasks.map((task) => ({ task_id: task.name, agent: task.agent, human_input: task.human_input })),
-          agents: agents.map(({ name: agent, role, llm, tools }) => ({
-            name: agent,
-            role,
-            tools,
-            model: modelLabel(llm),
+        crews: [...crews.values()]
+          .filter((crew) => isFor(crew, ctx.state.principal.org))
+          .map(({ name, inputs, tasks, agents }) => ({
+            name,
+            base_path: `/crews/${name}`,
+            inputs,
+            tasks: tasks.map((task) => ({ task_id: task.name, agent: task.agent, human_input: task.human_input })),
+            agents: agents.map(({ name: agent, role, llm, tools }) => ({
+              name: agent,
+              role,
+              tools,
+              model: modelLabel(llm),
+            })),
           })),
-        })),
       }),
     ),
   );
@@ -42,7 +44,7 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
     '/:crew/inputs',
     crewOperation(
       { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { respond }) => respond({ inputs: requireCrew(crews, ctx.params.crew!).inputs }),
+      (ctx, { respond }) => respond({ inputs: requireCrew(crews, ctx.state.principal.org, ctx.params.crew!).inputs }),
     ),
   );
 
@@ -57,9 +59,13 @@ export function organisationOnly(): Middleware<RequestState> {
   };
 }
 
-/** @throws ServiceError NOT_FOUND */
-export function requireCrew(crews: ReadonlyMap<string, CrewDefinition>, name: string): CrewDefinition {
+/** @throws ServiceError NOT_FOUND, also when the crew is for other organisations */
+export function requireCrew(crews: ReadonlyMap<string, CrewDefinition>, org: string, name: string): CrewDefinition {
   const crew = crews.get(name);
-  if (!crew) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
+  if (!crew || !isFor(crew, org)) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
   return crew;
+}
+
+function isFor({ organisations }: CrewDefinition, org: string): boolean {
+  return organisations === null || organisations.includes(org);
 }

@@ -6,6 +6,7 @@ import {
   type CrewDefinition,
   type CrewInputs,
   kickoffRequestSchema,
+  queriesDatabases,
   type WebhookUrls,
   webhookUrlsOf,
 } from '../../domain/crews/crews.js';
@@ -14,9 +15,11 @@ import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
+import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { organisationOnly, requireCrew } from './deployed-crews.js';
@@ -27,6 +30,9 @@ export interface ExecutionDependencies {
   crews: ReadonlyMap<string, CrewDefinition>;
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
+  quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
+  /** Whether an agent with this `llm` uses tokens of a language model. */
+  usesTokens(llm: string | null): boolean;
   starters: CrewStarters;
   outbound: OutboundClient;
   log: Logger;
@@ -42,6 +48,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
     crewOperation(
       {
         summary: 'Start an execution',
+        description: 'A crew whose agents query databases also needs the scope `read`.',
         body: kickoffRequestSchema,
         example: {
           inputs: { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' },
@@ -51,18 +58,30 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         },
         status: 200,
         response: kickedOffSchema,
-        errors: ['NOT_FOUND'],
+        errors: ['NOT_FOUND', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
-        const crew = requireCrew(deps.crews, ctx.params.crew!);
+        const { principal } = ctx.state;
+        const crew = requireCrew(deps.crews, principal.org, ctx.params.crew!);
+        // The key reads, through the crew, what the crew's agents read.
+        if (queriesDatabases(crew)) requireScope(principal, 'read');
         requireInputs(crew, body.inputs);
         const given = readGiven(body, ctx.request.text!);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        const execution = newExecution(ctx.state.principal.org, crew, given, urls);
+        if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
+          await deps.quotas.requireTokens(principal.org, new Date());
+        const execution = newExecution(principal.org, crew, given, urls);
         const kickoff_id = execution._id;
-        await respondWith({ kickoff_id }, (tx) => deps.crewExecutions.add(execution, tx));
+        await respondWith({ kickoff_id }, (tx) =>
+          deps.quotas.admit(
+            execution.org,
+            { running_crews: 1 },
+            (session) => deps.crewExecutions.add(execution, session),
+            tx,
+          ),
+        );
         await startOrDefer(deps.log, 'execution', { kickoff_id }, () => deps.starters.startCrew(execution));
       },
     ),

@@ -21,6 +21,7 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
     crewOperation(
       {
         summary: 'Set or generate the signing secret for crews',
+        scope: 'admin',
         description: `Signs the callbacks of all crews of the organisation. ${ROTATION_DESCRIPTION}`,
         body: signingSecretRequestSchema,
         example: { signing_secret: 'at-least-16-characters' },
@@ -39,7 +40,7 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
     '/',
     organisationOnly(),
     crewOperation(
-      { summary: 'Delete the signing secret for crews', status: 200, response: deletedSchema },
+      { summary: 'Delete the signing secret for crews', scope: 'admin', status: 200, response: deletedSchema },
       async (ctx, { respond }) => {
         const deleted = await crewSigningSecrets.remove(ctx.state.principal.org);
         respond({

@@ -1,9 +1,9 @@
-import type { RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
+import { takeOrReject } from '../rate-limit.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 
 /**
@@ -50,17 +50,30 @@ async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Princi
   return /^[\w-]{20,200}$/.test(key) ? keys.authenticate(key) : null;
 }
 
-/**
- * Limits the requests for one authentication, whether it exists or not. Each organisation and kind of key has its own
- * limit, so that neither strangers nor the customer's browser can use up that of the merchant's server.
- */
-export function limitByAuthentication(limit: RateLimit): RouterMiddleware<RequestState> {
+/** Anybody may hold a publishable key, so each address has a limit of its own. Requires `requirePaymentKey`. */
+export function limitPublishableKey(limit: RateLimit | null): Middleware<RequestState> {
   return async (ctx, next) => {
-    const { org, kind } = ctx.state.principal;
-    const seconds = await limit.take(`${kind}/${org}/${ctx.params.id}`);
-    if (seconds !== null) {
-      throw new ServiceError('RATE_LIMITED', 'Too many requests for this authentication.', seconds);
+    const { key_id, kind } = ctx.state.principal;
+    if (kind === 'payment_publishable') {
+      takeOrReject(limit, `${key_id}/${ctx.state.address}`, 'This address has sent too many requests; retry later.');
     }
     await next();
   };
+}
+
+/** Who sends a request about an authentication. */
+type Sender =
+  | 'merchant'
+  /** With the right client secret. */
+  | 'customer'
+  /** With a wrong client secret, or about an unknown authentication. */
+  | 'stranger';
+
+/**
+ * Counts a request about one authentication, whether it exists or not. Each kind of sender has a limit of its own, so that
+ * strangers cannot use up that of the customer, nor the customer's browser that of the merchant's server.
+ * @throws ServiceError RATE_LIMITED
+ */
+export function countRequest(limit: RateLimit | null, sender: Sender, org: string, id: string): void {
+  takeOrReject(limit, `${sender}/${org}/${id}`, 'Too many requests for this authentication.');
 }

@@ -1,22 +1,21 @@
 import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
-import { createAuthenticationSchema, statusAt } from '../../domain/payments/authentications.js';
+import { createAuthenticationSchema, isAuthenticationId, statusAt } from '../../domain/payments/authentications.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
-import type { RateLimit } from '../../storage/rate-limits.js';
+import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
-import { limitByAuthentication } from './authenticate.js';
+import { countRequest } from './authenticate.js';
 import { paymentOperation } from './document.js';
 import { authenticationSchema, createdSchema } from './responses.js';
 
 /** Creating, reading and closing authentications, for the merchant's server. */
 export function authenticationRoutes(deps: {
   authentications: Authentications;
-  authenticationLimit: RateLimit;
+  rateLimits: Pick<RateLimits, 'authentication'>;
   idempotencyKeys: IdempotencyKeys;
 }): Router<RequestState> {
   const { authentications } = deps;
-  const limited = limitByAuthentication(deps.authenticationLimit);
   const router = new Router<RequestState>({ prefix: '/authentication' });
 
   router.post(
@@ -28,7 +27,6 @@ export function authenticationRoutes(deps: {
         example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
         response: createdSchema,
-        errors: ['FORBIDDEN'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respond }) => {
@@ -47,16 +45,16 @@ export function authenticationRoutes(deps: {
     ),
   );
 
-  const errors = ['FORBIDDEN', 'AUTHENTICATION_NOT_FOUND'] as const;
+  const errors = ['AUTHENTICATION_NOT_FOUND'] as const;
 
   router.get(
     '/:id',
-    limited,
     paymentOperation(
       { summary: 'Get an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
-        const record = await authentications.findForOrg(ctx.state.principal.org, ctx.params.id!, now);
+        const { org, id } = countedId(ctx.state.principal.org, ctx.params.id!);
+        const record = await authentications.findForOrg(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
       },
@@ -65,12 +63,12 @@ export function authenticationRoutes(deps: {
 
   router.post(
     '/:id/close',
-    limited,
     paymentOperation(
       { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
-        const record = await authentications.close(ctx.state.principal.org, ctx.params.id!, now);
+        const { org, id } = countedId(ctx.state.principal.org, ctx.params.id!);
+        const record = await authentications.close(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
       },
@@ -78,6 +76,13 @@ export function authenticationRoutes(deps: {
   );
 
   return router;
+
+  /** @throws ServiceError AUTHENTICATION_NOT_FOUND for the id of no authentication, RATE_LIMITED */
+  function countedId(org: string, id: string): { org: string; id: string } {
+    if (!isAuthenticationId(id)) throw notFound();
+    countRequest(deps.rateLimits.authentication, 'merchant', org, id);
+    return { org, id };
+  }
 }
 
 /** An authentication for the merchant's server. */

@@ -21,5 +21,5 @@ export const paymentDocument: ServiceDocument = {
         'A key of kind `payment_secret`. Browsers use a key of kind `payment_publishable` for the eligibility check.',
     },
   },
-  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
 };

@@ -2,10 +2,10 @@ import cors from '@koa/cors';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { z } from 'zod';
-import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import {
   eligibilityCheckSchema,
+  isAuthenticationId,
   nextAction,
   type SdkNextAction,
   statusAt,
@@ -13,10 +13,10 @@ import {
 import { checkFingerprint } from '../../domain/payments/client-secrets.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
-import type { RateLimit } from '../../storage/rate-limits.js';
 import { jsonBody } from '../json-body.js';
+import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
-import { invalidCredentials, limitByAuthentication, requirePaymentKey } from './authenticate.js';
+import { countRequest, invalidCredentials, limitPublishableKey, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
 import { paymentOperation } from './document.js';
 import { eligibilitySchema } from './responses.js';
@@ -29,12 +29,12 @@ const PATH = '/authentication/:id/eligibility-check';
 export function eligibilityCheckRoutes(deps: {
   keys: ApiKeys;
   authentications: Authentications;
-  authenticationLimit: RateLimit;
+  rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
 }): Router<RequestState> {
   const { authentications } = deps;
   const router = new Router<RequestState>();
   const keyed = requirePaymentKey(deps.keys);
-  const limited = limitByAuthentication(deps.authenticationLimit);
+  const limited = limitPublishableKey(deps.rateLimits.publishable);
 
   router.register(PATH, ['OPTIONS', 'GET', 'POST'], openToBrowsers());
 
@@ -74,9 +74,13 @@ export function eligibilityCheckRoutes(deps: {
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
       async (ctx, { body, respond }) => {
-        const { org } = ctx.state.principal;
         const id = ctx.params.id!;
-        respond({ authentication_id: id, sdk_next_action: await submitCheck(authentications, org, id, body) });
+        const now = new Date();
+        const authentication = await verify(ctx.state.principal.org, id, body.client_secret, now);
+        respond({
+          authentication_id: id,
+          sdk_next_action: await submitCheck(authentications, authentication, body, now),
+        });
       },
     ),
   );
@@ -97,13 +101,43 @@ export function eligibilityCheckRoutes(deps: {
       },
       async (ctx, { respond }) => {
         const id = ctx.params.id!;
-        const action = await readAction(authentications, ctx.state.principal, id, ctx.get('client-secret'));
+        const now = new Date();
+        const { org, kind } = ctx.state.principal;
+        const authentication =
+          kind === 'payment_secret'
+            ? await findForMerchant(org, id, now)
+            : await verify(org, id, ctx.get('client-secret'), now);
+        const action = actionOf(authentication, now);
+        if (action === null) {
+          throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
+        }
         respond({ authentication_id: id, sdk_next_action: action });
       },
     ),
   );
 
   return router;
+
+  /**
+   * Finds the authentication of a customer, who proves to be that by the client secret.
+   * @throws ServiceError UNAUTHORIZED, RATE_LIMITED
+   */
+  async function verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord> {
+    if (!isAuthenticationId(id)) throw invalidCredentials();
+    const authentication = await authentications.verify(org, id, clientSecret, now);
+    countRequest(deps.rateLimits.authentication, authentication ? 'customer' : 'stranger', org, id);
+    if (!authentication) throw invalidCredentials();
+    return authentication;
+  }
+
+  /** @throws ServiceError AUTHENTICATION_NOT_FOUND, RATE_LIMITED */
+  async function findForMerchant(org: string, id: string, now: Date): Promise<AuthenticationRecord> {
+    if (!isAuthenticationId(id)) throw notFound();
+    countRequest(deps.rateLimits.authentication, 'merchant', org, id);
+    const authentication = await authentications.findForOrg(org, id, now);
+    if (!authentication) throw notFound();
+    return authentication;
+  }
 }
 
 /**
@@ -112,13 +146,10 @@ export function eligibilityCheckRoutes(deps: {
  */
 async function submitCheck(
   authentications: Authentications,
-  org: string,
-  id: string,
+  authentication: AuthenticationRecord,
   { client_secret, eligibility_check_data }: z.output<typeof eligibilityCheckSchema>,
+  now: Date,
 ): Promise<SdkNextAction> {
-  const now = new Date();
-  const authentication = await authentications.verify(org, id, client_secret, now);
-  if (!authentication) throw invalidCredentials();
   const fingerprint = checkFingerprint(client_secret, eligibility_check_data);
   const record = await authentications.check(authentication, eligibility_check_data, fingerprint, now);
   if (!record) throw invalidCredentials();
@@ -128,24 +159,6 @@ async function submitCheck(
     'ELIGIBILITY_ALREADY_CHECKED',
     'This authentication has already been checked with other data. Create a new authentication to check again.',
   );
-}
-
-/** @throws ServiceError UNAUTHORIZED, AUTHENTICATION_NOT_FOUND, ELIGIBILITY_CHECK_NOT_FOUND */
-async function readAction(
-  authentications: Authentications,
-  { org, kind }: Principal,
-  id: string,
-  clientSecret: string,
-): Promise<SdkNextAction> {
-  const now = new Date();
-  const isServer = kind === 'payment_secret';
-  const record = isServer
-    ? await authentications.findForOrg(org, id, now)
-    : await authentications.verify(org, id, clientSecret, now);
-  if (!record) throw isServer ? notFound() : invalidCredentials();
-  const action = actionOf(record, now);
-  if (action !== null) return action;
-  throw new ServiceError('ELIGIBILITY_CHECK_NOT_FOUND', 'This authentication has not been checked yet.');
 }
 
 function actionOf(record: AuthenticationRecord, now: Date): SdkNextAction | null {

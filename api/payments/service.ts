@@ -2,9 +2,9 @@ import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Authentications } from '../../storage/payments/authentications.js';
-import type { RateLimit } from '../../storage/rate-limits.js';
 import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
+import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { requireSecretKey } from './authenticate.js';
@@ -15,8 +15,7 @@ import { eligibilityCheckRoutes } from './eligibility-check.js';
 export interface PaymentDependencies {
   keys: ApiKeys;
   authentications: Authentications;
-  /** Limit of the requests for one authentication. */
-  authenticationLimit: RateLimit;
+  rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
   idempotencyKeys: IdempotencyKeys;
   rateLimit: Middleware<RequestState>;
 }
@@ -34,7 +33,7 @@ export function paymentService(deps: PaymentDependencies): Service {
       neverCached,
       routesOf(eligibilityCheckRoutes(deps)),
       requireSecretKey(deps.keys),
-      // After the eligibility check: publishable keys are public, so no client may use up the limit of such a key.
+      // After the eligibility check: publishable keys are public, so each address has a limit of its own there.
       deps.rateLimit,
       jsonBody(MAX_CREATE_BYTES),
       routesOf(authenticationRoutes(deps)),

@@ -5,6 +5,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import { contentOperations } from '../content-operations.js';
+import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import {
@@ -41,13 +42,16 @@ export function registrationRoutes({
         summary: 'Register a webhook',
         description:
           'Replaces an existing registration. A stored signing secret is kept unless the request sets or generates a new one. A ' +
-          'generated secret is returned only once.',
+          'generated secret is returned only once. To set or generate a secret, the key also needs the scope `admin`.',
         body: registrationRequestSchema,
         example: { url: 'https://example.com/hooks/indexing', generate_signing_secret: true },
         status: 200,
         response: registeredSchema,
       },
       async (ctx, { body, respond }) => {
+        if (body.generate_signing_secret || body.signing_secret !== undefined) {
+          requireScope(ctx.state.principal, 'admin');
+        }
         await rejectBlockedUrl(outbound, 'url', body.url);
         const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
         const { org } = ctx.state.principal;
@@ -77,7 +81,12 @@ export function registrationRoutes({
   router.delete(
     '/',
     operation(
-      { summary: 'Delete the registration and its signing secret', status: 200, response: deletedSchema },
+      {
+        summary: 'Delete the registration and its signing secret',
+        scope: 'admin',
+        status: 200,
+        response: deletedSchema,
+      },
       async (ctx, { respond }) => {
         const deleted = await registrations.remove(ctx.state.principal.org);
         respond({ deleted, message: deleted ? 'Webhook and signing secret deleted.' : 'No webhook was registered.' });
@@ -90,6 +99,7 @@ export function registrationRoutes({
     operation(
       {
         summary: 'Set or generate the signing secret',
+        scope: 'admin',
         description: ROTATION_DESCRIPTION,
         body: signingSecretRequestSchema,
         example: { signing_secret: 'at-least-16-characters' },
@@ -108,7 +118,13 @@ export function registrationRoutes({
   router.delete(
     '/signing-secret',
     operation(
-      { summary: 'Delete the signing secret', status: 200, response: deletedSchema, errors: ['WEBHOOK_NOT_FOUND'] },
+      {
+        summary: 'Delete the signing secret',
+        scope: 'admin',
+        status: 200,
+        response: deletedSchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+      },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const before = await registrations.findForOrg(org);

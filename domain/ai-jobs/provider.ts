@@ -1,5 +1,6 @@
 import type { Checkpoints } from '../checkpoints.js';
 import type { FileKind } from '../extraction.js';
+import type { TokenMeter } from '../token-meter.js';
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './features.js';
 
 /** The contract between the activity that runs an AI job and the providers in `providers/ai-jobs/`. */
@@ -9,6 +10,8 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
   name: string;
   /** Null when there is no choice. */
   models: ProviderModels | null;
+  /** True when it uses tokens of a language model. */
+  metered?: true;
   /** @throws ProviderError; the signal's reason when it was aborted; any other error is a defect of this service */
   run(input: ValidatedInput<S>, options: ProviderOptions, signal: AbortSignal): Promise<ProviderResult<S>>;
 }
@@ -16,16 +19,17 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
 export interface AiProviders {
   list(): AiProvider[];
   find(subfeature: string, name: string): AiProvider | undefined;
-  /** Terminates threads and their running tasks. */
+  /** Kills processes with their running tasks. */
   close(): Promise<void>;
 }
 
 /** The models of a provider. */
 export interface ProviderModels {
   default: string;
+  /** The models that a job may name, the default among them. */
   known: string[];
-  /** True when any other name is passed on to the provider. */
-  any: boolean;
+  /** Tokens that a request may generate; null: no limit. */
+  max_tokens: number | null;
 }
 
 /** A job's input by its schema, with the file on the local disk, or with the file's text in `text`. */
@@ -55,6 +59,8 @@ export interface ProviderOptions {
   model: string | null;
   /** Steps that an earlier attempt finished. */
   checkpoints: Checkpoints;
+  /** Absent: tokens are not counted. */
+  meter?: TokenMeter;
 }
 
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {

@@ -25,6 +25,7 @@ export const RESOURCE_ERRORS = {
   TOO_LARGE: 'The resource is too large for a connector.',
   INVALID_LISTING: 'The listing is not valid.',
   DATABASE_NOT_FOUND: 'The database no longer exists.',
+  QUOTA_EXCEEDED: 'The new items would exceed a quota of the organisation.',
   INTERNAL_ERROR: 'The sync failed because of an internal error.',
 } as const;
 export type ResourceErrorCode = keyof typeof RESOURCE_ERRORS;

@@ -29,8 +29,10 @@ interface Unit {
 
 /** Letters per word in long runs without spaces, because URLs and code have many tokens. */
 const LETTERS_PER_WORD = 12;
-/** Longer paragraphs are segmented in pieces, because the segmenter's time grows faster than its input. */
-const MAX_SEGMENTED = 16_384;
+/** Characters segmented at a time, because the segmenter's time grows faster than its input. A longer sentence is divided. */
+const WINDOW = 2_048;
+/** ASCII without a character that can end a sentence. */
+const NO_END = /^[\t "-\-/->@-~]*$/;
 const MAX_LABEL = 300;
 /** Characters of scripts without spaces between words. Each counts, and is searched, as a word. */
 export const UNSPACED =
@@ -41,25 +43,20 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 /**
  * Divides an extraction into chunks of about equal size: text between sentences, preferably between paragraphs, and tables
  * between rows. A chunk never spans two pages, sheets, tables or headings, so it has one location. The same input always
- * gives the same chunks, because their ids depend on it.
+ * gives the same chunks, because their ids depend on it. Takes time in proportion to the text, and memory for one chunk.
  */
-export function chunkSections(extraction: { title: string | null; sections: readonly ExtractedSection[] }): Chunk[] {
-  const chunks: Chunk[] = [];
-  for (const group of groupSections(extraction.sections)) {
+export function* chunkSections({ sections }: { sections: readonly ExtractedSection[] }): Generator<Chunk> {
+  let ordinal = 0;
+  for (const group of groupSections(sections)) {
     const { text: _, rows, headings, ...location } = group[0]!;
-    const packed = rows
-      ? pack(tableRowsOf(group[0]!), 0)
-      : pack(
-          group.flatMap(({ text }) => sentencesOf(text)),
-          OVERLAP,
-        );
+    const words = group.reduce((sum, { text }) => sum + countWords(text), 0);
+    const packed = rows ? pack(tableRowsOf(group[0]!), words, 0) : pack(sentencesOf(group), words, OVERLAP);
     for (const units of packed) {
       const { row } = units[0]!;
       const range = row === undefined ? {} : { rows: [row, units.at(-1)!.row!] as [number, number] };
-      chunks.push({ ordinal: chunks.length, text: join(units), headings: [...headings], ...location, ...range });
+      yield { ordinal: ordinal++, text: join(units), headings: [...headings], ...location, ...range };
     }
   }
-  return chunks;
 }
 
 /** @returns the text of a chunk for full-text search and embeddings, with title, sheet and headings, which queries often contain */
@@ -87,30 +84,46 @@ function groupSections(sections: readonly ExtractedSection[]): ExtractedSection[
   return groups;
 }
 
-function sentencesOf(text: string): Unit[] {
-  const sentences: Unit[] = [];
-  for (const paragraph of text.replace(/\r\n?/g, '\n').split(/\n[^\S\n]*\n\s*/)) {
-    let startsParagraph = true;
-    for (const piece of pieces(paragraph)) {
-      // A line that continues in lower case was wrapped: its newline does not end a sentence, but stays in the text.
-      const unwrapped = piece.replace(/\n(?=\p{Ll})/gu, ' ');
-      for (const { index, segment } of segmenter.segment(unwrapped)) {
-        for (const part of splitLong(piece.slice(index, index + segment.length))) {
-          if (part.trim() === '') continue;
-          sentences.push({ text: part, words: countWords(part), startsParagraph });
-          startsParagraph = false;
-        }
-      }
-    }
-  }
-  return sentences;
+function* sentencesOf(sections: readonly ExtractedSection[]): Generator<Unit> {
+  for (const { text } of sections) for (const paragraph of paragraphsOf(text)) yield* sentencesOfParagraph(paragraph);
 }
 
-function* pieces(paragraph: string): Generator<string> {
+function* paragraphsOf(text: string): Generator<string> {
+  const lines = text.replace(/\r\n?/g, '\n');
+  let start = 0;
+  for (const { 0: gap, index } of lines.matchAll(/\n[^\S\n]*\n\s*/g)) {
+    yield lines.slice(start, index);
+    start = index + gap.length;
+  }
+  yield lines.slice(start);
+}
+
+function* sentencesOfParagraph(paragraph: string): Generator<Unit> {
+  let startsParagraph = true;
+  for (const sentence of divide(paragraph)) {
+    for (const part of splitLong(sentence)) {
+      if (part.text.trim() === '') continue;
+      yield { ...part, startsParagraph };
+      startsParagraph = false;
+    }
+  }
+}
+
+/** Divides a paragraph into sentences, window by window. The next window begins with the last sentence of this window. */
+function* divide(paragraph: string): Generator<string> {
+  // A line that continues in lower case was wrapped: its newline does not end a sentence, but stays in the text.
+  const unwrapped = paragraph.replace(/\n(?=\p{Ll})/gu, ' ');
   for (let start = 0; start < paragraph.length; ) {
-    let end = Math.min(start + MAX_SEGMENTED, paragraph.length);
-    if (end < paragraph.length) end = endOfWord(paragraph, start, end);
-    yield paragraph.slice(start, end);
+    const limit = Math.min(start + WINDOW, paragraph.length);
+    const window = unwrapped.slice(start, limit);
+    if (limit === paragraph.length && NO_END.test(window)) return yield paragraph.slice(start);
+    let end = start;
+    for (const { index, segment } of segmenter.segment(window)) {
+      const last = index + segment.length === window.length && limit < paragraph.length;
+      if (last && index > 0) break;
+      end = last ? endOfWord(paragraph, start, limit) : start + index + segment.length;
+      yield paragraph.slice(start + index, end);
+    }
     start = end;
   }
 }
@@ -130,74 +143,111 @@ function isLowSurrogate(code: number): boolean {
 /** @returns the approximate number of English words that have as many tokens as this text */
 export function countWords(text: string): number {
   let words = 0;
-  for (const run of text.match(/\S+/g) ?? []) {
-    const unspaced = run.match(UNSPACED)?.length ?? 0;
-    words += unspaced + Math.ceil((run.length - unspaced) / LETTERS_PER_WORD);
-  }
-  return words;
-}
-
-/** Divides a sentence over the limit between words, and a word over the limit anywhere. */
-function* splitLong(sentence: string): Generator<string> {
-  if (countWords(sentence) <= MAX_WORDS) return yield sentence;
-  let part = '';
-  let words = 0;
-  for (const [run] of sentence.matchAll(/\S+\s*|\s+/g)) {
-    for (const piece of countWords(run) > MAX_WORDS ? cut(run, MAX_WORDS) : [run]) {
-      const pieceWords = countWords(piece);
-      if (words + pieceWords > MAX_WORDS && part !== '') {
-        yield part;
-        part = '';
-        words = 0;
-      }
-      part += piece;
-      words += pieceWords;
+  let letters = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const kind = code < 0x80 ? (code === 32 || (code >= 9 && code <= 13) ? SPACE : LETTER) : kindOf(text, index);
+    if (kind === LETTER) letters++;
+    else if (kind === SPACE) {
+      words += Math.ceil(letters / LETTERS_PER_WORD);
+      letters = 0;
+    } else {
+      words++;
+      if (kind === LONG_WORD) index++;
     }
   }
-  if (part !== '') yield part;
+  return words + Math.ceil(letters / LETTERS_PER_WORD);
 }
 
-function* cut(run: string, size: number): Generator<string> {
-  // A character is at most one word, so `size` characters are at most `size` words in any script.
+const [LETTER, SPACE, WORD, LONG_WORD] = [1, 2, 3, 4];
+/** Kinds of the characters seen so far, by code unit: patterns would take most of the time of a long text. */
+const kinds = new Uint8Array(0x10000);
+
+/** Whether the character is a word of its own (`LONG_WORD`: of two code units), space, or a letter of a word. */
+function kindOf(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  // Scripts without spaces beyond the basic plane are Han.
+  if (code >= 0xd800 && code <= 0xdbff) {
+    return isUnspaced(String.fromCodePoint(text.codePointAt(index)!)) ? LONG_WORD! : LETTER!;
+  }
+  if (kinds[code] === 0) {
+    const character = String.fromCharCode(code);
+    kinds[code] = /\s/.test(character) ? SPACE! : isUnspaced(character) ? WORD! : LETTER!;
+  }
+  return kinds[code]!;
+}
+
+const isUnspaced = (character: string): boolean => character.search(UNSPACED) === 0;
+
+type Part = Pick<Unit, 'text' | 'words'>;
+
+/** Divides a sentence over the limit between words, and a word over the limit anywhere. */
+function* splitLong(sentence: string): Generator<Part> {
+  const total = countWords(sentence);
+  if (total <= MAX_WORDS) return yield { text: sentence, words: total };
+  let text = '';
+  let words = 0;
+  for (const [run] of sentence.matchAll(/\S+\s*|\s+/g)) {
+    for (const piece of cut(run)) {
+      if (words + piece.words > MAX_WORDS && text !== '') {
+        yield { text, words };
+        text = '';
+        words = 0;
+      }
+      text += piece.text;
+      words += piece.words;
+    }
+  }
+  if (text !== '') yield { text, words };
+}
+
+/** Divides a run without spaces that is over the limit. */
+function* cut(run: string): Generator<Part> {
+  const total = countWords(run);
+  if (total <= MAX_WORDS) return yield { text: run, words: total };
+  // A character is at most one word, so so many characters are at most so many words in any script.
   for (let start = 0; start < run.length; ) {
-    let end = Math.min(start + size, run.length);
-    if (end < run.length && end - start > 1 && isLowSurrogate(run.charCodeAt(end))) end -= 1;
-    yield run.slice(start, end);
+    let end = Math.min(start + MAX_WORDS, run.length);
+    if (end < run.length && isLowSurrogate(run.charCodeAt(end))) end -= 1;
+    const text = run.slice(start, end);
+    yield { text, words: countWords(text) };
     start = end;
   }
 }
 
 /** @returns the lines of a table with their rows. A line over the limit is divided */
-function tableRowsOf({ text, rows }: ExtractedSection): Unit[] {
-  return text.split('\n').flatMap((line, index) =>
-    [...splitLong(line)].map((part, n) => ({
-      text: n === 0 && index > 0 ? `\n${part}` : part,
-      words: countWords(part),
-      startsParagraph: false,
-      row: rows![index]!,
-    })),
-  );
+function* tableRowsOf({ text, rows }: ExtractedSection): Generator<Unit> {
+  let index = 0;
+  for (const line of text.split('\n')) {
+    const row = rows![index]!;
+    let startsLine = index > 0;
+    for (const part of splitLong(line)) {
+      yield { text: startsLine ? `\n${part.text}` : part.text, words: part.words, startsParagraph: false, row };
+      startsLine = false;
+    }
+    index++;
+  }
 }
 
-/** Fills chunks evenly: 260 words become two chunks of about 130 words, not of 250 and 10. */
-function pack(units: readonly Unit[], overlap: number): Unit[][] {
-  const total = units.reduce((sum, { words }) => sum + words, 0);
+/**
+ * Fills chunks evenly: 260 words become two chunks of about 130 words, not of 250 and 10.
+ * @param total words of all units
+ */
+function* pack(units: Iterable<Unit>, total: number, overlap: number): Generator<Unit[]> {
   const target = total / Math.ceil(total / MAX_WORDS);
-  const chunks: Unit[][] = [];
   let chunk: Unit[] = [];
   let words = 0;
   for (const unit of units) {
     const full = words + unit.words > MAX_WORDS || words + unit.words / 2 > target;
     if (chunk.length > 0 && (full || (unit.startsParagraph && words > target * 0.8))) {
-      chunks.push(chunk);
+      yield chunk;
       chunk = tail(chunk, Math.min(overlap, MAX_WORDS - unit.words));
       words = chunk.reduce((sum, { words: unitWords }) => sum + unitWords, 0);
     }
     chunk.push(unit);
     words += unit.words;
   }
-  if (chunk.length > 0) chunks.push(chunk);
-  return chunks;
+  if (chunk.length > 0) yield chunk;
 }
 
 /** @returns the last units of a chunk with at most this many words, but never the whole chunk */

@@ -4,6 +4,9 @@
 export const ENTITY_TYPES = ['person', 'organization', 'place', 'date', 'concept', 'name'] as const;
 export type EntityType = (typeof ENTITY_TYPES)[number];
 
+/** Characters of one item that its graph is extracted from. Text beyond them is searchable but not part of the graph. */
+export const MAX_GRAPH_CHARACTERS = 1_000_000;
+
 /** A sentence and its chunk. */
 export interface Evidence {
   chunk_id: string;

@@ -38,13 +38,26 @@ export interface CrewTask {
   tools: CrewToolName[];
 }
 
+/** What `crew.yaml` allows. */
+export interface CrewAccess {
+  /** The organisations that may run the crew; null: every organisation. */
+  organisations: string[] | null;
+  /** The databases of the organisation that the crew's agents may query; null: all of them. */
+  databases: string[] | null;
+}
+
 /** A crew as its files describe it. */
-export interface CrewDefinition {
+export interface CrewDefinition extends CrewAccess {
   name: string;
   agents: CrewAgent[];
   tasks: CrewTask[];
   /** Names of the placeholders, in order of appearance. */
   inputs: string[];
+}
+
+/** Whether agents of the crew can query databases. */
+export function queriesDatabases({ tasks }: CrewDefinition): boolean {
+  return tasks.some(({ tools }) => tools.includes('query_database'));
 }
 
 /** CrewAI's pattern. Other braces, for example in JSON, do not change. */

@@ -1,3 +1,4 @@
+import type { TokenMeter } from '../token-meter.js';
 import type { CrewToolName } from './crews.js';
 
 /** The contract between the steps of a crew and the models in `providers/language-models/`. */
@@ -48,8 +49,10 @@ export interface ModelReply {
 export interface LanguageModel {
   /** Shown in a task's status. */
   readonly label: string;
+  /** Whether it uses tokens that count against a quota. */
+  readonly metered: boolean;
   /** @throws ProviderError; the signal's reason when it was aborted */
-  reply(turn: AgentTurn, signal: AbortSignal): Promise<ModelReply>;
+  reply(turn: AgentTurn, signal: AbortSignal, meter: TokenMeter): Promise<ModelReply>;
 }
 
 export interface LanguageModels {

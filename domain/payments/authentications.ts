@@ -24,6 +24,11 @@ export interface AuthenticationTimes {
   deviceDataKeptForMs: number;
 }
 
+/** Whether a text has the form of an authentication's id, so that nothing is read or counted for any other text. */
+export function isAuthenticationId(text: string): boolean {
+  return /^auth_[0-9a-hjkmnp-tv-z]{26}$/.test(text);
+}
+
 /** @returns the state at a time: an open authentication is expired after `expires_at` */
 export function statusAt(
   { status, expires_at }: { status: StoredAuthenticationStatus; expires_at: Date },

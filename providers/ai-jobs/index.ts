@@ -17,7 +17,7 @@ export interface AiProvidersConfig {
   limits?: Partial<AiLimits>;
 }
 
-/** All providers of AI jobs that this configuration allows. Threads start with the first job that needs them. */
+/** All providers of AI jobs that this configuration allows. Processes start with the first job that needs them. */
 export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const limits = { ...DEFAULT_AI_LIMITS, ...config.limits };
   const text = createLocalTextProviders(limits);
@@ -41,12 +41,9 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
 
 /** Parses the output by the subfeature's schema, so that the client receives the documented fields. */
 function withCheckedOutput(provider: AiProvider): AiProvider {
-  const { subfeature, name, models } = provider;
-  const { output: schema } = AI_FEATURES[subfeature];
+  const { output: schema } = AI_FEATURES[provider.subfeature];
   return {
-    subfeature,
-    name,
-    models,
+    ...provider,
     async run(...args) {
       const { output, original } = await provider.run(...args);
       return { output: schema.parse(output), original };

@@ -2,9 +2,9 @@
 export interface AiLimits {
   /** Characters of a text that is analysed locally. */
   textCharacters: number;
-  /** For one text, without waiting for a thread. */
+  /** For one text, without waiting for a process. */
   textTimeoutMs: number;
-  textThreads: number;
+  textProcesses: number;
   /** Pages of a PDF, frames of a TIFF. */
   ocrPages: number;
   /** Pixels of one decoded picture. */
@@ -16,7 +16,7 @@ export interface AiLimits {
 export const DEFAULT_AI_LIMITS: AiLimits = {
   textCharacters: 500_000,
   textTimeoutMs: 60_000,
-  textThreads: 1,
+  textProcesses: 1,
   ocrPages: 500,
   imagePixels: 50_000_000,
   audioBytes: 25 * 1024 * 1024,

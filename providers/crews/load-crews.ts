@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { z } from 'zod';
 import { type CrewDefinition, placeholdersOf } from '../../domain/crews/crews.js';
-import { agentsFile, tasksFile } from './schemas.js';
-import { readYaml, type YamlFile } from './yaml-file.js';
+import { agentsFile, crewFile, tasksFile } from './schemas.js';
+import { readOptionalYaml, readYaml, type YamlFile } from './yaml-file.js';
 
 /** The problems in the files of crews, a line each with file and line number. */
 export class CrewFilesError extends Error {
@@ -17,7 +17,7 @@ export class CrewFilesError extends Error {
 const CREW_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /**
- * Loads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`.
+ * Loads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`, and `<crew>/crew.yaml` if there is one.
  * @throws CrewFilesError with all problems of all crews
  */
 export function loadCrews(folder: string): Map<string, CrewDefinition> {
@@ -49,10 +49,13 @@ function crewFolders(folder: string): string[] {
 function readCrew(name: string, folder: string, displayPath: string, problems: string[]): CrewDefinition | undefined {
   const agents = readYaml(join(folder, 'agents.yaml'), `${displayPath}/agents.yaml`, agentsFile, problems);
   const tasks = readYaml(join(folder, 'tasks.yaml'), `${displayPath}/tasks.yaml`, tasksFile, problems);
-  if (!agents || !tasks) return undefined;
+  const access = readOptionalYaml(join(folder, 'crew.yaml'), `${displayPath}/crew.yaml`, crewFile, problems, {});
+  if (!agents || !tasks || !access) return undefined;
   problems.push(...checkReferences(agents.value, tasks));
   const crew: Omit<CrewDefinition, 'inputs'> = {
     name,
+    organisations: access.organisations ?? null,
+    databases: access.databases ?? null,
     agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
       return { name: agent, role, goal, backstory, tools, llm: llm ?? null, max_iter };
     }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchema } from '../../domain/content/databases.js';
 import { CREW_TOOLS } from '../../domain/crews/crews.js';
 
 /** Starts with a letter, because JavaScript sorts numeric keys before all others. */
@@ -45,6 +46,17 @@ export const agentsFile = z
     { error: mapOf('agents') },
   )
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
+
+const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
+
+/** `crew.yaml`, which CrewAI does not have. */
+export const crewFile = z.strictObject(
+  {
+    organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
+    databases: list(nameSchema, 'databases').optional(),
+  },
+  'must be a map of settings',
+);
 
 /** Bounded, because one MongoDB document holds the outputs of all tasks. */
 const MAX_TASKS = 50;

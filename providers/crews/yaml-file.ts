@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 
@@ -9,6 +9,17 @@ export interface YamlFile<T> {
   value: T;
   /** Formats `<file>:<line>: <message>`. @param path to a value; the line is that of the nearest existing value */
   problem(path: Path, message: string): string;
+}
+
+/** As `readYaml`, for a file that need not exist. @param absent the value without the file */
+export function readOptionalYaml<Schema extends z.ZodType>(
+  path: string,
+  displayPath: string,
+  schema: Schema,
+  problems: string[],
+  absent: z.output<Schema>,
+): z.output<Schema> | undefined {
+  return existsSync(path) ? readYaml(path, displayPath, schema, problems)?.value : absent;
 }
 
 /**

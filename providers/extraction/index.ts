@@ -1,25 +1,27 @@
+import { stat } from 'node:fs/promises';
 import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
-import type { Extraction, FileKind } from '../../domain/extraction.js';
-import { createThreadPool } from '../thread-pool.js';
-import { DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
+import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
+import { type ExtractedSection, type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { createProcessPool } from '../isolation/pool.js';
+import { checkText, DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
 import { createPageReader, type PageReader } from './ocr/page-reader.js';
-import { readPicture, readScans } from './ocr/scans.js';
+import { extractText } from './plain-text.js';
 import { runOnFile } from './run-on-file.js';
-import type { ExtractionOutcome, ExtractionTask } from './worker.js';
+import type { ExtractionOutcome, ExtractionPart, ExtractionTask, PageText } from './worker.js';
 
 export { describeFile, detectFileKind } from './detect-kind.js';
 export type { ExtractionLimits } from './limits.js';
 
 export interface ExtractorOptions {
-  /** Documents parsed at the same time. Each thread takes about 130 MB. */
-  threads?: number;
-  /** Heap of one thread in MiB. */
+  /** Documents parsed at the same time. Each process takes about 130 MB. */
+  processes?: number;
+  /** Heap of one process in MiB. */
   memoryMb?: number;
-  /** For one file, without its scanned pages and without waiting for a thread. */
+  /** For one file, without its scanned pages and without waiting for a process. */
   timeoutMs?: number;
   /** Scanned pages read at the same time, over all items and AI jobs. Each takes a core and about 300 MB. */
-  ocrThreads?: number;
-  /** For one scanned page, without waiting for a thread. */
+  ocrProcesses?: number;
+  /** For one scanned page, without waiting for a process. */
   ocrPageTimeoutMs?: number;
   limits?: Partial<ExtractionLimits>;
 }
@@ -27,40 +29,114 @@ export interface ExtractorOptions {
 export interface ExtractionSource {
   /** On the local disk. */
   path: string;
-  kind: FileKind;
+  /** `item-text`: UTF-8 that is used as it is. */
+  kind: FileKind | 'item-text';
 }
 
 export interface Extractor {
   /**
    * Extracts a document's text by page, slide, sheet or heading.
    * @param checkpoints holds the scanned pages that an earlier attempt read, and takes those read now
-   * @throws ExtractionError when the file is at fault; the signal's reason when it was aborted; any other error is retryable
+   * @throws ExtractionError when the file is at fault; ProcessLostError when the process that read it crashed or was
+   * killed; the signal's reason when it was aborted; any other error is retryable
    */
   extract(source: ExtractionSource, signal?: AbortSignal, checkpoints?: Checkpoints): Promise<Extraction>;
+  /**
+   * Extracts a document's text and divides it into chunks.
+   * @param store takes some chunks in order, with the document's title; the next ones wait for it
+   * @throws as `extract`, and the error of `store`
+   */
+  extractChunks(
+    source: ExtractionSource,
+    store: (title: string | null, chunks: Chunk[]) => Promise<void>,
+    signal?: AbortSignal,
+    checkpoints?: Checkpoints,
+  ): Promise<void>;
   /** The OCR that the extractor uses, for files that are read by OCR alone. */
   pages: PageReader;
-  /** Terminates the threads and their running tasks. */
+  /** Kills the processes with their running tasks. */
   close(): Promise<void>;
 }
 
-/** Parsers and OCR in worker threads, each with a time and a memory limit (E2003 when exceeded). */
+/** Plain text up to this size is read in this process: its cost is bounded, and a short note is the most common item. */
+export const SMALL_TEXT_BYTES = 64 * 1024;
+
+const never = new AbortController().signal;
+
+/** Parsers and OCR in child processes, each with a time and a memory limit (E2003 when exceeded). */
 export function createExtractor(options: ExtractorOptions = {}): Extractor {
-  const { threads = 1, memoryMb = 256, timeoutMs = 120_000, ocrThreads = 2, ocrPageTimeoutMs = 120_000 } = options;
+  const { processes = 2, memoryMb = 256, timeoutMs = 120_000, ocrProcesses = 2, ocrPageTimeoutMs = 120_000 } = options;
   const worker = new URL('./worker.js', import.meta.url);
-  const documents = createThreadPool<ExtractionTask, ExtractionOutcome>({ worker, threads, memoryMb, timeoutMs });
-  const pages = createPageReader({ threads: ocrThreads, timeoutMs: ocrPageTimeoutMs });
+  const documents = createProcessPool<ExtractionTask, ExtractionOutcome, ExtractionPart>({
+    worker,
+    processes,
+    memoryMb,
+    timeoutMs,
+  });
+  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
+  async function parse(
+    { path, kind }: ExtractionSource,
+    as: ExtractionTask['as'],
+    onPart: (part: ExtractionPart) => Promise<void>,
+    signal: AbortSignal,
+    checkpoints: Checkpoints,
+  ): Promise<void> {
+    const task = { path, kind, limits, as };
+    const run = (read?: PageText[]) => runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart });
+    if (kind === 'image') {
+      const frames = { ...limits, maxPages: limits.maxScannedPages };
+      return void (await run(textsOf(await pages.read({ path, kind }, { limits: frames, checkpoints }, signal))));
+    }
+    const { scans } = await run();
+    if (scans.length === 0) return;
+    checkScans(scans.length, limits);
+    // The PDF is parsed again afterwards, which costs little beside OCR and keeps nothing in memory during it.
+    await run(textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, checkpoints }, signal)));
+  }
+
+  async function isSmallText({ path, kind }: ExtractionSource): Promise<boolean> {
+    return kind === 'text' && (await stat(path)).size <= SMALL_TEXT_BYTES;
+  }
+  const readSmallText = async (path: string) => checkText(await extractText(path), limits);
+
   return {
-    async extract({ path, kind }, signal = new AbortController().signal, checkpoints = noCheckpoints) {
-      const reading = { pages, limits, checkpoints, signal };
-      if (kind === 'image') return readPicture(path, reading);
-      const { extraction, scans } = await runOnFile(documents, { path, kind, limits }, signal);
-      return scans.length === 0 ? extraction : readScans(path, extraction, scans, reading);
+    async extract(source, signal = never, checkpoints = noCheckpoints) {
+      signal.throwIfAborted();
+      if (await isSmallText(source)) return readSmallText(source.path);
+      const extraction: Extraction = { title: null, sections: [] };
+      const take = async (part: ExtractionPart) => {
+        extraction.title = part.title;
+        for (const section of (part as { sections: ExtractedSection[] }).sections) extraction.sections.push(section);
+      };
+      await parse(source, 'sections', take, signal, checkpoints);
+      return extraction;
     },
+
+    async extractChunks(source, store, signal = never, checkpoints = noCheckpoints) {
+      signal.throwIfAborted();
+      if (await isSmallText(source)) {
+        const { title, sections } = await readSmallText(source.path);
+        return store(title, [...chunkSections({ sections })]);
+      }
+      const take = (part: ExtractionPart) => store(part.title, (part as { chunks: Chunk[] }).chunks);
+      await parse(source, 'chunks', take, signal, checkpoints);
+    },
+
     pages,
     async close() {
       await Promise.all([documents.close(), pages.close()]);
     },
   };
+}
+
+const textsOf = (pages: readonly PageText[]): PageText[] => pages.map(({ page, text }) => ({ page, text }));
+
+/** @throws ExtractionError E2003 */
+function checkScans(scans: number, { maxScannedPages }: ExtractionLimits): void {
+  if (scans > maxScannedPages) {
+    const detail = `It has ${scans} pages without a text layer; at most ${maxScannedPages} are allowed.`;
+    throw new ExtractionError('E2003', detail);
+  }
 }

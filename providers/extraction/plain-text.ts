@@ -19,6 +19,11 @@ export async function extractText(path: string): Promise<Extraction> {
   return { title: null, sections: [{ text: decodeText(await readFile(path)).trim(), headings: [] }] };
 }
 
+/** The text that a client sent with an item: one section, unchanged. @param path a file in UTF-8 */
+export async function readItemText(path: string): Promise<Extraction> {
+  return { title: null, sections: [{ text: await readFile(path, 'utf8'), headings: [] }] };
+}
+
 /**
  * Detects the character encoding of a file from its first bytes.
  * @param head first bytes of the file; may end in the middle of a character

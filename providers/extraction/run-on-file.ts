@@ -1,18 +1,21 @@
 import { ExtractionError, type ExtractionFailure } from '../../domain/extraction.js';
-import { TaskLimitError, type ThreadPool } from '../thread-pool.js';
+import { TaskLimitError } from '../isolation/errors.js';
+import type { ProcessPool } from '../isolation/pool.js';
 
 /**
- * Runs a task that reads a file in a thread, and throws the failure that the thread returned.
+ * Runs a task that reads a file in a child process, and throws the failure that the task returned.
  * @param subject names the input of the task in the message
- * @throws ExtractionError, E2003 when the task exceeded its time or memory; the signal's reason when it was aborted
+ * @param onPart takes the parts of the output
+ * @throws ExtractionError, E2003 when the task exceeded its time, memory or output; ProcessLostError; the signal's reason
+ * when it was aborted
  */
-export async function runOnFile<Task, Result extends object>(
-  pool: ThreadPool<Task, Result | ExtractionFailure>,
+export async function runOnFile<Task, Result extends object, Part = never>(
+  pool: ProcessPool<Task, Result | ExtractionFailure, Part>,
   task: Task,
   signal: AbortSignal,
-  subject = 'the file',
+  { subject = 'the file', onPart }: { subject?: string; onPart?: (part: Part) => Promise<void> } = {},
 ): Promise<Result> {
-  const outcome = await pool.run(task, signal).catch((error: unknown) => {
+  const outcome = await pool.run(task, signal, onPart).catch((error: unknown) => {
     if (!(error instanceof TaskLimitError)) throw error;
     throw new ExtractionError('E2003', `Reading ${subject} took too much ${error.limit}.`);
   });

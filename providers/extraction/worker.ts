@@ -1,3 +1,4 @@
+import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import {
   type ExtractedSection,
   type Extraction,
@@ -8,25 +9,47 @@ import {
 } from '../../domain/extraction.js';
 import type { PdfText } from './formats/pdf.js';
 import { checkText, type ExtractionLimits } from './limits.js';
+import { withPages } from './ocr/scans.js';
+
+/** A page as OCR read it. */
+export interface PageText {
+  page: number;
+  text: string;
+}
 
 export interface ExtractionTask {
   path: string;
-  /** Pictures have no parser: their pages are read by OCR. */
-  kind: Exclude<FileKind, 'image'>;
+  /** `item-text`: UTF-8 that is used as it is. */
+  kind: FileKind | 'item-text';
   limits: ExtractionLimits;
+  /** What is returned: the sections, or the chunks that they are divided into. */
+  as: 'sections' | 'chunks';
+  /** Pages that OCR has read: all of a picture, and of a PDF those without a text layer. */
+  pages?: PageText[];
 }
-export interface ExtractionResult {
-  extraction: Extraction;
-  /** Pages of a PDF without a text layer. */
-  scans: ExtractedSection[];
-}
-export type ExtractionOutcome = ExtractionResult | ExtractionFailure;
 
-/** Entry point of an extraction thread. A parser is loaded for the first file of its kind, so a thread holds only what it uses. */
-export default async function run(task: ExtractionTask): Promise<ExtractionOutcome> {
+/** Output is sent in parts, so that neither process holds all of it. */
+export type ExtractionPart = { title: string | null } & ({ sections: ExtractedSection[] } | { chunks: Chunk[] });
+
+/** `scans`: pages of a PDF that must be read by OCR first. Nothing else has been returned then. */
+export type ExtractionOutcome = { scans: number[] } | ExtractionFailure;
+
+/** Characters of one part. */
+const PART = 128 * 1024;
+
+/** The work of an extraction process. A parser is loaded for the first file of its kind, so a process holds only what it uses. */
+export default async function run(
+  task: ExtractionTask,
+  emit: (part: ExtractionPart) => Promise<void>,
+): Promise<ExtractionOutcome> {
   try {
-    const { scans = [], ...extraction } = await parse(task);
-    return { extraction: scans.length > 0 ? extraction : checkText(extraction, task.limits), scans };
+    const parsed = await parse(task);
+    if (parsed.scans && parsed.scans.length > 0 && !task.pages) return { scans: parsed.scans.map(({ page }) => page!) };
+    const { title, sections } =
+      task.kind === 'item-text' ? parsed : checkText(withPages(parsed, task.pages), task.limits);
+    if (task.as === 'sections') for (const part of inParts(sections)) await emit({ title, sections: part });
+    else for (const part of inParts(chunkSections({ sections }))) await emit({ title, chunks: part });
+    return { scans: [] };
   } catch (error) {
     return failureOf(error instanceof ExtractionError ? error : parserFailure(error));
   }
@@ -56,7 +79,25 @@ async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction
       return (await import('./formats/json.js')).extractJson(path);
     case 'text':
       return (await import('./plain-text.js')).extractText(path);
+    case 'item-text':
+      return (await import('./plain-text.js')).readItemText(path);
+    case 'image':
+      return { title: null, sections: [] };
   }
+}
+
+function* inParts<Piece extends { text: string }>(pieces: Iterable<Piece>): Generator<Piece[]> {
+  let part: Piece[] = [];
+  let characters = 0;
+  for (const piece of pieces) {
+    part.push(piece);
+    characters += piece.text.length;
+    if (characters < PART && part.length < 1_000) continue;
+    yield part;
+    part = [];
+    characters = 0;
+  }
+  if (part.length > 0) yield part;
 }
 
 /** The error of a parser as the file's fault. A missing file or package is our fault and retryable, so it is thrown. */

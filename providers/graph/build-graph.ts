@@ -1,16 +1,22 @@
-import type { Entity, EntityType, Evidence, Graph, Relation } from '../../domain/content/graph.js';
+import {
+  type Entity,
+  type EntityType,
+  type Evidence,
+  type Graph,
+  MAX_GRAPH_CHARACTERS,
+  type Relation,
+} from '../../domain/content/graph.js';
 import { LEGAL_FORM } from './classify-name.js';
 import { findMentions, type Mention } from './find-mentions.js';
 import { findRelations } from './find-relations.js';
 import { readSentences } from './read-sentences.js';
 
-/** Bounds of one item's graph. Text beyond `MAX_CHARACTERS` is searchable but not part of the graph. */
+/** Bounds of one item's graph. */
 const MAX_ENTITIES = 400;
 const MAX_RELATIONS = 800;
 const MAX_MENTIONS = 20;
 const MAX_EVIDENCE = 5;
 const MAX_SENTENCE = 400;
-const MAX_CHARACTERS = 1_000_000;
 /** Longer sentences are minified code, base64, or tables without line ends. */
 const MAX_TOKENS = 120;
 
@@ -37,7 +43,7 @@ export function buildGraph(chunks: readonly { chunk_id: string; text: string }[]
   let characters = 0;
   for (const { chunk_id, text } of chunks) {
     characters += text.length;
-    if (characters > MAX_CHARACTERS) break;
+    if (characters > MAX_GRAPH_CHARACTERS) break;
     for (const sentence of readSentences(text)) {
       if (sentence.tokens.length > MAX_TOKENS) continue;
       const evidence = { chunk_id, sentence: shorten(sentence.text) };
@@ -126,7 +132,9 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     const type = typeOf(node);
     if (words.length < 2 || !(type === 'person' || type === 'organization' || type === 'name')) continue;
     const short = type === 'person' ? words.at(-1)! : words[0]!;
-    fullNames.set(short, [...(fullNames.get(short) ?? []), key]);
+    const names = fullNames.get(short);
+    if (names) names.push(key);
+    else fullNames.set(short, [key]);
   }
   const aliases = new Map<string, string>();
   for (const [short, keys] of fullNames) {
@@ -162,5 +170,5 @@ function shorten(sentence: string): string {
   return line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE - 1)}…` : line;
 }
 
-/** Entry point of a graph thread. */
-export default buildGraph;
+/** The work of a graph process. */
+export default async (chunks: Parameters<typeof buildGraph>[0]): Promise<Graph> => buildGraph(chunks);

@@ -1,39 +1,55 @@
 import type { Graph } from '../../domain/content/graph.js';
-import { createThreadPool, TaskLimitError } from '../thread-pool.js';
+import { TaskLimitError } from '../isolation/errors.js';
+import { createProcessPool } from '../isolation/pool.js';
 
 export interface GraphExtractorOptions {
-  threads?: number;
-  /** For one item, without waiting for a thread. */
+  /** For one item, without waiting for a process. */
   timeoutMs?: number;
 }
 
+interface ChunkText {
+  chunk_id: string;
+  text: string;
+}
+
 export interface GraphExtractor {
+  /** Starts the process for short texts, which makes the first text faster. */
+  warmUp(): void;
   /**
    * Extracts the entities and relations of one item, bounded in number, evidence and text. A text that exceeds the time or
    * memory limit has an empty graph: it stays searchable, and a retry would exceed the limit again.
-   * @throws the signal's reason when it was aborted
+   * @throws ProcessLostError when its process crashed or was killed; the signal's reason when it was aborted
    */
-  extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
-  /** Terminates the threads and their running tasks. */
+  extract(chunks: ChunkText[], signal?: AbortSignal): Promise<Graph>;
+  /** Kills the processes with their running tasks. */
   close(): Promise<void>;
 }
 
 const MEMORY_MB = 192;
+/** Characters of a short text. Short texts have a process of their own, so that they do not wait behind long ones. */
+const SHORT = 64 * 1024;
 
-/** Extracts knowledge graphs in worker threads, so that the event loop stays free. */
-export function createGraphExtractor({ threads = 1, timeoutMs = 30_000 }: GraphExtractorOptions = {}): GraphExtractor {
-  const pool = createThreadPool<{ chunk_id: string; text: string }[], Graph>({
+/** Extracts knowledge graphs in child processes. One for short texts is kept running, because loading the model takes long. */
+export function createGraphExtractor({ timeoutMs = 30_000 }: GraphExtractorOptions = {}): GraphExtractor {
+  const options = {
     worker: new URL('./build-graph.js', import.meta.url),
-    threads,
+    processes: 1,
     timeoutMs,
     memoryMb: MEMORY_MB,
-  });
+  };
+  const short = createProcessPool<ChunkText[], Graph>({ ...options, keepWarm: true });
+  const long = createProcessPool<ChunkText[], Graph>(options);
   return {
-    extract: (chunks, signal) =>
-      pool.run(chunks, signal).catch((error: unknown) => {
+    warmUp: () => short.warmUp(),
+    extract(chunks, signal) {
+      const characters = chunks.reduce((sum, { text }) => sum + text.length, 0);
+      return (characters <= SHORT ? short : long).run(chunks, signal).catch((error: unknown) => {
         if (error instanceof TaskLimitError) return { entities: [], relations: [] };
         throw error;
-      }),
-    close: () => pool.close(),
+      });
+    },
+    async close() {
+      await Promise.all([short.close(), long.close()]);
+    },
   };
 }

@@ -1,7 +1,7 @@
 import model from 'wink-eng-lite-web-model';
 import winkNLP, { type ItemEntity, type ItemSentence, type ItemToken, type ItsFunction } from 'wink-nlp';
 
-/** The library and its English model, loaded once per thread (40 MB). */
+/** The library and its English model, loaded once per process (40 MB). */
 const nlp = winkNLP(model, ['sbd', 'negation', 'ner', 'pos']);
 const { its } = nlp;
 /** The library's types of `lemma` require a parameter that it does not need. */

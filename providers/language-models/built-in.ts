@@ -15,6 +15,7 @@ const NOTHING_FOUND = 'Nothing in the material answers this.';
 export function createBuiltInModel(): LanguageModel {
   return {
     label: 'built-in (extractive stand-in)',
+    metered: false,
     async reply(turn) {
       const used = turn.steps.some(({ kind }) => kind === 'tool');
       const tool_calls = used || turn.must_finish ? [] : toolCalls(turn);

@@ -3,6 +3,7 @@ import type { AgentStep, AgentTurn, LanguageModel, ToolCall } from '../../domain
 import { ProviderError } from '../../domain/errors.js';
 import { type ChatCompletion, complete, requireText } from '../openai/chat-completion.js';
 import type { OpenAiClient } from '../openai/client.js';
+import { meteredClient } from '../openai/metered-client.js';
 
 /** A server may request many at once; each is an activity. */
 const MAX_TOOL_CALLS = 8;
@@ -11,8 +12,10 @@ const MAX_TOOL_CALLS = 8;
 export function createOpenAiModel(client: OpenAiClient, model: string): LanguageModel {
   return {
     label: `${model} (OpenAI-compatible)`,
-    async reply(turn, signal) {
-      const completion = await complete(client, { model, messages: messagesOf(turn), ...toolsOf(turn) }, signal);
+    metered: true,
+    async reply(turn, signal, meter) {
+      const metered = meteredClient(client, meter);
+      const completion = await complete(metered, { model, messages: messagesOf(turn), ...toolsOf(turn) }, signal);
       const { text, finish_reason } = completion;
       const tool_calls = turn.must_finish ? [] : completion.tool_calls.slice(0, MAX_TOOL_CALLS).map(readCall);
       if (tool_calls.length > 0) return { text, tool_calls };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
-import type { OpenAiClient } from './client.js';
+import { type OpenAiClient, TokenFieldError } from './client.js';
 
 export interface ChatRequest {
   model: string;
@@ -53,7 +53,7 @@ export async function complete(
   request: ChatRequest,
   signal: AbortSignal,
 ): Promise<ChatCompletion> {
-  const original = await client.post('/chat/completions', { ...request }, signal);
+  const original = await post(client, request, signal);
   const parsed = response.safeParse(original);
   if (!parsed.success) throw new ProviderError('The response of the AI server holds no message.', true);
   const { message, finish_reason } = parsed.data.choices[0]!;
@@ -67,6 +67,17 @@ export async function complete(
     usage: usage ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
     original,
   };
+}
+
+/** Newer models reject `max_tokens`, and many servers do not know the field that replaced it. */
+async function post(client: OpenAiClient, request: ChatRequest, signal: AbortSignal): Promise<unknown> {
+  const { max_tokens, ...rest } = request;
+  try {
+    return await client.post('/chat/completions', { ...request }, signal);
+  } catch (error) {
+    if (!(error instanceof TokenFieldError) || max_tokens === undefined) throw error;
+    return client.post('/chat/completions', { ...rest, max_completion_tokens: max_tokens }, signal);
+  }
 }
 
 /** As `complete`. @throws ProviderError also when the message is empty */

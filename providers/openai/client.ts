@@ -9,6 +9,9 @@ export interface OpenAiOptions {
   maxResponseBytes?: number;
 }
 
+/** The model takes `max_completion_tokens` instead of `max_tokens`. */
+export class TokenFieldError extends ProviderError {}
+
 export interface OpenAiClient {
   /**
    * Sends a POST request and parses the JSON response.
@@ -44,10 +47,7 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
         // A followed redirect would send texts, and perhaps the key, to an address that nobody configured.
         redirect: 'error',
       });
-      if (!response.ok) {
-        await response.body?.cancel();
-        throw statusError(response);
-      }
+      if (!response.ok) throw await responseError(response);
       return parse(await readLimited(response, maxResponseBytes));
     } catch (error) {
       if (error instanceof ProviderError) throw error;
@@ -78,6 +78,18 @@ function parse(body: string): unknown {
   } catch {
     throw new ProviderError('The response of the AI server is not JSON.', true);
   }
+}
+
+/** Bytes of an error that are read. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+async function responseError(response: Response): Promise<ProviderError> {
+  if (response.status === 400) {
+    const text = await readLimited(response, MAX_ERROR_BYTES).catch(() => '');
+    if (text.includes('max_completion_tokens')) return new TokenFieldError(statusError(response).message, false);
+  }
+  await response.body?.cancel();
+  return statusError(response);
 }
 
 /** Statuses below 500 after which the same request may succeed. */

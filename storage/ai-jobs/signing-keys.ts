@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Binary, type Collection, type MongoClient } from 'mongodb';
 import { newSigningKeyId } from '../../domain/ids.js';
-import type { Sealer } from '../../domain/sealing.js';
+import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import type { AiJobRecord } from './jobs.js';
@@ -46,7 +46,7 @@ export function createSigningKeys(
   },
   sealer: Sealer,
 ) {
-  const context = (id: string) => `job-signing-key/${id}`;
+  const context = (id: string): SealedContext => `job-signing-key/${id}`;
   const opened = new Map<string, KeyObject>();
   /** First keys that this process creates now, by organisation. */
   const creating = new Map<string, Promise<string>>();

@@ -1,4 +1,4 @@
-import type { Collection } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -17,8 +17,8 @@ export type Uploads = ReturnType<typeof createUploads>;
 /** Uploaded files, which AI jobs reference by id. Their content is in the file store under the same id. */
 export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }) {
   return {
-    async add(upload: UploadRecord): Promise<void> {
-      await uploads.insertOne(upload);
+    async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
+      await uploads.insertOne(upload, { session: tx });
     },
 
     /** @returns null when the upload is unknown, another organisation's, or expired */

@@ -1,13 +1,14 @@
-import { Binary, type ClientSession, type Collection } from 'mongodb';
+import { Binary, type ClientSession, type Collection, type Filter } from 'mongodb';
 import type {
   ConnectorKind,
   ConnectorSchedule,
   ConnectorSettings,
   S3Credentials,
+  S3Settings,
   SyncCounts,
   SyncStatus,
 } from '../../domain/connectors/connectors.js';
-import type { Sealer } from '../../domain/sealing.js';
+import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 
 export interface ConnectorRecord {
@@ -79,7 +80,7 @@ export interface ConnectorChange {
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
 export function createConnectors({ connectors }: { connectors: Collection<ConnectorRecord> }, sealer: Sealer) {
-  const context = (id: string) => `connector-credentials/${id}`;
+  const context = (id: string): SealedContext => `connector-credentials/${id}`;
   const seal = (id: string, credentials: S3Credentials) =>
     new Binary(sealer.seal(JSON.stringify(credentials), context(id)));
   const deletion = (now: Date, removeItems: boolean) => ({
@@ -118,10 +119,20 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
       return newestFirst(connectors, { org, deleted_at: null }, page).toArray();
     },
 
-    /** @returns the changed connector, or null when there is none */
+    /**
+     * Stored credentials are kept only for the destination that they were sent with. The filter checks it, so that no
+     * other change can come between.
+     * @returns the changed connector; null when there is none, or its credentials belong to another destination
+     */
     update(org: string, id: string, { credentials, ...fields }: ConnectorChange): Promise<ConnectorRecord | null> {
+      const keepsCredentials = fields.settings !== undefined && credentials === undefined;
       return connectors.findOneAndUpdate(
-        { _id: id, org, deleted_at: null },
+        {
+          _id: id,
+          org,
+          deleted_at: null,
+          ...(keepsCredentials ? { $or: [{ sealed_credentials: null }, destinationOf(fields.settings!)] } : {}),
+        },
         {
           $set: {
             ...fields,
@@ -174,4 +185,11 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
       return JSON.parse(sealer.open(sealed_credentials.value(), context(_id))) as S3Credentials;
     },
   };
+}
+
+/** The fields that decide which server receives the credentials. */
+const DESTINATION = ['endpoint', 'bucket', 'path_style'] as const satisfies readonly (keyof S3Settings)[];
+
+function destinationOf(settings: ConnectorSettings): Filter<ConnectorRecord> {
+  return Object.fromEntries(DESTINATION.map((field) => [`settings.${field}`, (settings as S3Settings)[field]]));
 }

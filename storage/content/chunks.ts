@@ -47,6 +47,28 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();
     },
 
+    /** @returns the first chunks of a version in order, with at most so many characters together */
+    async listTexts(ref: ItemRef, maxCharacters: number): Promise<{ chunk_id: string; text: string }[]> {
+      const texts: { chunk_id: string; text: string }[] = [];
+      let characters = 0;
+      const found = chunks
+        .find({ item: ref.item, version: ref.version })
+        .sort({ ordinal: 1 })
+        .project<Pick<ChunkRecord, '_id' | 'text'>>({ text: 1 });
+      for await (const { _id, text } of found) {
+        characters += text.length;
+        if (characters > maxCharacters) break;
+        texts.push({ chunk_id: _id, text });
+      }
+      return texts;
+    },
+
+    /** @returns the chunk ids of a version */
+    async listIds(ref: ItemRef): Promise<string[]> {
+      const found = chunks.find({ item: ref.item, version: ref.version }, { projection: { _id: 1 } });
+      return (await found.toArray()).map((chunk) => chunk._id);
+    },
+
     /** @param vectors by chunk id */
     async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
       if (vectors.size === 0) return;

@@ -25,6 +25,11 @@ export type Databases = ReturnType<typeof createDatabases>;
 export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
+    async rejectTaken(org: string, name: string): Promise<void> {
+      if (await databases.findOne({ org, name }, { projection: { _id: 1 } })) throw alreadyExists(name);
+    },
+
+    /** @throws ServiceError DATABASE_ALREADY_EXISTS */
     async create(
       org: string,
       name: string,
@@ -45,9 +50,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       try {
         await databases.insertOne(record, { session: tx });
       } catch (error) {
-        if (isDuplicateKey(error)) {
-          throw new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" already exists.`);
-        }
+        if (isDuplicateKey(error)) throw alreadyExists(name);
         throw error;
       }
       return record;
@@ -126,9 +129,10 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       await databases.deleteOne({ _id: databaseId, status: 'deleting' });
     },
 
-    /** @returns the names of databases that can be queried, in order, at most 100 */
-    async listReadyNames(org: string): Promise<string[]> {
-      const found = await databases.find({ org, status: 'ready' }).sort({ name: 1 }).limit(100).toArray();
+    /** @returns the names of databases that can be queried, in order, at most 100; with `among`, only of these */
+    async listReadyNames(org: string, among: readonly string[] | null = null): Promise<string[]> {
+      const filter = { org, status: 'ready', ...(among ? { name: { $in: among } } : {}) } as const;
+      const found = await databases.find(filter).sort({ name: 1 }).limit(100).toArray();
       return found.map(({ name }) => name);
     },
 
@@ -163,6 +167,10 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         .toArray();
     },
   };
+}
+
+function alreadyExists(name: string): ServiceError {
+  return new ServiceError('DATABASE_ALREADY_EXISTS', `A database named "${name}" already exists.`);
 }
 
 function notFound(name: string): never {

@@ -1,6 +1,7 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
+import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { ItemRecord } from './items.js';
@@ -49,8 +50,20 @@ export interface ExistingItem {
   version: number;
   indexing_status: IndexingStatus;
   content_hash?: string;
+  bytes: number;
   created_at: Date;
   source: { file_id?: string };
+}
+
+/** @returns what queuing these items adds to the use of their organisation; a smaller replacement adds nothing */
+export function usedBy(records: readonly ItemRecord[], existing: ReadonlyMap<string, ExistingItem>): AddedUse {
+  const use = { items: 0, stored_bytes: 0 };
+  for (const { id, bytes } of records) {
+    const replaced = existing.get(id);
+    if (!replaced) use.items += 1;
+    use.stored_bytes += bytes - (replaced?.bytes ?? 0);
+  }
+  return use;
 }
 
 export type ItemQueue = ReturnType<typeof createItemQueue>;
@@ -73,6 +86,7 @@ export function createItemQueue({
           version: 1,
           indexing_status: 1,
           content_hash: 1,
+          bytes: 1,
           created_at: 1,
           'source.file_id': 1,
         })

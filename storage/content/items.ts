@@ -59,6 +59,11 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       return items.findOne({ _id: ref.item, version: ref.version });
     },
 
+    /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
+    async isCurrent(ref: ItemRef): Promise<boolean> {
+      return (await items.findOne({ _id: ref.item, version: ref.version }, { projection: { _id: 1 } })) !== null;
+    },
+
     /** Also clears the error. @returns false when this version was deleted, replaced, or has finished */
     async setStatus(ref: ItemRef, status: IndexingStatus): Promise<boolean> {
       const result = await items.updateOne(

@@ -12,7 +12,7 @@ import {
   statusAt,
 } from '../../domain/payments/authentications.js';
 import { isClientSecret, newClientSecret } from '../../domain/payments/client-secrets.js';
-import type { Sealer } from '../../domain/sealing.js';
+import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { inTransaction } from '../transactions.js';
 
 export interface AuthenticationRecord {
@@ -64,8 +64,8 @@ export function createAuthentications(
   sealer: Sealer,
   times: AuthenticationTimes,
 ) {
-  const detailsContext = (id: string) => `authentication-details/${id}`;
-  const dataContext = (id: string) => `eligibility-data/${id}`;
+  const detailsContext = (id: string): SealedContext => `authentication-details/${id}`;
+  const dataContext = (id: string): SealedContext => `eligibility-data/${id}`;
 
   /** Excludes records that are due for removal, because MongoDB removes them only about once a minute. */
   const existing = (org: string, id: string, now: Date): Filter<AuthenticationRecord> => ({

@@ -1,5 +1,5 @@
 import { Binary, type Document } from 'mongodb';
-import type { Sealer } from '../../domain/sealing.js';
+import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 
 /** The fields of a record that has a signing secret. */
@@ -26,18 +26,30 @@ export const NO_SECRETS = { sealed_secret: null, previous_secrets: [] } satisfie
  * Seals and opens the signing secrets of organisations.
  * @param purpose keeps a sealed value from being used for another purpose
  */
-export function createSecretSealing(sealer: Sealer, purpose: string) {
-  const context = (org: string) => `${purpose}/${org}`;
+export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
+  const context = (org: string): SealedContext => `${purpose}/${org}`;
   const open = (org: string, sealed: Binary) => sealer.open(sealed.value(), context(org));
+  const tryOpen = (org: string, sealed: Binary) => {
+    try {
+      return open(org, sealed);
+    } catch {
+      return null;
+    }
+  };
 
   return {
     /**
      * The fields of an update (a pipeline's `$set`) that make `secret` the current one. A secret that is set again is
-     * not replaced.
+     * not replaced; one that no sealing key opens any more is dropped.
      * @param stored the record as it was read
      */
     replacing(org: string, stored: SigningSecretFields | null, secret: string, now: Date): Document {
-      if (stored?.sealed_secret && open(org, stored.sealed_secret) === secret) return {};
+      const sealed_secret = new Binary(sealer.seal(secret, context(org)));
+      if (stored?.sealed_secret) {
+        const current = tryOpen(org, stored.sealed_secret);
+        if (current === secret) return {};
+        if (current === null) return { ...NO_SECRETS, sealed_secret };
+      }
       const hasSecret = { $ne: [{ $ifNull: ['$sealed_secret', null] }, null] };
       const replaced = { sealed_secret: '$sealed_secret', until: new Date(now.getTime() + OVERLAP_MS) };
       const earlier = {
@@ -45,7 +57,7 @@ export function createSecretSealing(sealer: Sealer, purpose: string) {
       };
       const previous = { $concatArrays: [{ $cond: [hasSecret, [replaced], []] }, earlier] };
       return {
-        sealed_secret: new Binary(sealer.seal(secret, context(org))),
+        sealed_secret,
         previous_secrets: { $slice: [previous, MAX_PREVIOUS_SECRETS] },
       };
     },

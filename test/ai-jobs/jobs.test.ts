@@ -328,7 +328,7 @@ print('verified')`;
         .updateOne({ _id: waiting._id }, { $set: { check_at: new Date(0) } });
     });
     await reconcile(sharedProduct());
-    expect(await api.finished({ status: 202, text: '', body: { job_id: waiting._id } })).toMatchObject({
+    expect(await api.finished({ status: 202, body: { job_id: waiting._id } })).toMatchObject({
       status: 'success',
     });
   });

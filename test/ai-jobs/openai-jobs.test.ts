@@ -3,11 +3,13 @@ import type { Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createOrganisations } from '../../storage/organisations.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
@@ -32,6 +34,8 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: 'sk-very-secret',
       POSTBACK_OPENAI_CHAT_MODEL: 'small',
+      POSTBACK_OPENAI_MODELS: 'large, vendor/huge:2',
+      POSTBACK_OPENAI_MAX_TOKENS: '500',
     });
     api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
     receiver = await startReceiver();
@@ -69,6 +73,32 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     expect(openai.requests).toHaveLength(3);
   });
 
+  test('a model or a number of tokens that is not allowed is rejected, and costs no request', async () => {
+    openai.respondWith((_request, response) => sendCompletion(response, 'Grey.'));
+    for (const [model, input, message] of [
+      [`${CHAT}/dearest`, question, /^model: .*no model "dearest"/],
+      [CHAT, { ...question, max_tokens: 501 }, /^input\.max_tokens: must not exceed 500$/],
+    ] as const) {
+      const { status, body } = await api.submit(model, input);
+      expect([status, body.error]).toEqual([
+        422,
+        { code: 'VALIDATION_ERROR', message: expect.stringMatching(message) },
+      ]);
+    }
+    await api.finished(await api.submit(`${CHAT}/vendor/huge:2`, { ...question, max_tokens: 500 }));
+    await api.finished(await api.submit(CHAT, question));
+    expect(openai.requests.map((request) => [request.json().model, request.json().max_tokens])).toEqual([
+      ['vendor/huge:2', 500],
+      ['small', 500],
+    ]);
+    const { models } = (await api.get('/v3/ai/models')).body;
+    expect(models.find(({ model }: { model: string }) => model === CHAT).provider_models).toEqual({
+      default: 'small',
+      known: ['small', 'large', 'vendor/huge:2'],
+      max_tokens: 500,
+    });
+  });
+
   test('a permanent error of a provider fails the job, and neither its message nor its history reveals a secret', async () => {
     openai.respondWith((_request, response) =>
       sendJson(response, { error: { message: 'bad key sk-very-secret' } }, 401),
@@ -103,6 +133,37 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     await closed;
     const request = await receiver.waitFor('the callback', ({ json }) => json.job_id === submitted.body.job_id);
     expect(request.json).toMatchObject({ status: 'fail', error: { message: 'The job was cancelled.' } });
+  });
+
+  test('tokens are counted by day; when they are used up, jobs are rejected, and queued jobs fail without a call', async () => {
+    const org = 'openai-tokens';
+    const client = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
+    await createOrganisations(collections).setLimits(org, { model_tokens: 30 });
+    openai.respondWith((_request, response) => sendCompletion(response, 'Grey.'));
+    for (const used of [17, 34]) {
+      expect((await client.finished(await client.submit(CHAT, question))).status).toBe('success');
+      expect((await (await clientOf(org, product)).get('/usage')).body.data.model_tokens).toMatchObject({
+        used,
+        limit: 30,
+      });
+    }
+    const rejected = await client.submit(CHAT, question);
+    expect([rejected.status, rejected.body.error.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+    expect(rejected.body.error.message).toMatch(/model_tokens .* 34 of 30 are in use until .*T00:00:00.000Z/);
+    const wait = Number(rejected.headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(24 * 60 * 60);
+    // Other providers use no tokens.
+    expect((await client.submit('text/summarize/wink', { text: 'A heron stands. It is grey.' })).status).toBe(202);
+
+    openai.requests.length = 0;
+    const job = aiJobRecord({ org, subfeature: 'chat', provider: 'openai', input: JSON.stringify(question), now: new Date(), time_limit_ms: 60_000 }); // biome-ignore format: one line
+    await createAiJobs(collections, 60_000).add(job);
+    await createStarters(temporal).startJob(job);
+    await eventually('the job failed', async () =>
+      (await stored(job._id))?.error_message?.includes('model_tokens of the organisation is exceeded'),
+    );
+    expect(openai.requests).toHaveLength(0);
   });
 
   test('a job that exceeds its time limit ends as fail', async () => {

@@ -139,7 +139,7 @@ describe('scans', () => {
 
 describe('checkpoints', () => {
   test('an interrupted run continues after its last finished page', async () => {
-    const oneByOne = createExtractor({ ocrThreads: 1 });
+    const oneByOne = createExtractor({ ocrProcesses: 1 });
     const single = createAiProviders({ extractor: oneByOne });
     const { steps, saved, checkpoints } = memoryCheckpoints();
     const stop = new AbortController();
@@ -178,11 +178,11 @@ describe('checkpoints', () => {
     expect(saved.sort()).toEqual(['page-2', 'page-3']);
   });
 
-  test('a run aborted in the middle of a page ends, and the threads can read the next file', async () => {
+  test('a run aborted in the middle of a page ends, and the processes can read the next file', async () => {
     const stop = new AbortController();
     const reason = new Error('cancelled');
     const checkpoints: ProviderOptions['checkpoints'] = {
-      // Called right before a page is given to a thread.
+      // Called right before a page is given to a process.
       load: async () => void setImmediate(() => stop.abort(reason)),
       save: async () => {},
     };

@@ -74,6 +74,29 @@ describe('requests and results', () => {
     expect(request!.json()).toEqual({ model: 'test-model', messages, temperature: 0.2, max_tokens: 50 });
   });
 
+  test('every request names the limit of tokens, in the field that the model takes', async () => {
+    const limited = create({ maxTokens: 300 });
+    server.respondWith((request, response) => {
+      if (request.json().max_tokens === undefined) sendCompletion(response, 'Hello.');
+      else sendJson(response, { error: { message: "Use 'max_completion_tokens' instead.", param: 'max_tokens' } }, 400);
+    });
+    for (const [subfeature, input] of [
+      ['text/chat', { messages: [{ role: 'user', content: PROMPT }] }],
+      ['text/summarize', { text: PROMPT, sentences: 1 }],
+      ['translation/automatic_translation', { text: PROMPT, target_language: 'de' }],
+    ] as const) {
+      server.requests.length = 0;
+      const options = { model: null, checkpoints: noCheckpoints };
+      await limited.find(subfeature, 'openai')!.run(input as never, options, new AbortController().signal);
+      const sent = server.requests.map((request) => request.json());
+      expect(sent.map(({ max_tokens, max_completion_tokens }) => [max_tokens, max_completion_tokens])).toEqual([
+        [300, undefined],
+        [undefined, 300],
+      ]);
+    }
+    await limited.close();
+  });
+
   test('the model of the job is used instead of the default', async () => {
     server.respondWith((_request, response) => sendCompletion(response, 'Hello.'));
     await chat({ model: 'other-model' });

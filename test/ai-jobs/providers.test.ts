@@ -41,14 +41,17 @@ describe('the list of providers', () => {
     expect(providers.find('text/chat', 'openai')).toBeUndefined();
   });
 
-  test('with a server: also the subfeatures with a configured model, for any model name', async () => {
+  test('with a server: also the subfeatures with a configured model, and the models that jobs may name', async () => {
     const models = { 'text/chat': 'small', 'image/captioning': 'seeing' };
-    const more = createAiProviders({ extractor, openai: { baseUrl: 'http://127.0.0.1:9/v1', models } });
+    const more = createAiProviders({
+      extractor,
+      openai: { baseUrl: 'http://127.0.0.1:9/v1', models, allowedModels: ['large'], maxTokens: 100 },
+    });
     expect(names(more)).toEqual([...LOCAL, 'text/chat/openai', 'image/captioning/openai']);
     expect(more.find('image/captioning', 'openai')!.models).toEqual({
       default: 'seeing',
-      known: ['seeing'],
-      any: true,
+      known: ['seeing', 'large'],
+      max_tokens: 100,
     });
     await more.close();
   });

@@ -74,6 +74,37 @@ describe('an S3 connector', () => {
     expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'completed' });
   });
 
+  test('stored credentials stay with their endpoint and bucket: another destination needs them again', async () => {
+    await s3.put('notes/lamp.txt', 'The lamp was lit at dusk.');
+    const schedule = { paused: true };
+    const created = { kind: 's3', database, schedule, settings: settings('notes/'), credentials: S3_KEYS };
+    const id = await connectors.create(created);
+    const change = (json: object) => api.request('PATCH', `/connectors/${id}`, { json });
+    const elsewhere = { ...settings('notes/'), endpoint: s3.endpoint.replace('127.0.0.1', '127.0.0.2') };
+    for (const moved of [
+      elsewhere,
+      { ...settings('notes/'), bucket: 'another' },
+      { ...settings('notes/'), path_style: false },
+    ]) {
+      const { status, body } = await change({ settings: moved });
+      expect([status, body.error]).toEqual([
+        422,
+        { code: 'VALIDATION_ERROR', message: expect.stringMatching(/^credentials: are required again/) },
+      ]);
+    }
+    const { body } = await api.get(`/connectors/${id}`);
+    expect(body).toMatchObject({ settings: settings('notes/'), credentials_configured: true });
+    // The same destination keeps them.
+    expect((await change({ settings: { ...settings('other/'), region: 'eu-central-1' } })).status).toBe(200);
+    // Another destination takes new ones, or none.
+    expect((await change({ settings: elsewhere, credentials: S3_KEYS })).body).toMatchObject({ settings: elsewhere });
+    const open = await change({ settings: settings('notes/'), credentials: null });
+    expect([open.status, open.body]).toEqual([200, expect.objectContaining({ credentials_configured: false })]);
+    expect((await change({ settings: elsewhere })).status).toBe(200);
+    expect((await change({ settings: settings(''), schedule: { every: 2 } })).status).toBe(200);
+    expect((await api.request('PATCH', '/connectors/con_unknown', { json: { settings: elsewhere } })).status).toBe(404);
+  });
+
   test('its endpoint is checked like any address', async () => {
     for (const endpoint of [
       'https://169.254.169.254',

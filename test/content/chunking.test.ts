@@ -11,7 +11,7 @@ const section = (text: string, rest: { headings?: string[]; page?: number; sheet
   headings: [],
   ...rest,
 });
-const chunksOf = (...sections: ReturnType<typeof section>[]) => chunkSections({ title: null, sections });
+const chunksOf = (...sections: ReturnType<typeof section>[]) => [...chunkSections({ sections })];
 const words = (text: string) => text.split(/\s+/).length;
 
 describe('chunks', () => {

@@ -29,7 +29,7 @@ async function chunksOf(name: string, bytes: Buffer, using = extractor): Promise
   const { kind } = await detectFileKind(bytes.subarray(0, 64 * 1024), { filename, openStream });
   const path = join(folder, filename);
   await writeFile(path, bytes);
-  return { kind, chunks: chunkSections(await using.extract({ path, kind })) };
+  return { kind, chunks: [...chunkSections(await using.extract({ path, kind }))] };
 }
 
 function matching({ text, ...place }: ExpectedChunk) {

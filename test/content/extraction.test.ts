@@ -15,7 +15,7 @@ let extractor: Extractor;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postback-extraction-'));
-  extractor = createExtractor({ threads: 2 });
+  extractor = createExtractor({ processes: 2 });
 });
 afterAll(async () => {
   await extractor.close();
@@ -249,7 +249,7 @@ describe('invalid files', () => {
 
 describe('limits', () => {
   test('a parser over its time limit is E2003, and the next file is read', async () => {
-    const tooFast = createExtractor({ threads: 1, timeoutMs: 1 });
+    const tooFast = createExtractor({ processes: 1, timeoutMs: 1 });
     await expect(read(join(FIXTURES, 'handbook.docx'), 'handbook.docx', tooFast)).rejects.toMatchObject({
       code: 'E2003',
     });
@@ -258,7 +258,7 @@ describe('limits', () => {
   });
 
   test('a parser over its memory limit is E2003, and the next file is read', async () => {
-    const small = createExtractor({ threads: 1, memoryMb: 24 });
+    const small = createExtractor({ processes: 1, memoryMb: 24 });
     const table = `name,value,remark\n${'some words,12345,and some more words\n'.repeat(400_000)}`;
     await expect(content('large.csv', table, small)).rejects.toThrow(/over a processing limit.*memory/);
     expect(words(await content('small.txt', 'Still works.', small))).toBe('Still works.');

@@ -20,10 +20,11 @@ describe('the files of a crew', () => {
   });
   afterEach(() => rmSync(dirname(folder), { recursive: true, force: true }));
 
-  function write({ agents = AGENTS, tasks = TASKS, crew = 'mail' }): void {
+  function write({ agents = AGENTS, tasks = TASKS, crew = 'mail', access = '' }): void {
     mkdirSync(join(folder, crew), { recursive: true });
     writeFileSync(join(folder, crew, 'agents.yaml'), agents);
     writeFileSync(join(folder, crew, 'tasks.yaml'), tasks);
+    if (access !== '') writeFileSync(join(folder, crew, 'crew.yaml'), access);
   }
 
   test('define agents, tasks in their order, and the placeholders as inputs', () => {
@@ -53,6 +54,8 @@ describe('the files of a crew', () => {
         expect.objectContaining({ name: 'send', context: ['sort'] }),
       ],
       inputs: ['mail', 'reader', 'shop'],
+      organisations: null,
+      databases: null,
     });
   });
 
@@ -69,8 +72,15 @@ describe('the files of a crew', () => {
     ]);
   });
 
+  test('name the organisations and databases of a crew in an optional third file', () => {
+    write({ access: '# who and what\norganisations: [acme, widgets]\ndatabases:\n  - library\n' });
+    expect(loadCrews(folder).get('mail')).toMatchObject({ organisations: ['acme', 'widgets'], databases: ['library'] });
+    write({ access: 'databases: []\n' });
+    expect(loadCrews(folder).get('mail')).toMatchObject({ organisations: null, databases: [] });
+  });
+
   const task = (lines: string) => ({ tasks: `${TASKS}third:\n  description: D\n  expected_output: E\n${lines}` });
-  test.each<[string, { agents?: string; tasks?: string }, string]>([
+  test.each<[string, { agents?: string; tasks?: string; access?: string }, string]>([
     [
       'an unknown agent',
       task('  agent: nobody\n'),
@@ -112,6 +122,11 @@ describe('the files of a crew', () => {
     ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
     ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is not a valid name'],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
+    ['an unknown setting', { access: 'databases: []\nmemory: true\n' }, 'crew.yaml:2: unknown key "memory"'],
+    ['no organisation', { access: 'organisations: []\n' }, 'crew.yaml:1: organisations must name an organisation'],
+    ['one database as text', { access: 'databases: library\n' }, 'crew.yaml:1: databases must be a list of databases'],
+    ['an invalid database', { access: 'databases:\n  - a\n  - b c\n' }, 'crew.yaml:3: databases.1 must have 1 to 64'],
+    ['an empty third file', { access: '\n' }, 'crew.yaml:1: the file is empty'],
     [
       'delegation',
       { agents: `${AGENTS}  allow_delegation: true\n` },

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectCollections } from '../../storage/collections.js';
+import { createOrganisations } from '../../storage/organisations.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -244,6 +246,33 @@ describe('crews with a language model and tools', () => {
     expect(await research.resume(id, { task_id: 'look_up', is_approve: true })).toMatchObject({ status: 400 });
   });
 
+  test('tokens of the model are counted; when they are used up, only crews with the built-in model start', async () => {
+    const org = 'models-tokens';
+    const { key } = await makeKey(product.mongodbUri, org, 'crew_org');
+    const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
+    const collections = await connectCollections(product.mongodbUri, 'postback-test');
+    await createOrganisations(collections).setLimits(org, { model_tokens: 34 });
+    await collections.mongoClient.close();
+    script(completion('142 steps.'));
+    const research = crewOf('research');
+    const id = await research.start({ topic: 'the tower' });
+    await research.reaches(id, 'pending_human_input');
+    const api = await clientOf(org, product);
+    expect((await api.get('/usage')).body.data).toMatchObject({
+      model_tokens: { used: 34, limit: 34 },
+      running_crews: { used: 1 },
+    });
+    const rejected = await research.kickoff({ inputs: { topic: 'the lamp' } });
+    expect([rejected.status, rejected.body.message]).toEqual([429, expect.stringContaining('34 of 34 are in use')]);
+    expect((await crewOf('relay').kickoff({ inputs: { address: `${pageUrl}/lamp` } })).status).toBe(200);
+
+    // Retrying the last task needs another call of the model.
+    await research.resume(id, { task_id: 'report', is_approve: false });
+    const failed = await research.reaches(id, 'error');
+    expect(failed.error).toContain('quota model_tokens');
+    expect(openai.requests).toHaveLength(2);
+  });
+
   test('an agent can name the built-in stand-in when a model is configured, with tools', async () => {
     openai.respondWith((_request, response) => response.destroy());
     const relay = crew('relay');
@@ -264,5 +293,57 @@ describe('crews with a language model and tools', () => {
       body: { status: 'completed' },
     });
     expect(await letter.status(id)).toMatchObject({ status: 'completed' });
+  });
+
+  describe('a crew with organisations and databases', () => {
+    const inputs = { question: 'What is behind the door?' };
+
+    test('is there for its organisations only', async () => {
+      const foreign = (await makeKey(product.mongodbUri, 'models-foreign', 'crew_org')).key;
+      const stranger = createCrewClient(product.apiUrl, 'reading', foreign);
+      expect(await stranger.kickoff({ inputs })).toMatchObject({ status: 404 });
+      expect(await stranger.get('/crews/reading/inputs')).toMatchObject({ status: 404 });
+      const namesFor = async (client: CrewClient) =>
+        (await client.get('/crews')).body.crews.map(({ name }: { name: string }) => name);
+      expect(await namesFor(stranger)).not.toContain('reading');
+      expect(await namesFor(stranger)).toContain('research');
+      expect(await namesFor(crew('reading'))).toContain('reading');
+    });
+
+    test('queries no other database, whatever its model asks for', async () => {
+      const api = await clientOf('models', product);
+      await api.createDatabase('vault');
+      await api.ingest({ database: 'vault', memories: '[{"id":"door","text":"Behind the door is the treasure."}]' });
+      await api.ended('vault', 'door');
+      script(
+        calls(
+          toolCall('a', 'query_database', { database: 'vault', query: 'door' }),
+          toolCall('b', 'query_database', { database: 'tower', query: 'steps' }),
+        ),
+        completion('142 steps.'),
+      );
+      const reading = crew('reading');
+      await reading.reaches(await reading.start(inputs), 'completed');
+      const [first, second] = openai.requests;
+      expect(first!.json()).toMatchObject({
+        tools: [{ function: { parameters: { properties: { database: { enum: ['tower'] } } } } }],
+      });
+      const results = second!.json().messages.filter(({ role }) => role === 'tool');
+      expect(results.map(({ content }) => content)).toEqual([
+        'Error: There is no database "vault".',
+        expect.stringContaining('142 steps'),
+      ]);
+    });
+
+    test('is not started by a key that may not read', async () => {
+      const { key } = await makeKey(product.mongodbUri, 'models', 'crew_org', null, ['write']);
+      const writer = createCrewClient(product.apiUrl, 'reading', key);
+      expect(await writer.kickoff({ inputs })).toMatchObject({ status: 403 });
+      script(completion('Dear reader.'));
+      const letter = createCrewClient(product.apiUrl, 'letter', key);
+      const names = (await crew('letter').get('/crews/letter/inputs')).body.inputs as string[];
+      const given = Object.fromEntries(names.map((name) => [name, 'x']));
+      expect(await letter.kickoff({ inputs: given })).toMatchObject({ status: 200 });
+    });
   });
 });

@@ -71,6 +71,8 @@ describe('an execution that waits', () => {
       databases: createDatabases(collections),
       starters,
       models: createLanguageModels({}),
+      // The built-in model uses no tokens.
+      quotas: { tokenMeter: () => unused },
       retrieval: unused,
       outbound: unused,
       scratch: unused,

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
 import { createMerchant, errorOf, type Merchant } from '../support/payments.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
@@ -160,35 +161,64 @@ describe('access to authentications', () => {
     const LIMIT = 30;
     const LIMITED = [429, 'rate_limit_error', 'RATE_LIMITED'];
 
-    test('applies to one authentication and one kind of key, with Retry-After', async () => {
-      const [busy, quiet] = [await merchant.start(), await merchant.start()];
+    test('counts wrong client secrets apart, so that a stranger cannot lock the customer out', async () => {
+      const attacked = await merchant.start();
       const responses = await Promise.all(
-        Array.from({ length: LIMIT }, () => merchant.check({ ...busy, secret: 'wrong' }, NETWORKS)),
+        Array.from({ length: LIMIT }, () => merchant.check({ ...attacked, secret: 'wrong' }, NETWORKS)),
       );
       expect(responses.map(({ status }) => status)).toEqual(Array(LIMIT).fill(401));
-      const rejected = await merchant.check(busy, NETWORKS, { headers: { Origin: 'https://shop.example' } });
+      const rejected = await merchant.check({ ...attacked, secret: 'wrong' }, NETWORKS, {
+        headers: { Origin: 'https://shop.example' },
+      });
       expect(errorOf(rejected)).toEqual(LIMITED);
       const wait = Number(rejected.headers.get('retry-after'));
       expect(wait).toBeGreaterThan(0);
       expect(wait).toBeLessThanOrEqual(60);
       expect(rejected.headers.get('access-control-allow-origin')).toBe('*');
-      expect(errorOf(await merchant.getEligibilityResult(busy))).toEqual(LIMITED);
 
+      expect((await merchant.check(attacked, NETWORKS)).status).toBe(200);
+      expect((await merchant.getEligibilityResult(attacked)).status).toBe(200);
+      expect((await merchant.server('GET', `/authentication/${attacked.id}`)).status).toBe(200);
+    });
+
+    test('applies to the customer of one authentication', async () => {
+      const [busy, quiet] = [await merchant.start(), await merchant.start()];
+      for (let sent = 0; sent < LIMIT; sent++) expect((await merchant.check(busy, NETWORKS)).status).toBe(200);
+      expect(errorOf(await merchant.check(busy, NETWORKS))).toEqual(LIMITED);
+      expect(errorOf(await merchant.getEligibilityResult(busy))).toEqual(LIMITED);
       expect((await merchant.check(quiet, NETWORKS)).status).toBe(200);
       expect((await merchant.server('GET', `/authentication/${busy.id}`)).status).toBe(200);
       expect((await otherMerchant.check(busy, NETWORKS)).status).toBe(401);
-      await withDb(product.mongodbUri, (db) =>
-        db
-          .collection('authentication_requests')
-          .updateMany({ key: new RegExp(`${busy.id}$`) }, { $set: { expire: new Date(Date.now() - 1000) } }),
-      );
-      expect((await merchant.check(busy, NETWORKS)).status).toBe(200);
     });
 
     test('does not reveal whether the authentication exists', async () => {
       const unknown = { id: `auth_${'1'.repeat(26)}`, secret: 'wrong' };
       for (let sent = 0; sent < LIMIT; sent++) expect((await merchant.check(unknown, NETWORKS)).status).toBe(401);
       expect(errorOf(await merchant.check(unknown, NETWORKS))).toEqual(LIMITED);
+    });
+
+    test('does not count an id without the form of one, nor look for it', async () => {
+      const counted = () =>
+        withDb(product.mongodbUri, (db) => db.collection('rate_limits').countDocuments({ _id: /auth_x/ as never }));
+      for (const id of ['auth_x', `auth_x${'0'.repeat(26)}`, 'auth_x%00', `auth_x${'y'.repeat(200)}`]) {
+        for (let sent = 0; sent <= LIMIT; sent++) {
+          expect((await merchant.check({ id, secret: 'wrong' }, NETWORKS)).status).toBe(401);
+        }
+        expect(errorOf(await merchant.server('GET', `/authentication/${id}`))).toEqual([
+          404,
+          'invalid_request_error',
+          'AUTHENTICATION_NOT_FOUND',
+        ]);
+      }
+      // Written after a request about a real one, whose count is written last.
+      const { id } = await merchant.start();
+      await merchant.server('GET', `/authentication/${id}`);
+      await eventually('the count is written', () =>
+        withDb(product.mongodbUri, (db) =>
+          db.collection('rate_limits').findOne({ _id: new RegExp(`${id}$`) as never }),
+        ),
+      );
+      expect(await counted()).toBe(0);
     });
 
     test('applies to the merchant too', async () => {

@@ -3,6 +3,7 @@ import { eventually } from './eventually.js';
 
 export interface JobResponse {
   status: number;
+  headers: Headers;
   text: string;
   // The tests check responses field by field; types here would repeat the schemas.
   // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -24,7 +25,8 @@ export function createJobClient(apiUrl: string, key: string) {
     });
     const text = await httpResponse.text();
     const json = httpResponse.headers.get('content-type')?.startsWith('application/json');
-    const response = { status: httpResponse.status, text, body: json ? JSON.parse(text) : undefined };
+    const { status, headers } = httpResponse;
+    const response = { status, headers, text, body: json ? JSON.parse(text) : undefined };
     if (json) await expectDocumented(apiUrl, method, path, response.status, response.body);
     return response;
   }
@@ -43,7 +45,7 @@ export function createJobClient(apiUrl: string, key: string) {
     },
 
     /** Polls the job until it has ended. */
-    async finished({ status, body: submitted }: JobResponse) {
+    async finished({ status, body: submitted }: Pick<JobResponse, 'status' | 'body'>) {
       if (status !== 202) throw new Error(`not accepted: ${JSON.stringify(submitted)}`);
       return eventually(`job ${submitted.job_id} finished`, async () => {
         const { body } = await client.get(`/v3/ai/async/${submitted.job_id}`);

@@ -8,7 +8,7 @@ import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 import { choosePorts } from '../../dev-stack/ports.js';
-import type { KeyKind } from '../../domain/api-keys.js';
+import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
@@ -49,6 +49,8 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     // Tests send many requests; the rate limit is tested on a separate API process.
     POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
     POSTBACK_RATE_LIMIT_BURST: '0',
+    POSTBACK_FAILED_LOGINS_PER_MINUTE: '0',
+    POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '0',
     // A safety net only, because a run covers all databases: tests of the reconciler run it themselves (`reconcile`).
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
@@ -156,10 +158,16 @@ export function databaseBeside(mongodbUri: string, name: string): string {
 }
 
 /** Creates a key as the command line does. */
-export async function makeKey(mongodbUri: string, org: string, kind: KeyKind = 'api', expires_at: Date | null = null) {
+export async function makeKey(
+  mongodbUri: string,
+  org: string,
+  kind: KeyKind = 'api',
+  expires_at: Date | null = null,
+  scopes: readonly Scope[] = SCOPES,
+) {
   const collections = await connectCollections(mongodbUri, 'postback-test');
   try {
-    return await createApiKeys(collections).create({ org, kind, label: 'test', expires_at });
+    return await createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
   } finally {
     await collections.mongoClient.close();
   }

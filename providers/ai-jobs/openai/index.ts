@@ -1,6 +1,6 @@
 import type { AiProvider } from '../../../domain/ai-jobs/provider.js';
+import { createProcessPool } from '../../isolation/pool.js';
 import { createOpenAiClient, type OpenAiOptions } from '../../openai/client.js';
-import { createThreadPool } from '../../thread-pool.js';
 import type { AiLimits } from '../limits.js';
 import { captioning } from './captioning.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
@@ -21,6 +21,10 @@ export type OpenAiSubfeature = (typeof OPENAI_SUBFEATURES)[number];
 export interface OpenAiConfig extends OpenAiOptions {
   /** The default model of each offered subfeature. */
   models: Partial<Record<OpenAiSubfeature, string>>;
+  /** Other models that jobs may name. */
+  allowedModels?: readonly string[];
+  /** Tokens that a request may generate; absent: no limit. */
+  maxTokens?: number | undefined;
 }
 
 const PICTURE_MEMORY_MB = 192;
@@ -29,9 +33,9 @@ const PICTURE_TIMEOUT_MS = 60_000;
 /** The providers named `openai`, for any server that implements OpenAI's HTTP API. */
 export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
   const client = createOpenAiClient(config);
-  const pictures = createThreadPool<PictureTask, PictureOutcome>({
+  const pictures = createProcessPool<PictureTask, PictureOutcome>({
     worker: new URL('./picture-worker.js', import.meta.url),
-    threads: 1,
+    processes: 1,
     memoryMb: PICTURE_MEMORY_MB,
     timeoutMs: PICTURE_TIMEOUT_MS,
   });
@@ -45,7 +49,10 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
   const providers: AiProvider[] = [];
   for (const subfeature of OPENAI_SUBFEATURES) {
     const model = config.models[subfeature];
-    if (model) providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, model));
+    if (!model) continue;
+    const known = [...new Set([model, ...(config.allowedModels ?? [])])];
+    const models = { default: model, known, max_tokens: config.maxTokens ?? null };
+    providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, models));
   }
   return { providers, close: () => pictures.close() };
 }

@@ -16,7 +16,7 @@ export type PictureOutcome =
 /** Models shrink larger pictures themselves, but only after they were sent and paid for. */
 const MAX_SIDE = 1_568;
 
-/** Entry point of a thread that converts the first frame of a picture to an upright JPEG of bounded size. */
+/** The work of a process that converts the first frame of a picture to an upright JPEG of bounded size. */
 export default async function run({ path, maxPixels }: PictureTask): Promise<PictureOutcome> {
   try {
     const [first] = await openFrames(path, { ...DEFAULT_LIMITS, maxPixels });

@@ -1,10 +1,19 @@
 import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
-import type { AiProvider, ProviderOptions, ProviderResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type {
+  AiProvider,
+  ProviderModels,
+  ProviderOptions,
+  ProviderResult,
+  ValidatedInput,
+} from '../../../domain/ai-jobs/provider.js';
 import type { OpenAiClient } from '../../openai/client.js';
+import { meteredClient } from '../../openai/metered-client.js';
 
 export interface OpenAiContext {
   client: OpenAiClient;
   model: string;
+  /** Tokens that a request may generate; undefined: no limit. */
+  maxTokens: number | undefined;
   checkpoints: ProviderOptions['checkpoints'];
   signal: AbortSignal;
 }
@@ -15,18 +24,26 @@ export type RunOnServer<S extends SubfeatureName> = (
   context: OpenAiContext,
 ) => Promise<ProviderResult<S>>;
 
-/** A provider named `openai`. It accepts any model name, because servers have their own. */
+/** A provider named `openai`. @param models that jobs may use, and the tokens that each request may generate */
 export function openAiProvider<S extends SubfeatureName>(
   subfeature: S,
   runOnServer: RunOnServer<S>,
   client: OpenAiClient,
-  defaultModel: string,
+  models: ProviderModels,
 ): AiProvider<S> {
   return {
     subfeature,
     name: 'openai',
-    models: { default: defaultModel, known: [defaultModel], any: true },
-    run: (input, { model, checkpoints }, signal) =>
-      runOnServer(input, { client, model: model ?? defaultModel, checkpoints, signal }),
+    models,
+    metered: true,
+    run(input, { model, checkpoints, meter }, signal) {
+      return runOnServer(input, {
+        client: meteredClient(client, meter),
+        model: model ?? models.default,
+        maxTokens: models.max_tokens ?? undefined,
+        checkpoints,
+        signal,
+      });
+    },
   };
 }

@@ -5,9 +5,9 @@ import type { OpenAiContext, RunOnServer } from './provider.js';
 /** Returns the next message of a conversation. */
 export const chat: RunOnServer<'text/chat'> = async (
   { messages, temperature, max_tokens },
-  { client, model, signal },
+  { client, model, maxTokens, signal },
 ) => {
-  const request = { model, messages, temperature, max_tokens };
+  const request = { model, messages, temperature, max_tokens: max_tokens ?? maxTokens };
   const { text, finish_reason, usage, original } = await completeText(client, request, signal);
   return { output: { text, finish_reason, usage }, original };
 };
@@ -57,12 +57,12 @@ export const translate: RunOnServer<'translation/automatic_translation'> = async
 };
 
 /** The output of a model for a task and a text. */
-function transform(task: string, text: string, { client, model, signal }: OpenAiContext) {
+function transform(task: string, text: string, { client, model, maxTokens, signal }: OpenAiContext) {
   const messages = [
     { role: 'system', content: task },
     { role: 'user', content: text },
   ];
-  return completeWhole(client, { model, messages, temperature: 0 }, signal);
+  return completeWhole(client, { model, messages, temperature: 0, max_tokens: maxTokens }, signal);
 }
 
 /** Splits a text after paragraphs, or after lines or sentences if a paragraph is too long. The pieces joined are the text. */

@@ -6,11 +6,11 @@ interface Analysis<S extends SubfeatureName> {
   name: string;
   /** The languages that it can read. */
   reads: 'english' | 'any';
-  /** Loads its module, in the thread only and with the first text. The text is within the limit and not empty. */
+  /** Loads its module, in its process only and with the first text. The text is within the limit and not empty. */
   load(): Promise<{ analyse: (input: ValidatedInput<S>) => FeatureOutput<S> }>;
 }
 
-/** The text analyses that need no server: pure functions, one module each, run in a thread. */
+/** The text analyses that need no server: pure functions, one module each, run in a child process. */
 export const ANALYSES = {
   'text/language_detection': { name: 'eld', reads: 'any', load: () => import('./languages.js') },
   'text/sentiment_analysis': { name: 'wink', reads: 'english', load: () => import('./sentiment.js') },

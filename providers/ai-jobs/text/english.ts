@@ -2,7 +2,7 @@
 import model from 'wink-eng-lite-web-model';
 import winkNLP from 'wink-nlp';
 
-/** The library and its English model, loaded once per thread (40 MB). */
+/** The library and its English model, loaded once per process (40 MB). */
 export const nlp = winkNLP(model, ['sbd', 'negation', 'sentiment', 'ner', 'pos']);
 
 /** Tokens that are not words: addresses, base64, minified code. The library takes quadratic time for them. */

@@ -1,17 +1,18 @@
 import type { AiProvider, ProviderResult } from '../../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../../domain/errors.js';
-import { createThreadPool, TaskLimitError } from '../../thread-pool.js';
+import { TaskLimitError } from '../../isolation/errors.js';
+import { createProcessPool } from '../../isolation/pool.js';
 import type { AiLimits } from '../limits.js';
 import { ANALYSES, type AnalysisName } from './analyses.js';
 import type { TextOutcome, TextTask } from './worker.js';
 
 const MEMORY_MB = 384;
 
-/** The text analyses that need no server. They share worker threads, so that the event loop stays free. */
+/** The text analyses that need no server. They share child processes. */
 export function createLocalTextProviders(limits: AiLimits): { providers: AiProvider[]; close(): Promise<void> } {
-  const pool = createThreadPool<TextTask, TextOutcome>({
+  const pool = createProcessPool<TextTask, TextOutcome>({
     worker: new URL('./worker.js', import.meta.url),
-    threads: limits.textThreads,
+    processes: limits.textProcesses,
     memoryMb: MEMORY_MB,
     timeoutMs: limits.textTimeoutMs,
   });

@@ -8,7 +8,7 @@ export interface TextTask {
 }
 export type TextOutcome = { output: unknown } | { unsupportedLanguage: string };
 
-/** Entry point of a text thread. */
+/** The work of a text process. */
 export default async function run({ analysis, input }: TextTask): Promise<TextOutcome> {
   const { reads, load } = ANALYSES[analysis];
   const unsupportedLanguage = reads === 'english' ? nonEnglishLanguage(input.text) : null;

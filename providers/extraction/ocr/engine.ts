@@ -37,7 +37,7 @@ export async function startOcrEngine(): Promise<OcrEngine> {
     langPath: LANGUAGE_DATA,
     cacheMethod: 'none',
     gzip: true,
-    // Without a handler the library throws inside a message event, which would end the thread.
+    // Without a handler the library throws inside a message event, which would end the process.
     errorHandler: () => undefined,
   });
   return {

@@ -1,14 +1,14 @@
 import { type OcrPage, ocrPage } from '../../../domain/ai-jobs/features.js';
 import { type Checkpoints, noCheckpoints } from '../../../domain/checkpoints.js';
-import { createThreadPool } from '../../thread-pool.js';
+import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
 import type { PageOutcome, PageTask } from './page-worker.js';
 
 export interface PageReaderOptions {
   /** Pages read at the same time, over all files. Each takes a core and about 300 MB. */
-  threads: number;
-  /** For one page, without waiting for a thread. */
+  processes: number;
+  /** For one page, without waiting for a process. */
   timeoutMs: number;
 }
 
@@ -35,21 +35,23 @@ export interface PageReader {
   close(): Promise<void>;
 }
 
-/** Heap of one thread in MiB. The OCR engine's memory is outside of it. */
+/** Heap of one process in MiB. The OCR engine's memory is outside of it: 300 MB are usual. */
 const MEMORY_MB = 192;
+const RESIDENT_MB = 640;
 
-/** OCR in worker threads for rendered PDF pages and picture frames, shared by items and AI jobs. */
+/** OCR in child processes for rendered PDF pages and picture frames, shared by items and AI jobs. */
 export function createPageReader(options: PageReaderOptions): PageReader {
-  const pool = createThreadPool<PageTask, PageOutcome>({
+  const pool = createProcessPool<PageTask, PageOutcome>({
     worker: new URL('./page-worker.js', import.meta.url),
-    threads: options.threads,
+    processes: options.processes,
     memoryMb: MEMORY_MB,
+    residentMb: RESIDENT_MB,
     timeoutMs: options.timeoutMs,
   });
 
   async function allPages(file: ScannedFile, limits: ExtractionLimits, signal: AbortSignal): Promise<number[]> {
     const result = await runOnFile(pool, { ...file, page: null, limits }, signal);
-    if (!('count' in result)) throw new Error('The thread read a page instead of counting pages.');
+    if (!('count' in result)) throw new Error('The process read a page instead of counting pages.');
     return Array.from({ length: result.count }, (_, index) => index + 1);
   }
 
@@ -63,8 +65,8 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     const step = `page-${page}`;
     const saved = ocrPage.safeParse(await checkpoints.load(step));
     if (saved.success) return saved.data;
-    const result = await runOnFile(pool, { ...file, page, limits }, signal, `page ${page}`);
-    if (!('page' in result)) throw new Error('The thread counted pages instead of reading one.');
+    const result = await runOnFile(pool, { ...file, page, limits }, signal, { subject: `page ${page}` });
+    if (!('page' in result)) throw new Error('The process counted pages instead of reading one.');
     await checkpoints.save(step, result.page);
     return result.page;
   }
@@ -73,7 +75,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     async read({ path, kind }, { limits, pages, checkpoints = noCheckpoints }, signal) {
       const file = { path, kind };
       const numbers = pages ?? (await allPages(file, limits, signal));
-      return mapConcurrently(numbers, options.threads, signal, (page, stop) =>
+      return mapConcurrently(numbers, options.processes, signal, (page, stop) =>
         readPage(file, page, limits, checkpoints, stop),
       );
     },

@@ -18,7 +18,7 @@ export type PageOutcome = { count: number } | { page: OcrPage } | ExtractionFail
 const PAGES_PER_ENGINE = 20;
 let engine: { pages: number; reader: OcrEngine } | undefined;
 
-/** Entry point of an OCR thread. The file is opened for each page, so that nothing of it stays in memory. */
+/** The work of an OCR process. The file is opened for each page, so that nothing of it stays in memory. */
 export default async function run(task: PageTask): Promise<PageOutcome> {
   try {
     const pages = await openPages(task);

@@ -7,7 +7,7 @@ import { OCR_PIXELS, type PageImage } from './picture.js';
 
 const DPI = 210;
 const POINTS_PER_INCH = 72;
-/** One per thread: a new one for each document would leave its memory to the garbage collector, which is too slow. */
+/** One per process: a new one for each document would leave its memory to the garbage collector, which is too slow. */
 let library: Promise<PDFiumLibrary> | undefined;
 
 export interface PdfPages {

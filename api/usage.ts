@@ -1,0 +1,73 @@
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import { z } from 'zod';
+import { QUOTA_DESCRIPTIONS, QUOTAS, type Quota } from '../domain/quotas.js';
+import type { ApiKeys } from '../storage/api-keys.js';
+import { endOfDay } from '../storage/model-tokens.js';
+import type { Quotas } from '../storage/quotas.js';
+import { authenticate } from './authenticate.js';
+import { contentEnvelope, contentErrors } from './envelope.js';
+import { operations } from './operation.js';
+import type { RequestState } from './request-context.js';
+import { routesOf, type Service } from './service.js';
+
+export interface UsageDependencies {
+  keys: ApiKeys;
+  quotas: Pick<Quotas, 'usageOf'>;
+  rateLimit: Middleware<RequestState>;
+}
+
+const TAG = 'Usage';
+
+const quotaSchema = (description: string) =>
+  z
+    .object({
+      used: z.int().nonnegative(),
+      limit: z.int().nonnegative().nullable().meta({ description: 'null is no limit.' }),
+    })
+    .meta({ description });
+
+const usageSchema = z.object({
+  ...(Object.fromEntries(QUOTAS.map((name) => [name, quotaSchema(QUOTA_DESCRIPTIONS[name])])) as Record<
+    Quota,
+    ReturnType<typeof quotaSchema>
+  >),
+  model_tokens: z
+    .object({ ...quotaSchema('').shape, resets_at: z.iso.datetime() })
+    .meta({ description: QUOTA_DESCRIPTIONS.model_tokens }),
+});
+
+/** `GET /usage`: what the organisation uses, and its limits. */
+export function usageService(deps: UsageDependencies): Service {
+  const router = new Router<RequestState>();
+  router.get(
+    '/usage',
+    operations(TAG, contentEnvelope)(
+      {
+        summary: 'Get use and limits',
+        description:
+          'Requests that would exceed a limit are rejected with `QUOTA_EXCEEDED` (429). Deleting records gives their use back.',
+        status: 200,
+        response: usageSchema,
+      },
+      async (ctx, { respond }) => {
+        const now = new Date();
+        const usage = await deps.quotas.usageOf(ctx.state.principal.org, now);
+        respond({ ...usage, model_tokens: { ...usage.model_tokens, resets_at: endOfDay(now).toISOString() } });
+      },
+    ),
+  );
+  return {
+    paths: ['/usage'],
+    errors: contentErrors,
+    middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, routesOf(router)],
+    document: {
+      tags: [{ name: TAG, description: 'What the organisation uses, and its quotas.' }],
+      security: {
+        name: 'usage_key',
+        scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
+      },
+      errors: ['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+    },
+  };
+}

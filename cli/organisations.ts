@@ -1,0 +1,87 @@
+import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
+import { defaultLimits } from '../runtime/config.js';
+import { connectCollections } from '../storage/collections.js';
+import { createModelTokens } from '../storage/model-tokens.js';
+import { createOrganisations } from '../storage/organisations.js';
+import { createQuotas, type QuotaUse } from '../storage/quotas.js';
+import { createUsage } from '../storage/usage.js';
+import { runningSettings } from './data-folder.js';
+
+interface Options {
+  org: string;
+  /** Print JSON. */
+  json?: boolean;
+}
+
+type Organisation = Awaited<ReturnType<typeof openOrganisations>>;
+
+/** `postback orgs limits show`: prints what an organisation uses, and its limits. */
+export async function showLimits(options: Options): Promise<void> {
+  await change(options, async () => undefined);
+}
+
+/**
+ * `postback orgs limits set`: sets limits of an organisation, then prints all.
+ * @param assignments such as `items=1000` or `items=unlimited`
+ */
+export async function setLimits(assignments: readonly string[], options: Options): Promise<void> {
+  const limits: Partial<Limits> = Object.fromEntries(assignments.map(readAssignment));
+  await change(options, ({ organisations }) => organisations.setLimits(options.org, limits));
+}
+
+/** `postback orgs limits clear`: the limits of the configuration apply again. @param names all when empty */
+export async function clearLimits(names: readonly string[], options: Options): Promise<void> {
+  const cleared = names.length === 0 ? QUOTAS : names.map(readQuota);
+  await change(options, ({ organisations }) => organisations.clearLimits(options.org, cleared));
+}
+
+async function change({ org, json }: Options, work: (stores: Organisation) => Promise<void>): Promise<void> {
+  const stores = await openOrganisations();
+  try {
+    await work(stores);
+    const own = (await stores.organisations.find(org))?.limits ?? {};
+    const usage = await stores.quotas.usageOf(org, new Date());
+    print(org, usage, own, json ?? false);
+  } finally {
+    await stores.close();
+  }
+}
+
+/** The defaults are those of this command's environment, which should be that of the other processes. */
+async function openOrganisations() {
+  const config = runningSettings(process.env);
+  const collections = await connectCollections(config.MONGODB_URI, 'postback-cli');
+  const organisations = createOrganisations(collections);
+  const usage = createUsage(collections);
+  const modelTokens = createModelTokens(collections);
+  return {
+    organisations,
+    quotas: createQuotas({ ...collections, organisations, usage, modelTokens }, defaultLimits(config)),
+    close: () => collections.mongoClient.close(),
+  };
+}
+
+function print(org: string, usage: QuotaUse, own: Partial<Limits>, json: boolean): void {
+  const entries = QUOTAS.map((name) => {
+    return [name, { ...usage[name], set_for: name in own ? 'organisation' : 'all' }] as const;
+  });
+  if (json) {
+    console.log(JSON.stringify({ org, quotas: Object.fromEntries(entries) }, null, 2));
+    return;
+  }
+  const rows = entries.map(([name, { limit, ...rest }]) => [name, { limit: limit ?? 'unlimited', ...rest }]);
+  console.table(Object.fromEntries(rows));
+}
+
+function readAssignment(text: string): [Quota, number | null] {
+  const [name = '', value = ''] = text.split('=');
+  const limit = parseLimit(value);
+  if (limit === undefined) throw new Error(`"${text}" is not a limit: use ${name}=1000 or ${name}=unlimited`);
+  return [readQuota(name), limit];
+}
+
+function readQuota(name: string): Quota {
+  const quota = QUOTAS.find((known) => known === name);
+  if (!quota) throw new Error(`there is no quota "${name}"; the quotas are ${QUOTAS.join(', ')}`);
+  return quota;
+}

@@ -1,0 +1,56 @@
+import { ServiceError } from './errors.js';
+
+/** What an organisation can be limited in. */
+export const QUOTAS = [
+  'stored_bytes',
+  'items',
+  'databases',
+  'connectors',
+  'queued_jobs',
+  'running_crews',
+  'uploads',
+  'model_tokens',
+] as const;
+export type Quota = (typeof QUOTAS)[number];
+
+/** What each quota counts, for operators and clients. */
+export const QUOTA_DESCRIPTIONS: Record<Quota, string> = {
+  stored_bytes: 'Bytes of the files and texts of all items, and of all uploads.',
+  items: 'Items of all databases.',
+  databases: 'Databases, until their deletion has finished.',
+  connectors: 'Connectors.',
+  queued_jobs: 'AI jobs that have not finished.',
+  running_crews: 'Executions of crews that have not finished; an execution that waits for a person counts.',
+  uploads: 'Uploaded files for AI jobs, until they are removed after their expiry.',
+  model_tokens: 'Input and output tokens of language models in AI jobs and crews, per day (UTC).',
+};
+
+/** A limit of null is no limit. */
+export type Limits = Record<Quota, number | null>;
+
+/** Use, or what a request adds to it; absent quotas are not affected. */
+export type AddedUse = Partial<Record<Quota, number>>;
+
+/** @returns the limit in a setting or an argument: a whole number, null for `unlimited`, or undefined when it is neither */
+export function parseLimit(text: string): number | null | undefined {
+  if (text === 'unlimited') return null;
+  const limit = Number(text);
+  return /^\d+$/.test(text) && Number.isSafeInteger(limit) ? limit : undefined;
+}
+
+/** The error for a request that would exceed a quota. @param used before the request */
+export function quotaExceeded(quota: Quota, used: number, limit: number, added: number): ServiceError {
+  return new ServiceError(
+    'QUOTA_EXCEEDED',
+    `The quota ${quota} of the organisation is exceeded: ${used} of ${limit} are in use, and this request adds ${added}.`,
+  );
+}
+
+/** The error for work that needs a language model when the tokens of the day are used up. */
+export function tokensUsedUp(used: number, limit: number, resetsAt: Date, now: Date): ServiceError {
+  return new ServiceError(
+    'QUOTA_EXCEEDED',
+    `The quota model_tokens of the organisation is exceeded: ${used} of ${limit} are in use until ${resetsAt.toISOString()}.`,
+    (resetsAt.getTime() - now.getTime()) / 1000,
+  );
+}

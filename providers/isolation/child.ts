@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { serialize } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
+
+/** Entry point of a child process. It runs one task at a time. */
+const options = JSON.parse(process.argv[2]!) as ChildOptions;
+let parentTookPart = () => {};
+
+process.on('message', (message: ToChild) => {
+  if ('next' in message) parentTookPart();
+  else void run(message.task);
+});
+process.on('disconnect', () => process.exit());
+volunteerForOutOfMemory();
+new Worker(new URL('./watchdog.js', import.meta.url), {
+  workerData: options,
+  resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
+});
+const work = import(options.worker).then((module) => module.default as Work<unknown, unknown, unknown>);
+work.catch(() => undefined);
+
+async function run(task: unknown): Promise<void> {
+  let remaining = options.maxOutputBytes;
+  /** @throws OutputExceeded */
+  const pack = (value: unknown): Buffer => {
+    const data = serialize(value);
+    remaining -= data.length;
+    if (remaining < 0) throw new OutputExceeded();
+    return data;
+  };
+  try {
+    const result = await (await work)(task, async (part) => {
+      const taken = new Promise<void>((resolve) => {
+        parentTookPart = resolve;
+      });
+      send({ part: pack(part) });
+      await taken;
+    });
+    send({ result: pack(result), resident: process.memoryUsage.rss() });
+  } catch (error) {
+    if (error instanceof OutputExceeded) return send({ exceeded: 'output' });
+    const { name, message, code } = error as NodeJS.ErrnoException;
+    send({ error: { name, message, code } });
+  }
+}
+
+class OutputExceeded extends Error {}
+
+function send(message: FromChild): void {
+  process.send?.(message);
+}
+
+/** Where the system kills a process because memory is short, it takes this one and not its parent. */
+function volunteerForOutOfMemory(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Only Linux has this file.
+  }
+}

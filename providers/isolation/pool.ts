@@ -1,0 +1,100 @@
+import { type Child, startChild, type TaskOptions } from './child-handle.js';
+import { createSemaphore } from './semaphore.js';
+
+export interface ProcessPoolOptions {
+  /** The compiled module of the work; its default export is `Work`. */
+  worker: URL;
+  /** Tasks at the same time, each in a process of its own. */
+  processes: number;
+  /** JavaScript heap of one process in MiB. A task that needs more is ended with its process. */
+  memoryMb: number;
+  /** Resident memory of one process in MiB, with its native libraries and buffers. Default: the heap and 256. */
+  residentMb?: number;
+  /** For one task from its start, without its time in the queue and without the time that its output waits. */
+  timeoutMs: number;
+  /** Bytes that one task may return. */
+  maxOutputBytes?: number;
+  /** Keeps a process for the next task, however long it takes to come. By default it ends after ten seconds without one. */
+  keepWarm?: boolean;
+}
+
+export interface ProcessPool<Task, Result, Part = never> {
+  /**
+   * @throws TaskLimitError when a limit ended the task, ProcessLostError when its process ended by itself, the signal's
+   * reason when it was aborted, or the error that the task threw
+   */
+  run(task: Task, signal?: AbortSignal, onPart?: TaskOptions<Part>['onPart']): Promise<Result>;
+  /** Starts a process, which makes the first task faster. */
+  warmUp(): void;
+  /** Kills the processes with their running tasks. */
+  close(): Promise<void>;
+}
+
+interface IdleChild {
+  child: Child;
+  timer?: NodeJS.Timeout;
+}
+
+const IDLE_MS = 10_000;
+
+/**
+ * Runs tasks on foreign input in child processes with limits. A task that exceeds a limit, crashes its process or gets it
+ * killed ends alone: this process and all other tasks continue.
+ */
+export function createProcessPool<Task, Result, Part = never>(
+  options: ProcessPoolOptions,
+): ProcessPool<Task, Result, Part> {
+  const { memoryMb, timeoutMs, keepWarm = false, maxOutputBytes = 256 * 1024 * 1024 } = options;
+  const residentMb = options.residentMb ?? memoryMb + 256;
+  const semaphore = createSemaphore(options.processes);
+  const children = new Set<Child>();
+  const idle: IdleChild[] = [];
+
+  function start(): Child {
+    const { href: worker } = options.worker;
+    const child = startChild({ worker, parent: process.pid, residentMb, maxOutputBytes }, memoryMb);
+    children.add(child);
+    child.onExit(() => children.delete(child));
+    return child;
+  }
+
+  function take(): Child {
+    for (let waiting = idle.pop(); waiting; waiting = idle.pop()) {
+      clearTimeout(waiting.timer);
+      if (waiting.child.alive) return waiting.child;
+    }
+    return start();
+  }
+
+  /** Keeps the process for the next task, unless its libraries have kept much memory. */
+  function giveBack(child: Child): void {
+    if (!child.alive) return;
+    if (child.resident > (residentMb * 1024 * 1024) / 2) return void child.end();
+    const entry: IdleChild = { child };
+    idle.push(entry);
+    if (keepWarm) return;
+    entry.timer = setTimeout(() => {
+      idle.splice(idle.indexOf(entry), 1);
+      void child.end();
+    }, IDLE_MS).unref();
+  }
+
+  return {
+    async run(task, signal, onPart) {
+      await semaphore.acquire(signal);
+      const child = take();
+      try {
+        return await child.run<Result, Part>(task, { timeoutMs, signal, onPart });
+      } finally {
+        giveBack(child);
+        semaphore.release();
+      }
+    },
+    warmUp() {
+      if (children.size === 0) giveBack(start());
+    },
+    async close() {
+      await Promise.all([...children].map((child) => child.end()));
+    },
+  };
+}

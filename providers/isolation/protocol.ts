@@ -1,0 +1,30 @@
+/** Sent to a child: a task, or the request for the next part of its output. */
+export type ToChild = { task: unknown } | { next: true };
+
+/** Sent by a child. `data` is a value in V8's serialization format, so that the child knows its size before it sends it. */
+export type FromChild =
+  | { part: Buffer }
+  | { result: Buffer /** Resident memory afterwards, in bytes. */; resident: number }
+  | { exceeded: 'output' }
+  | { error: { name: string; message: string; code?: string | undefined } };
+
+/** How a child is started: its arguments, as JSON. */
+export interface ChildOptions {
+  /** URL of the module that does the work. */
+  worker: string;
+  /** The process that the child must not outlive. */
+  parent: number;
+  /** Resident memory after which the child ends itself, in MiB. */
+  residentMb: number;
+  /** Bytes that one task may return, in all parts. */
+  maxOutputBytes: number;
+}
+
+/** The signal by which a child ends itself when it has exceeded its resident memory. Nothing else sends it. */
+export const OUT_OF_MEMORY = 'SIGUSR2';
+
+/**
+ * The work of a child: the default export of its module.
+ * @param emit sends one part of the output; resolves when the parent has dealt with it
+ */
+export type Work<Task, Result, Part = never> = (task: Task, emit: (part: Part) => Promise<void>) => Promise<Result>;

@@ -1,0 +1,112 @@
+import { Binary, type Db, type Document } from 'mongodb';
+import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer } from '../domain/sealing.js';
+
+const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret'];
+
+/** Where the sealed values of each purpose are; a path may lead through arrays. Each value's context has its record's id. */
+export const SEALED_FIELDS: Record<SealedPurpose, { collection: string; paths: readonly string[] }> = {
+  'webhook-signing-secret': { collection: 'registrations', paths: SIGNING_SECRET_PATHS },
+  'crew-signing-secret': { collection: 'crew_signing_secrets', paths: SIGNING_SECRET_PATHS },
+  'job-signing-key': { collection: 'signing_keys', paths: ['sealed_private_key'] },
+  'connector-credentials': { collection: 'connectors', paths: ['sealed_credentials'] },
+  'authentication-details': { collection: 'authentications', paths: ['sealed_details'] },
+  'eligibility-data': { collection: 'eligibility_data', paths: ['sealed'] },
+  idempotency: { collection: 'idempotency_keys', paths: ['response.sealed_body'] },
+};
+
+type Stored = Document & { _id: string };
+
+/** Result of a rotation. */
+export interface ResealReport {
+  /** Values that are sealed with the current key now, and were not before. */
+  resealed: number;
+  /** Values that cannot be opened with the configured keys, by collection. */
+  unreadable: Record<string, number>;
+}
+
+const PAGE = 200;
+
+/**
+ * Seals every value again that was not sealed with the current key. Readers and writers may run: a value is replaced only
+ * if it is still the one that was read. Passes are repeated until one finds nothing to do, and an interrupted run can
+ * simply be started again.
+ */
+export async function resealAll(db: Db, sealer: Sealer): Promise<ResealReport> {
+  const report: ResealReport = { resealed: 0, unreadable: {} };
+  for (const purpose of SEALED_PURPOSES) {
+    const { collection, paths } = SEALED_FIELDS[purpose];
+    for (const path of paths) {
+      const at = { collection, purpose, path: path.split('.') };
+      let pass = await resealField(db, sealer, at);
+      report.resealed += pass.resealed;
+      while (pass.resealed + pass.changed > 0) {
+        pass = await resealField(db, sealer, at);
+        report.resealed += pass.resealed;
+      }
+      if (pass.unreadable > 0) report.unreadable[collection] = (report.unreadable[collection] ?? 0) + pass.unreadable;
+    }
+  }
+  return report;
+}
+
+/** One pass over a field of a collection. `changed`: records that a writer changed at the same time. */
+async function resealField(
+  db: Db,
+  sealer: Sealer,
+  { collection, purpose, path }: { collection: string; purpose: SealedPurpose; path: readonly string[] },
+) {
+  const records = db.collection<Stored>(collection);
+  const [field, ...rest] = path as [string, ...string[]];
+  const found = { resealed: 0, changed: 0, unreadable: 0 };
+  let last: string | undefined;
+  for (;;) {
+    const page = await records
+      .find({ ...(last === undefined ? {} : { _id: { $gt: last } }), [path.join('.')]: { $type: 'binData' } })
+      .project<Stored>({ [field]: 1 })
+      .sort({ _id: 1 })
+      .limit(PAGE)
+      .toArray();
+    for (const record of page) {
+      const context: SealedContext = `${purpose}/${record._id}`;
+      let count = 0;
+      const value = replaceValues(record[field], rest, (sealed) => {
+        if (sealer.isCurrent(sealed.buffer)) return sealed;
+        const plain = tryOpen(sealer, sealed, context);
+        if (plain === null) {
+          found.unreadable += 1;
+          return sealed;
+        }
+        count += 1;
+        return new Binary(sealer.seal(plain, context));
+      });
+      if (count === 0) continue;
+      const { matchedCount } = await records.updateOne(
+        { _id: record._id, [field]: { $eq: record[field] } },
+        { $set: { [field]: value } },
+      );
+      if (matchedCount === 1) found.resealed += count;
+      else found.changed += 1;
+    }
+    if (page.length < PAGE) return found;
+    last = page.at(-1)!._id;
+  }
+}
+
+/** Replaces the sealed values below a field. @param path inside the field */
+function replaceValues(value: unknown, path: readonly string[], replace: (sealed: Binary) => Binary): unknown {
+  if (Array.isArray(value)) return value.map((element) => replaceValues(element, path, replace));
+  const [step, ...rest] = path;
+  if (step === undefined) return value instanceof Binary ? replace(value) : value;
+  if (value === null || typeof value !== 'object' || !(step in value)) return value;
+  const fields = value as Record<string, unknown>;
+  return { ...fields, [step]: replaceValues(fields[step], rest, replace) };
+}
+
+/** @returns null when the value cannot be opened with the configured keys */
+function tryOpen(sealer: Sealer, sealed: Binary, context: SealedContext): string | null {
+  try {
+    return sealer.open(sealed.value(), context);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,79 @@
+import type { ClientSession } from 'mongodb';
+import type { AddedUse } from '../domain/quotas.js';
+import type { Collections } from './collections.js';
+import { COLLECTION_INDEX } from './indexes.js';
+
+/** Quotas that are measured and guarded together. */
+export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
+export type Measure = (typeof MEASURES)[number];
+
+type UsageCollections = Pick<
+  Collections,
+  'aiJobs' | 'connectors' | 'crewExecutions' | 'databases' | 'items' | 'uploads'
+>;
+
+export type Usage = ReturnType<typeof createUsage>;
+
+/**
+ * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use can never differ
+ * from them: whatever removes a record gives its use back.
+ */
+export function createUsage(collections: UsageCollections) {
+  const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;
+
+  async function measureItems(org: string, session?: ClientSession) {
+    const owned = await databases.find({ org }, { session }).project<{ _id: string }>({ _id: 1 }).toArray();
+    const [sum] = await items
+      .aggregate<{ items: number; bytes: number }>(
+        [
+          { $match: { database_id: { $in: owned.map(({ _id }) => _id) } } },
+          { $project: { _id: 0, bytes: 1 } },
+          { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } },
+        ],
+        { hint: COLLECTION_INDEX, session },
+      )
+      .toArray();
+    return sum ?? { items: 0, bytes: 0 };
+  }
+
+  async function measureUploads(org: string, session?: ClientSession) {
+    const [sum] = await uploads
+      .aggregate<{ uploads: number; bytes: number }>(
+        [
+          { $match: { org } },
+          { $project: { _id: 0, size: 1 } },
+          { $group: { _id: null, uploads: { $sum: 1 }, bytes: { $sum: '$size' } } },
+        ],
+        { session },
+      )
+      .toArray();
+    return sum ?? { uploads: 0, bytes: 0 };
+  }
+
+  const measures: Record<Measure, (org: string, session?: ClientSession) => Promise<AddedUse>> = {
+    async storage(org, session) {
+      // One after the other: a transaction runs one command at a time.
+      const stored = await measureItems(org, session);
+      const uploaded = await measureUploads(org, session);
+      return { items: stored.items, uploads: uploaded.uploads, stored_bytes: stored.bytes + uploaded.bytes };
+    },
+    databases: async (org, session) => ({ databases: await databases.countDocuments({ org }, { session }) }),
+    connectors: async (org, session) => ({
+      connectors: await connectors.countDocuments({ org, deleted_at: null }, { session }),
+    }),
+    jobs: async (org, session) => ({
+      queued_jobs: await aiJobs.countDocuments({ org, status: { $in: ['queued', 'processing'] } }, { session }),
+    }),
+    crews: async (org, session) => ({
+      running_crews: await crewExecutions.countDocuments(
+        { org, status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+        { session },
+      ),
+    }),
+  };
+
+  return {
+    /** @param tx a transaction whose snapshot is measured */
+    measure: (name: Measure, org: string, tx?: ClientSession): Promise<AddedUse> => measures[name](org, tx),
+  };
+}

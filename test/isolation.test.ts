@@ -1,0 +1,82 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createProcessPool, type ProcessPool } from '../providers/isolation/pool.js';
+import { eventually } from './support/eventually.js';
+import type { Behaviour } from './support/hostile-work.js';
+
+const worker = new URL('./support/hostile-work.js', import.meta.url);
+
+describe('work on foreign input in child processes', () => {
+  let pool: ProcessPool<Behaviour, unknown, number>;
+
+  beforeAll(() => {
+    process.env.POSTBACK_SEALING_KEY = 'secret';
+    const limits = { memoryMb: 64, residentMb: 192, maxOutputBytes: 1024 * 1024, timeoutMs: 5_000 };
+    pool = createProcessPool({ worker, processes: 1, ...limits });
+  });
+  afterAll(async () => {
+    delete process.env.POSTBACK_SEALING_KEY;
+    await pool.close();
+  });
+
+  const pid = () => pool.run('pid') as Promise<number>;
+
+  test('a task returns its parts in order and its result, and sees no secret of the parent', async () => {
+    const parts: number[] = [];
+    const result = await pool.run('work', undefined, async (part) => void parts.push(part));
+    expect({ parts, result }).toEqual({ parts: [1, 2, 3], result: 'no secret' });
+  });
+
+  test('an error of a task arrives with its code, and the process serves the next task', async () => {
+    const before = await pid();
+    await expect(pool.run('fail')).rejects.toMatchObject({ message: 'not this one', code: 'ENOENT' });
+    expect(await pid()).toBe(before);
+  });
+
+  test.each([
+    ['never ends', 'spin', { name: 'TaskLimitError', limit: 'time' }],
+    ['fills the heap', 'fill the heap', { name: 'TaskLimitError', limit: 'memory' }],
+    ['fills native memory', 'fill native memory', { name: 'TaskLimitError', limit: 'memory' }],
+    ['returns too much', 'return too much', { name: 'TaskLimitError', limit: 'output' }],
+    ['crashes in native code', 'crash', { name: 'ProcessLostError' }],
+  ] as const)('a task that %s ends alone, and the next task runs', async (_, behaviour, error) => {
+    await expect(pool.run(behaviour)).rejects.toMatchObject(error);
+    expect(await pool.run('work', undefined, async () => undefined)).toBe('no secret');
+  });
+
+  test('an error of the taker of a part ends the task', async () => {
+    const reason = new Error('storage is away');
+    await expect(pool.run('work', undefined, () => Promise.reject(reason))).rejects.toBe(reason);
+    expect(await pool.run('work', undefined, async () => undefined)).toBe('no secret');
+  });
+
+  test('an aborted task is killed with its process', async () => {
+    const stopped = new AbortController();
+    const before = await pid();
+    const spinning = pool.run('spin', stopped.signal);
+    stopped.abort(new Error('cancelled'));
+    await expect(spinning).rejects.toThrow('cancelled');
+    expect(() => process.kill(before, 0)).toThrow(/ESRCH/);
+  });
+
+  test('where memory is short, the system is told to take this process first', async () => {
+    if (process.platform !== 'linux') return;
+    expect(readFileSync(`/proc/${await pid()}/oom_score_adj`, 'utf8').trim()).toBe('1000');
+  });
+
+  test('a busy process does not outlive its parent', async () => {
+    const parent = fork(fileURLToPath(new URL('./support/dies-beside-child.js', import.meta.url)));
+    const [child] = (await once(parent, 'message')) as [number];
+    parent.kill('SIGKILL');
+    await eventually('the child is gone', () => {
+      try {
+        return !process.kill(child, 0);
+      } catch {
+        return true;
+      }
+    });
+  });
+});
