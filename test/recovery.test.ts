@@ -7,8 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { scanJob } from './ai-jobs/work-in-progress.js';
 import { sync } from './connectors/work-in-progress.js';
-import { scannedItem, tenItems } from './content/work-in-progress.js';
+import { lostItem, scannedItem, tenItems } from './content/work-in-progress.js';
 import { modelCall } from './crews/work-in-progress.js';
+import { scan, scannedPdf } from './fixtures/scanned-files.js';
+import { killChildren } from './support/child-processes.js';
 import type { Client } from './support/client.js';
 import { type CrashProduct, type InterruptedWork, startCrashProduct } from './support/crash-product.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
@@ -37,18 +39,46 @@ describe('crashes lose nothing', () => {
     await own?.remove();
   });
 
+  test('a file whose parser is killed three times ends with E2003; the worker and its other work are not affected', async () => {
+    const client = await clientOf('parser-killed', own.product);
+    const webhooks = await registeredReceiver(client);
+    await client.createDatabase('crash');
+    const worker = own.product.worker.pid();
+    const page = await scan(['This page ends its process', 'The lamp was lit at dusk']);
+    const file = { name: 'log.pdf', content: scannedPdf(Array(3).fill(page)) };
+    await client.ingest({ database: 'crash', document_metadata: '[{"id":"poison"}]' }, [file]);
+    const killing = new AbortController();
+    const killed = killChildren(worker, 'page-worker', killing.signal);
+    await client.ingest({ database: 'crash', memories: '[{"id":"beside","text":"A note beside it."}]' });
+    expect(await client.ended('crash', 'beside')).toMatchObject({ indexing_status: 'completed' });
+    expect(await client.ended('crash', 'poison')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+    killing.abort();
+    expect(await killed).toBeGreaterThanOrEqual(3);
+    await webhooks.waitFor('the webhook', ({ json }) => json.id === 'poison' && json.error_code === 'E2003');
+    await webhooks.close();
+    expect(own.product.worker.pid()).toBe(worker);
+  });
+
   describe('kill -9 of the worker', () => {
-    let works: Record<'ten' | 'scan' | 'job' | 'call' | 'sync', InterruptedWork>;
+    let works: Record<'ten' | 'scan' | 'job' | 'call' | 'sync' | 'lost', InterruptedWork>;
 
     beforeAll(async () => {
-      works = { ten: tenItems(own), scan: scannedItem(own), job: scanJob(own), call: modelCall(own), sync: sync(own) };
+      works = {
+        ten: tenItems(own),
+        scan: scannedItem(own),
+        job: scanJob(own),
+        call: modelCall(own),
+        sync: sync(own),
+        lost: lostItem(own),
+      };
       // Work that can be held is started first, and work that finishes quickly is started last.
-      for (const stage of [[works.call, works.sync], [works.scan, works.job], [works.ten]])
+      for (const stage of [[works.call, works.sync], [works.scan, works.job, works.lost], [works.ten]])
         await Promise.all(stage.map((work) => work.begin()));
       process.kill(own.product.worker.pid(), 'SIGKILL');
       for (const work of Object.values(works)) await work.afterKill?.();
     });
 
+    test('during an item whose run was lost twice before: it ends with E2003', () => works.lost.expectToComplete());
     test('during ten items: all ten complete, each with a webhook', () => works.ten.expectToComplete());
     test('during a scanned PDF: the item continues after the pages that were read', () =>
       works.scan.expectToComplete());
@@ -161,21 +191,20 @@ describe('crashes lose nothing', () => {
           own.product.mongodbUri,
           async (db) => (await db.collection<DeliveryRecord>('deliveries').findOne({ org: 'recovery-hanging' }))!,
         );
-      return { receiver: hanging, record, claimed_until: (await record()).claimed_until! };
+      return { receiver: hanging, record };
     }
 
-    test('a restart of the whole product: it still waits, and continues; a delivery in progress is attempted again at once', async () => {
+    test('a restart of the whole product: it still waits, and continues; an attempt in progress is repeated', async () => {
       const id = await letter.start(FACTS);
       const paused = await letter.reaches(id, 'pending_human_input');
       const hanging = await deliveryToAHangingReceiver();
+      await own.product.worker.stop();
+      // The worker has given its claim back, so the next worker does not wait until it expires.
+      expect(await hanging.record()).toMatchObject({ status: 'pending', attempts: 1, claimed_until: null });
       await own.restart();
       await connect();
       hanging.receiver.hold = undefined;
-      const delivered = await eventually('delivered', async () => {
-        const record = await hanging.record();
-        return record.status === 'delivered' && record;
-      });
-      expect(delivered.attempt_log[0]!.at.getTime()).toBeLessThan(hanging.claimed_until.getTime());
+      await eventually('delivered', async () => (await hanging.record()).status === 'delivered');
       await hanging.receiver.close();
       expect(await letter.status(id)).toMatchObject({ status: 'pending_human_input', tasks: paused.tasks });
       const response = await letter.resume(id, { task_id: paused.current_task, is_approve: true });
