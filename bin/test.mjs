@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm test` checks lint, types, the direction of imports and regular expressions, then runs the tests. `npm test -- <path>` runs only those tests.
+// `npm test` checks lint, types, the direction of imports, regular expressions and known vulnerabilities, then runs the tests. `npm test -- <path>` runs only those tests.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,6 +71,7 @@ await step('types and build', compile);
 if (everything) {
   const depcruise = tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs');
   await step('imports', () => run(process.execPath, [depcruise, '--config', '.dependency-cruiser.cjs', 'dist']));
+  await step('dependencies', () => run(process.execPath, [join(root, 'bin', 'audit.mjs')]));
   await step('regular expressions', () => run(process.execPath, [tool('eslint', 'bin', 'eslint.js'), 'dist']));
 }
 console.error('\n── tests');
