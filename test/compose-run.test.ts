@@ -157,6 +157,8 @@ function startMongod(systemBinary: string): Promise<MongoMemoryReplSet> {
     database: database!,
     roles: [{ role: role!, db: database! }],
   };
+  // Any version will do.
+  process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = 'false';
   return MongoMemoryReplSet.create({
     binary: { systemBinary },
     replSet: { count: 1, name: 'rs0', storageEngine: 'wiredTiger', auth: { enable: true, extraUsers: [user] } },

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 interface Package {
@@ -33,6 +35,17 @@ const PLATFORM_BINARIES: [prefix: string, owner: string][] = [
   ['@unrs/resolver-binding-', 'unrs-resolver'],
 ];
 
+/** Packages whose manifest has no SPDX identifier, with the licence of their text. An upgrade needs another look. */
+const READ_BY_A_PERSON: Record<string, string> = {
+  'busboy@0.3.1': 'MIT',
+  'dicer@0.3.0': 'MIT',
+  'humanize-number@0.0.2': 'MIT',
+  'json-bignum@0.0.3': 'MIT',
+  'only@0.0.2': 'MIT',
+  'streamsearch@0.1.2': 'MIT',
+  'unionfs@4.6.0': 'Unlicense',
+};
+
 /** Whether an SPDX expression allows use under permissive licences alone. */
 function isPermissive(expression: string, allowed: ReadonlySet<string> = PERMISSIVE): boolean {
   const plain = expression.replace(/[()]/g, '');
@@ -43,7 +56,7 @@ function isPermissive(expression: string, allowed: ReadonlySet<string> = PERMISS
 
 function licenseOf(path: string): string {
   const name = path.split('node_modules/').at(-1)!;
-  const { license } = packages[path]!;
+  const { license = READ_BY_A_PERSON[`${name}@${packages[path]!.version}`] } = packages[path]!;
   if (license) return license;
   const owner = PLATFORM_BINARIES.find(([prefix]) => name.startsWith(prefix))?.[1];
   return packages[`node_modules/${owner}`]?.license ?? 'unknown';
@@ -89,7 +102,9 @@ describe('the audit of known vulnerabilities', () => {
     const registry = createServer(respond).listen(0, '127.0.0.1');
     await once(registry, 'listening');
     const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
-    const env = { ...process.env, npm_config_registry: url, npm_config_loglevel: 'error' };
+    // npm stores what it learns about an advisory.
+    const cache = mkdtempSync(join(tmpdir(), 'postback-npm-'));
+    const env = { ...process.env, npm_config_registry: url, npm_config_cache: cache, npm_config_loglevel: 'error' };
     try {
       return await new Promise<{ code: number; text: string }>((resolve) => {
         execFile(process.execPath, ['bin/audit.mjs'], { env }, (error, _out, text) =>
@@ -99,31 +114,38 @@ describe('the audit of known vulnerabilities', () => {
     } finally {
       registry.closeAllConnections();
       registry.close();
+      rmSync(cache, { recursive: true, force: true });
     }
   }
   const { version } = packages['node_modules/koa']!;
   const advisory = (severity: string) => ({
     koa: [{ id: 1, url: 'https://example.com/1', title: 'a flaw', severity, vulnerable_versions: `<=${version}` }],
   });
+  /** What a registry says about a package: its versions in the lock file. */
+  const packumentOf = (name: string) => {
+    const locked = Object.entries(packages).filter(([path]) => path.endsWith(`node_modules/${name}`));
+    const versions = locked.map(([, entry]) => [entry.version, { name, version: entry.version }]);
+    return { name, versions: Object.fromEntries(versions) };
+  };
   const respondWith =
     (advisories: object): RequestListener =>
     (request, response) => {
       response.setHeader('content-type', 'application/json');
       if (request.url?.includes('/advisories/bulk')) response.end(JSON.stringify(advisories));
-      else response.end(JSON.stringify({ name: 'koa', versions: { [version]: { name: 'koa', version } } }));
+      else response.end(JSON.stringify(packumentOf(decodeURIComponent(request.url!.slice(1)))));
     };
 
   test('fails for a high or critical vulnerability, and names the package', async () => {
     expect(await audit(respondWith(advisory('critical')))).toEqual({
       code: 1,
-      text: expect.stringMatching(/critical: koa[\s\S]*1 of them high or critical/),
+      text: expect.stringMatching(/critical: koa .*\n[\s\S]*[1-9] of them high or critical/),
     });
   });
 
   test('reports a lesser one, and passes', async () => {
     expect(await audit(respondWith(advisory('low')))).toEqual({
       code: 0,
-      text: expect.stringMatching(/low: koa[\s\S]*1 vulnerable packages, 0 of them/),
+      text: expect.stringMatching(/low: koa .*\n[\s\S]*packages, 0 of them high or critical/),
     });
     expect(await audit(respondWith({}))).toEqual({ code: 0, text: expect.stringContaining('0 vulnerable packages') });
   });
