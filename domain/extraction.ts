@@ -37,6 +37,7 @@ export const ITEM_ERRORS = {
   E2002: 'The file is encrypted. Remove the password and ingest it again.',
   E2003: 'The file is over a processing limit.',
   E2004: 'No text was found in the item.',
+  E2005: 'The item was deleted while it was being processed.',
   E3001: 'Embeddings were not available after several attempts.',
   E6001: 'Storage is not available at the moment; the item is retried until it is.',
 } as const;

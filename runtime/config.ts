@@ -78,6 +78,14 @@ export const settingsSchema = z.object({
   POSTBACK_EMBEDDINGS_DIMENSIONS: positive.default(384),
   POSTBACK_EMBEDDING_THREADS: positive.default(2),
 
+  /** Child processes of a worker that parse files, and that read scanned pages. */
+  POSTBACK_PARSER_PROCESSES: positive.default(2),
+  POSTBACK_OCR_PROCESSES: positive.default(2),
+  /** JavaScript heap of a parser in MiB. With its libraries it may take 256 MiB more. */
+  POSTBACK_PARSER_MEMORY_MB: positive.default(256),
+  /** For one file without its scanned pages, and for each scanned page. */
+  POSTBACK_PARSER_TIMEOUT_SECONDS: positive.default(120),
+
   POSTBACK_MAX_FILES: positive.default(100),
   POSTBACK_MAX_ITEMS: positive.default(5_000),
   POSTBACK_MAX_FILE_BYTES: positive.default(100 * MiB),

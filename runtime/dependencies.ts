@@ -18,6 +18,7 @@ import { createDatabaseContents } from '../storage/content/database-contents.js'
 import { createDatabases } from '../storage/content/databases.js';
 import { createFeedback } from '../storage/content/feedback.js';
 import { createGraphStore } from '../storage/content/graph.js';
+import { createInterruptedNotifier } from '../storage/content/interrupted-items.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
@@ -57,6 +58,8 @@ export async function createSharedDependencies(
   const embedder = createEmbedder(embedding);
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
+  const registrations = createRegistrations(collections, sealer);
+  const deliveries = createDeliveries(collections, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS);
   const modelTokens = createModelTokens(collections);
   return {
     mongoClient: collections.mongoClient,
@@ -80,14 +83,17 @@ export async function createSharedDependencies(
     itemCatalogue: createItemCatalogue(collections),
     files,
     contents: createDatabaseContents(collections),
-    removedItems: createRemovedItems(collections),
+    removedItems: createRemovedItems({
+      ...collections,
+      notifyInterrupted: createInterruptedNotifier({ registrations, deliveries }),
+    }),
     connectors: createConnectors(collections, sealer),
     connectorSyncs: createConnectorSyncs(collections),
     resources: createConnectorResources(collections),
     chunks: createChunks(collections),
     graph: createGraphStore(collections),
     feedback: createFeedback(collections),
-    registrations: createRegistrations(collections, sealer),
+    registrations,
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),
@@ -95,7 +101,7 @@ export async function createSharedDependencies(
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
-    deliveries: createDeliveries(collections, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS),
+    deliveries,
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,

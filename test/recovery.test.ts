@@ -7,8 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { scanJob } from './ai-jobs/work-in-progress.js';
 import { sync } from './connectors/work-in-progress.js';
-import { scannedItem, tenItems } from './content/work-in-progress.js';
+import { lostItem, scannedItem, tenItems } from './content/work-in-progress.js';
 import { modelCall } from './crews/work-in-progress.js';
+import { scan, scannedPdf } from './fixtures/scanned-files.js';
+import { killChildren } from './support/child-processes.js';
 import type { Client } from './support/client.js';
 import { type CrashProduct, type InterruptedWork, startCrashProduct } from './support/crash-product.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
@@ -37,18 +39,42 @@ describe('crashes lose nothing', () => {
     await own?.remove();
   });
 
+  test('a file whose parser is killed three times ends with E2003; the worker and its other work are not affected', async () => {
+    const worker = own.product.worker.pid();
+    const page = await scan(['This page ends its process', 'The lamp was lit at dusk']);
+    const file = { name: 'log.pdf', content: scannedPdf(Array(3).fill(page)) };
+    await api.ingest({ database: 'crash', document_metadata: '[{"id":"poison"}]' }, [file]);
+    const killing = new AbortController();
+    const killed = killChildren(worker, 'page-worker', killing.signal);
+    await api.ingest({ database: 'crash', memories: '[{"id":"beside","text":"A note beside it."}]' });
+    expect(await api.ended('crash', 'beside')).toMatchObject({ indexing_status: 'completed' });
+    expect(await api.ended('crash', 'poison')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+    killing.abort();
+    expect(await killed).toBeGreaterThanOrEqual(3);
+    await receiver.waitFor('the webhook', ({ json }) => json.id === 'poison' && json.error_code === 'E2003');
+    expect(own.product.worker.pid()).toBe(worker);
+  });
+
   describe('kill -9 of the worker', () => {
-    let works: Record<'ten' | 'scan' | 'job' | 'call' | 'sync', InterruptedWork>;
+    let works: Record<'ten' | 'scan' | 'job' | 'call' | 'sync' | 'lost', InterruptedWork>;
 
     beforeAll(async () => {
-      works = { ten: tenItems(own), scan: scannedItem(own), job: scanJob(own), call: modelCall(own), sync: sync(own) };
+      works = {
+        ten: tenItems(own),
+        scan: scannedItem(own),
+        job: scanJob(own),
+        call: modelCall(own),
+        sync: sync(own),
+        lost: lostItem(own),
+      };
       // Work that can be held is started first, and work that finishes quickly is started last.
-      for (const stage of [[works.call, works.sync], [works.scan, works.job], [works.ten]])
+      for (const stage of [[works.call, works.sync], [works.scan, works.job, works.lost], [works.ten]])
         await Promise.all(stage.map((work) => work.begin()));
       process.kill(own.product.worker.pid(), 'SIGKILL');
       for (const work of Object.values(works)) await work.afterKill?.();
     });
 
+    test('during an item whose run was lost twice before: it ends with E2003', () => works.lost.expectToComplete());
     test('during ten items: all ten complete, each with a webhook', () => works.ten.expectToComplete());
     test('during a scanned PDF: the item continues after the pages that were read', () =>
       works.scan.expectToComplete());

@@ -61,10 +61,14 @@ function connectorActivities(config: Config, dependencies: WorkerDependencies) {
     ...createSyncActivities({
       ...dependencies,
       detectKind: detectFileKind,
-      openSource: createSources(dependencies.outbound, {
-        timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
-        maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
-      }),
+      openSource: createSources(
+        dependencies.outbound,
+        {
+          timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+          maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+        },
+        dependencies.foreignParser,
+      ),
       maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
     }),
     ...createConnectorRemovalActivities(dependencies),

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
+import { createForeignParser } from '../providers/connectors/index.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
@@ -31,9 +32,16 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
   });
   const { client, connection, dataConverter } = await connectToTemporal(config, log);
-  const extractor = createExtractor();
+  const extractor = createExtractor({
+    processes: config.POSTBACK_PARSER_PROCESSES,
+    ocrProcesses: config.POSTBACK_OCR_PROCESSES,
+    memoryMb: config.POSTBACK_PARSER_MEMORY_MB,
+    timeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+    ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+  });
   const graphExtractor = createGraphExtractor();
   if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
+  const foreignParser = createForeignParser();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {
     ...shared,
@@ -44,12 +52,13 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     starters: createStarters(client),
     extractor,
     graphExtractor,
+    foreignParser,
     providers,
     models,
     scratch: await createCleanScratch(log),
     metrics: createWorkerMetrics(),
     async close(): Promise<void> {
-      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close()]);
+      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close(), foreignParser.close()]);
       await shared.close();
       await connection.close();
       await client.connection.close();

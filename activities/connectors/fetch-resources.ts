@@ -39,15 +39,19 @@ interface Target {
 /** Fetches resources and makes queued items of them. A resource that cannot be fetched keeps its item. */
 export function createResourceFetcher({ itemQueue, files, scratch, detectKind }: ResourceFetcherDependencies) {
   return {
-    /** Fetches resources, as many at the same time as the source allows. An error is the result of its resource. */
+    /**
+     * Fetches resources, as many at the same time as the source allows. An error is the result of its resource.
+     * @param open opens the source with a temporary folder
+     */
     async fetchAll(
       connector: ConnectorRecord,
-      source: Source,
+      open: (folder: string) => Source,
       due: readonly ConnectorResourceRecord[],
       batch: string,
       signal: AbortSignal,
     ): Promise<FetchedResource[]> {
       return scratch.use(async (folder) => {
+        const source = open(folder);
         const fetched: FetchedResource[] = [];
         const remaining = [...due.entries()];
         const fetchNext = async () => {

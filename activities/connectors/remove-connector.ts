@@ -39,7 +39,7 @@ export function createConnectorRemovalActivities(deps: ConnectorRemovalDependenc
 }
 
 /**
- * Deletes the items of resources. Items that are being indexed end without a webhook.
+ * Deletes the items of resources. Items that are being indexed end with E2005.
  * @returns the number of resources that had an item
  */
 export async function removeItemsOf(
@@ -48,7 +48,7 @@ export async function removeItemsOf(
   resources: readonly { item_id: string | null }[],
 ): Promise<number> {
   const ids = resources.flatMap(({ item_id }) => item_id ?? []);
-  const { ref } = await removedItems.remove(database, { ids, inProgress: 'remove' });
+  const { ref } = await removedItems.remove(database, { ids });
   if (ref) await starters.startRemoval(ref);
   return ids.length;
 }

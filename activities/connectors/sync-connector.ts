@@ -61,7 +61,9 @@ export function createSyncActivities(deps: SyncDependencies) {
         if (listed) return false;
         const database = await databases.requireForOrg(ref.org, connector.database).catch(() => null);
         if (database?._id !== connector.database_id) throw new SourceError('DATABASE_NOT_FOUND');
-        const page = await open(connector).list(cursor, connector.listing, signal);
+        const page = await deps.scratch.use((folder) =>
+          open(connector, folder).list(cursor, connector.listing, signal),
+        );
         const seen = page.resources.map(({ key, etag }): SeenResource => ({ key, etag, depth: 0 }));
         const truncated = !(await recordSeen(ref, connector, seen));
         const done = page.next === null || truncated;
@@ -79,7 +81,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         const due = await resources.listDue(ref, FETCH_BATCH);
         if (due.length === 0) return 0;
         const batch = newBatchId();
-        const fetched = await fetcher.fetchAll(connector, open(connector), due, batch, signal);
+        const fetched = await fetcher.fetchAll(connector, (folder) => open(connector, folder), due, batch, signal);
         const links = fetched.flatMap(({ resource, result }) => linksOf(connector, resource, result.links));
         await recordSeen(ref, connector, links);
         const { queued, added, replacedFiles } = await fetcher.toItems(connector, fetched, batch);
@@ -125,9 +127,9 @@ export function createSyncActivities(deps: SyncDependencies) {
     },
   };
 
-  function open(connector: ConnectorRecord): Source {
+  function open(connector: ConnectorRecord, folder: string): Source {
     const { kind, settings } = connector;
-    return deps.openSource({ kind, settings, credentials: connectors.openCredentials(connector) });
+    return deps.openSource({ kind, settings, credentials: connectors.openCredentials(connector) }, folder);
   }
 
   /** @throws SyncEnded */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
-import { type Chunk, chunkSections, searchableText } from '../../domain/content/chunking.js';
+import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import { type Graph, MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
@@ -12,7 +12,7 @@ import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { type Extractor, SMALL_TEXT_BYTES } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
-import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
+import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -20,15 +20,17 @@ import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
+import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
+import { createItemRuns } from './item-runs.js';
 
 export interface ItemDependencies extends FinishItemDependencies {
   items: FinishItemDependencies['items'] &
-    Pick<Items, 'discard' | 'isCurrent' | 'setStatus' | 'setTitle' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
   chunks: ClearItemsDependencies['chunks'] &
-    Pick<Chunks, 'findDatabaseId' | 'listByRef' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
+    Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'copyTo' | 'remove'>;
@@ -43,20 +45,16 @@ export interface ItemDependencies extends FinishItemDependencies {
 
 export type ItemActivities = ReturnType<typeof createItemActivities>;
 
-/** Chunks embedded and stored at a time; a killed worker repeats at most this many. */
-const EMBEDDING_BATCH = 64;
-
 /** The steps of indexing one item version, in the order of its statuses. Each can be repeated. */
 export function createItemActivities(deps: ItemDependencies) {
   const { items, chunks, files, checkpoints, databases, index, embedder } = deps;
   const finish = createFinishItem(deps);
+  const runs = createItemRuns(items);
 
   return {
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        if (!(await items.setStatus(ref, 'processing'))) throw superseded();
-        const item = await requireCurrent(ref);
+      forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
         if (!(await databases.isOpen(item.database_id))) await discard(item);
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
@@ -72,19 +70,25 @@ export function createItemActivities(deps: ItemDependencies) {
 
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        const item = await requireCurrent(ref);
-        const itemChunks = await chunks.listByRef(ref);
-        if (embedder) await embedMissing(embedder, itemChunks, signal);
-        await requireCurrent(ref); // Embedding takes long; a newer version may have replaced this version.
-        const chunkIds = itemChunks.map((chunk) => chunk._id);
-        const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
-        // Rows are removed by id, so that no version can remove rows of a newer version.
-        const repeatedIds = Context.current().info.attempt > 1 ? chunkIds : [];
+      forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
+        const chunksOf = await pagedChunks(chunks, ref);
+        if (embedder) for await (const page of chunksOf()) await embedMissing(embedder, chunks, page, signal);
+        // Embedding takes long; a newer version may have replaced this version.
+        if (!(await items.isCurrent(ref))) throw superseded();
         const schema = await databases.metadataSchema(item.database_id);
-        await index.write(item.database_id, rowsOf(item, itemChunks, schema), [...olderIds, ...repeatedIds]);
+        const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
+        const chunkIds: string[] = [];
+        for await (const page of chunksOf()) {
+          signal.throwIfAborted();
+          const ids = page.map((chunk) => chunk._id);
+          // Rows are removed by id, so that no version can remove rows of a newer version.
+          const repeatedIds = Context.current().info.attempt > 1 ? ids : [];
+          const outdatedIds = chunkIds.length === 0 ? olderIds : [];
+          await index.write(item.database_id, rowsOf(item, page, schema), [...outdatedIds, ...repeatedIds]);
+          chunkIds.push(...ids);
+        }
         if (olderIds.length > 0) await chunks.remove(olderIds);
-        if ((await items.getByRef(ref)) === null) {
+        if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], chunkIds);
           throw superseded();
@@ -93,12 +97,10 @@ export function createItemActivities(deps: ItemDependencies) {
 
     /** processing -> graph_creation: extracts entities and relations with their evidence. */
     linkItemGraph: (ref: ItemRef): Promise<void> =>
-      forItem(ref, async (signal) => {
-        if (!(await items.setStatus(ref, 'graph_creation'))) throw superseded();
-        const item = await requireCurrent(ref);
+      forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
-        await requireCurrent(ref);
+        if (!(await items.isCurrent(ref))) throw superseded();
       }),
 
     /** -> completed | errored, with the delivery that notifies the client. */
@@ -109,19 +111,36 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
   };
 
+  /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
+  function forRun(
+    ref: ItemRef,
+    run: Parameters<typeof runs.run>[1],
+    step: (item: ItemRecord, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    return forItem(ref, (signal) => runs.run(ref, run, signal, step));
+  }
+
   /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */
   async function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
     try {
       return await withHeartbeat(step);
-    } catch (error) {
-      // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
-      if (isSuperseded(error)) await clearLeftovers(ref);
-      if (error instanceof ExtractionError) await clearChunks(ref);
-      if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
+    } catch (stepError) {
+      const error = await clearAfter(ref, stepError).then(
+        () => stepError,
+        (clearError: unknown) => clearError,
+      );
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(ref, error);
       throw asActivityFailure(error, itemFailureRules);
     }
+  }
+
+  /** @throws an error of the storage, which is then retried instead of the error of the step */
+  async function clearAfter(ref: ItemRef, error: unknown): Promise<void> {
+    // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
+    if (isSuperseded(error)) await clearLeftovers(ref);
+    if (error instanceof ExtractionError) await clearChunks(ref);
+    if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
   }
 
   /** Shows an error that is being retried in the item's status. Best effort: without MongoDB no status can be read. */
@@ -153,19 +172,12 @@ export function createItemActivities(deps: ItemDependencies) {
     else await deps.graph.removeUpTo(ref);
   }
 
-  /** @throws Superseded when this version was replaced or deleted */
-  async function requireCurrent(ref: ItemRef): Promise<ItemRecord> {
-    const item = await items.getByRef(ref);
-    if (!item) throw superseded();
-    return item;
-  }
-
   /** Scanned pages take long, so each page first checks whether the version is still current. */
   function pageCheckpoints(ref: ItemRef): Checkpoints {
     const stored = checkpoints.of(checkpointOwner(ref));
     return {
       async load(step) {
-        await requireCurrent(ref);
+        if (!(await items.isCurrent(ref))) throw superseded();
         return stored.load(step);
       },
       save: stored.save,
@@ -190,21 +202,5 @@ export function createItemActivities(deps: ItemDependencies) {
       const pages = pageCheckpoints({ item: item._id, version: item.version });
       await deps.extractor.extractChunks({ path, kind }, store, signal, pages);
     });
-  }
-
-  /** Embeds and stores missing vectors batch by batch, and adds them to the given chunks. */
-  async function embedMissing(
-    model: Pick<Embedder, 'embedDocuments'>,
-    all: readonly EmbeddedChunk[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const missing = all.filter((chunk) => chunk.vector === null);
-    for (let n = 0; n < missing.length; n += EMBEDDING_BATCH) {
-      const batch = missing.slice(n, n + EMBEDDING_BATCH);
-      const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
-      const vectors = await model.embedDocuments(texts, signal);
-      await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
-      for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
-    }
   }
 }

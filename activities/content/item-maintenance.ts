@@ -1,10 +1,13 @@
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
+import { itemDedupeKey } from '../../domain/content/item-delivery.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Items } from '../../storage/content/items.js';
-import type { RemovedItems } from '../../storage/content/removed-items.js';
+import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 
@@ -17,7 +20,8 @@ export interface ItemMaintenanceDependencies {
   graph: ClearItemsDependencies['graph'];
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'remove'>;
-  starters: Pick<ContentStarters, 'startItem'>;
+  deliveries: Pick<Deliveries, 'getByDedupeKey'>;
+  starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDelivery'>;
 }
 
 export type ItemMaintenanceActivities = ReturnType<typeof createItemMaintenanceActivities>;
@@ -31,7 +35,7 @@ const CLEAR_PAGE = 100;
 
 /** Work on the items of a whole request. Each activity can be repeated, and continues where a killed worker stopped. */
 export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencies) {
-  const { items, removedItems, files, starters } = deps;
+  const { items, removedItems, files, deliveries, starters } = deps;
 
   return {
     /** Starts the workflow of each queued item of an ingest request. @returns the number of items */
@@ -50,7 +54,10 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
         }
       }),
 
-    /** Deletes the chunks, index rows, graph and files of deleted items. @returns the number of items */
+    /**
+     * Deletes the chunks, index rows, graph and files of deleted items, and starts the deliveries for those that were
+     * deleted in progress. @returns the number of items
+     */
     clearRemovedItems: (ref: RemovalRef): Promise<number> =>
       withHeartbeat(async () => {
         let cleared = 0;
@@ -59,6 +66,7 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
           if (page.length === 0) return cleared;
           // All items of a removal are in one database.
           const databaseId = page[0]!.database_id;
+          await startInterrupted(page);
           const versions = page.map(({ _id, version }) => ({ item: _id, version }));
           await clearItems(deps, databaseId, versions);
           for (const fileId of page.flatMap((item) => item.files)) await files.remove(fileId);
@@ -70,4 +78,11 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
     /** Rewrites the index rows of an item after a change of its metadata; does nothing when they are up to date. */
     refreshIndexRows: (ref: ItemRef): Promise<void> => withHeartbeat(() => refreshIndexRows(deps, ref)),
   };
+
+  async function startInterrupted(removed: readonly RemovedItemRecord[]): Promise<void> {
+    for (const { _id, version } of removed.filter(({ interrupted }) => interrupted)) {
+      const delivery = await deliveries.getByDedupeKey(itemDedupeKey(_id, version));
+      if (delivery) await starters.startDelivery(delivery);
+    }
+  }
 }

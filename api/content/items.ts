@@ -148,14 +148,14 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       {
         summary: 'Delete items',
         description:
-          'By `id` or `ids`, in the body or in the query. Deletes no item while one of them is still being processed. Unknown ' +
-          'ids are returned in `not_found`; 404 when all are unknown. Deleted ids can be used again.',
+          'By `id` or `ids`, in the body or in the query. An item that is being processed ends as `errored` with E2005, which ' +
+          'its webhook reports. Unknown ids are returned in `not_found`; 404 when all are unknown. Deleted ids can be used again.',
         query: deleteItemsSchema.partial(),
         body: deleteItemsSchema.partial(),
         example: { database: 'library', ids: ['handbook', 'opening-hours'] },
         status: 200,
         response: itemsDeletedSchema,
-        errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
+        errors: NOT_FOUND,
       },
       async (ctx, { query, body, respond }) => {
         const request = read(deleteItemsSchema, { ...query, ...body });
@@ -164,11 +164,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const { collection } = request;
         const database = await databases.requireForOrg(org, request.database);
-        const { removed, not_found, ref } = await removedItems.remove(database, {
-          ids,
-          collection,
-          inProgress: 'reject',
-        });
+        const { removed, not_found, ref } = await removedItems.remove(database, { ids, collection });
         if (!ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
         await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));
         respond({ deleted: removed, not_found, deleted_count: removed.length });

@@ -1,5 +1,4 @@
 import { createWriteStream } from 'node:fs';
-import { gunzip } from 'node:zlib';
 import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors/connectors.js';
 import {
   BlockedAddressError,
@@ -7,6 +6,7 @@ import {
   OutboundError,
   type OutboundResponse,
 } from '../../domain/outbound.js';
+import { MAX_LISTING_BYTES } from './parsing/listing.js';
 import type { Validators } from './source.js';
 
 export interface RequestLimits {
@@ -16,8 +16,6 @@ export interface RequestLimits {
   maxBytes: number;
 }
 
-/** Listings are read into memory. The largest common ones are sitemaps, with up to 50 MB. */
-const MAX_LISTING_BYTES = 64 * 1024 * 1024;
 const NOT_MODIFIED = 304;
 
 export type Requests = ReturnType<typeof createRequests>;
@@ -25,24 +23,39 @@ export type Requests = ReturnType<typeof createRequests>;
 /** The requests of connectors. All use the guarded client, and failures are SourceErrors with a message for the client. */
 export function createRequests(outbound: OutboundClient, { timeoutMs, maxBytes }: RequestLimits) {
   return {
-    /** Reads a listing and unzips it. @returns the response with any status. @throws SourceError */
-    async read(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<OutboundResponse> {
-      const maxResponseBytes = MAX_LISTING_BYTES + 1;
-      const response = await withSourceErrors(signal, () =>
+    /** Reads the beginning of a body into memory. @returns the response with any status. @throws SourceError */
+    read(
+      url: string,
+      headers: Record<string, string>,
+      maxResponseBytes: number,
+      signal: AbortSignal,
+    ): Promise<OutboundResponse> {
+      return withSourceErrors(signal, () =>
         outbound.send({ method: 'GET', url, headers, timeoutMs, maxResponseBytes, signal }),
       );
-      if (response.body.length > MAX_LISTING_BYTES) throw new SourceError('TOO_LARGE');
-      return { ...response, body: await unzip(response.body) };
     },
 
+    /** As `download`, for a listing. */
+    downloadListing: (url: string, headers: Record<string, string>, path: string, signal: AbortSignal) =>
+      toFile(url, headers, path, MAX_LISTING_BYTES, signal),
+
     /** Writes the body of a 2xx response to a file. @returns the response with any status. @throws SourceError */
-    download(url: string, headers: Record<string, string>, path: string, signal: AbortSignal) {
-      const to = createWriteStream(path);
-      return withSourceErrors(signal, () =>
-        outbound.download({ url, headers, timeoutMs, maxBytes, signal, to }),
-      ).finally(() => to.destroy());
-    },
+    download: (url: string, headers: Record<string, string>, path: string, signal: AbortSignal) =>
+      toFile(url, headers, path, maxBytes, signal),
   };
+
+  function toFile(
+    url: string,
+    headers: Record<string, string>,
+    path: string,
+    maxBytes: number,
+    signal: AbortSignal,
+  ): Promise<Omit<OutboundResponse, 'body'>> {
+    const to = createWriteStream(path);
+    return withSourceErrors(signal, () => outbound.download({ url, headers, timeoutMs, maxBytes, signal, to })).finally(
+      () => to.destroy(),
+    );
+  }
 }
 
 /** @throws SourceError for any status but 2xx and 304 */
@@ -82,16 +95,4 @@ async function withSourceErrors<T>(signal: AbortSignal, request: () => Promise<T
     if (error.code === 'ETOOLARGE') throw new SourceError('TOO_LARGE');
     throw new SourceError('UNREACHABLE', `The server could not be reached: ${error.message}.`, true);
   }
-}
-
-/** Unzips a gzipped body, recognised by its first bytes; returns any other body unchanged. @throws SourceError */
-function unzip(body: Buffer): Promise<Buffer> {
-  if (body[0] !== 0x1f || body[1] !== 0x8b) return Promise.resolve(body);
-  return new Promise((resolve, reject) => {
-    gunzip(body, { maxOutputLength: MAX_LISTING_BYTES }, (error, plain) => {
-      if (!error) return resolve(plain);
-      const tooLarge = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE';
-      reject(new SourceError(tooLarge ? 'TOO_LARGE' : 'INVALID_LISTING'));
-    });
-  });
 }

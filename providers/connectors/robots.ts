@@ -1,27 +1,24 @@
-import robotsParser from 'robots-parser';
 import { SourceError } from '../../domain/connectors/connectors.js';
-import type { Requests } from './requests.js';
+import { judgePage } from './parsing/robots-rules.js';
+import type { SourceTools } from './source.js';
 
-/** The user agent of Postback in robots.txt files. */
-const ROBOT = 'Postback';
 const MAX_REDIRECTS = 5;
+/** Bytes of a robots.txt that are read; the rest is ignored (RFC 9309, 2.5). */
+const MAX_BYTES = 500 * 1024;
+/** A file up to this size is judged in this process: its cost is bounded, and most are smaller. */
+const SMALL = 4 * 1024;
 /** Longer delays are shortened to this, so that a sync ends. */
 const MAX_CRAWL_DELAY_SECONDS = 60;
 
-/** The types of the package are those of an ES module, but it is CommonJS. */
-const parseRobots = robotsParser as unknown as typeof robotsParser.default;
-
-type Rules = { isAllowed(url: string): boolean; crawlDelayMs: number };
-
 /** The robots.txt of each site, read once in the lifetime of this object (RFC 9309). */
-export function createRobots(requests: Requests) {
-  const known = new Map<string, Promise<Rules>>();
+export function createRobots({ requests, parser }: Pick<SourceTools, 'requests' | 'parser'>) {
+  const known = new Map<string, Promise<string>>();
 
   /** With a 4xx status everything is allowed; an unreachable file or a 5xx status forbids everything (RFC 9309, 2.3.1). */
-  async function readRules(origin: string, signal: AbortSignal): Promise<Rules> {
+  async function read(origin: string, signal: AbortSignal): Promise<string> {
     let url = `${origin}/robots.txt`;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-      const { status, headers, body } = await requests.read(url, {}, signal).catch((error) => {
+      const { status, headers, body } = await requests.read(url, {}, MAX_BYTES, signal).catch((error) => {
         if (!(error instanceof SourceError) || error.code === 'BLOCKED_ADDRESS') throw error;
         throw new SourceError('ROBOTS_UNAVAILABLE', undefined, true);
       });
@@ -31,24 +28,32 @@ export function createRobots(requests: Requests) {
         continue;
       }
       if (status >= 500 || status === 429) throw new SourceError('ROBOTS_UNAVAILABLE', undefined, true);
-      const rules = parseRobots(`${origin}/robots.txt`, status >= 200 && status < 300 ? body.toString('utf8') : '');
-      const seconds = Math.min(rules.getCrawlDelay(ROBOT) ?? 0, MAX_CRAWL_DELAY_SECONDS);
-      return {
-        isAllowed: (page) => rules.isAllowed(page, ROBOT) !== false,
-        crawlDelayMs: seconds > 0 ? seconds * 1000 : 0,
-      };
+      return status >= 200 && status < 300 ? wholeLines(body) : '';
     }
     throw new SourceError('ROBOTS_UNAVAILABLE');
+  }
+
+  async function judge(robots: string, page: string, signal: AbortSignal) {
+    if (robots.length <= SMALL) return judgePage(robots, page);
+    return parser.parse('robots', { robots, page }, signal).catch((error: unknown) => {
+      throw error instanceof SourceError ? new SourceError('ROBOTS_UNAVAILABLE') : error;
+    });
   }
 
   return {
     /** @returns milliseconds to wait before the request. @throws SourceError when robots.txt forbids the page */
     async crawlDelay(url: URL, signal: AbortSignal): Promise<number> {
-      const rules = known.get(url.origin) ?? readRules(url.origin, signal);
-      known.set(url.origin, rules);
-      const { isAllowed, crawlDelayMs } = await rules;
-      if (!isAllowed(url.href)) throw new SourceError('ROBOTS_DISALLOWED');
-      return crawlDelayMs;
+      const robots = known.get(url.origin) ?? read(url.origin, signal);
+      known.set(url.origin, robots);
+      const { allowed, crawlDelay } = await judge(await robots, url.href, signal);
+      if (!allowed) throw new SourceError('ROBOTS_DISALLOWED');
+      return crawlDelay > 0 ? Math.min(crawlDelay, MAX_CRAWL_DELAY_SECONDS) * 1000 : 0;
     },
   };
+}
+
+/** The last line of a file that was cut off may be half a rule, which would forbid more than the whole rule. */
+function wholeLines(body: Buffer): string {
+  const text = body.toString('utf8');
+  return body.length < MAX_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1);
 }

@@ -1,9 +1,11 @@
 import { basename } from 'node:path';
 import { AwsV4Signer } from 'aws4fetch';
-import { load } from 'cheerio/slim';
 import { type S3Credentials, type S3Settings, SourceError } from '../../domain/connectors/connectors.js';
-import { conditions, isUnchanged, type Requests, statusError, validatorsOf } from './requests.js';
-import type { Source } from './source.js';
+import { conditions, isUnchanged, statusError, validatorsOf } from './requests.js';
+import type { Source, SourceTools } from './source.js';
+
+/** A page of a listing has at most a thousand keys of a kilobyte. */
+const MAX_LISTING_BYTES = 8 * 1024 * 1024;
 
 /** SHA-256 of an empty body, which S3 requires as a header. */
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -23,7 +25,7 @@ const MESSAGES: Record<string, string> = {
 export function createS3Source(
   settings: S3Settings,
   credentials: S3Credentials | null,
-  requests: Requests,
+  { requests, parser }: Pick<SourceTools, 'requests' | 'parser'>,
   keysPerPage = 1_000,
 ): Source {
   const { endpoint, bucket, prefix, region, path_style } = settings;
@@ -64,24 +66,11 @@ export function createS3Source(
         prefix,
         ...(cursor === null ? {} : { 'continuation-token': cursor }),
       });
-      const { status, body } = await requests.read(url.href, await signed(url), signal);
-      const text = body.toString('utf8');
-      const xml = load(text, { xml: true });
-      if (status !== 200) throw statusError(status, MESSAGES[xml('Error > Code').text()]);
-      if (xml('ListBucketResult').length === 0)
-        throw new SourceError('INVALID_LISTING', 'The response is not an S3 listing.');
-      const resources = xml('Contents')
-        .toArray()
-        .map((node) => {
-          const object = xml(node);
-          return { key: object.children('Key').text(), etag: object.children('ETag').text() };
-        })
-        // A key that ends in a slash is a folder.
-        .filter(({ key }) => key !== '' && !key.endsWith('/'))
-        .map(({ key, etag }) => (etag === '' ? { key } : { key, etag }));
-      const more = xml('ListBucketResult > IsTruncated').text() === 'true';
-      const next = xml('ListBucketResult > NextContinuationToken').text();
-      return { resources, next: more && next !== '' ? next : null };
+      const { status, body } = await requests.read(url.href, await signed(url), MAX_LISTING_BYTES, signal);
+      const { valid, resources, next, error } = await parser.parse('s3', { text: body.toString('utf8') }, signal);
+      if (status !== 200) throw statusError(status, error === null ? undefined : MESSAGES[error]);
+      if (!valid) throw new SourceError('INVALID_LISTING', 'The response is not an S3 listing.');
+      return { resources, next };
     },
 
     async fetch(resource, path, signal) {

@@ -1,3 +1,14 @@
+import type { ForeignParser } from './parsing/index.js';
+import type { Requests } from './requests.js';
+
+/** What a source works with. */
+export interface SourceTools {
+  requests: Requests;
+  parser: ForeignParser;
+  /** A temporary folder that lasts as long as the source. */
+  folder: string;
+}
+
 /** What a connector reads from. There is one implementation per kind of connector. */
 export interface Source {
   /** Number of resources that may be fetched at the same time. */

@@ -1,16 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { load } from 'cheerio/slim';
 import iconv from 'iconv-lite';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
-import { checkStatus, conditions, isGone, isUnchanged, type Requests, validatorsOf } from './requests.js';
+import { checkStatus, conditions, isGone, isUnchanged, validatorsOf } from './requests.js';
 import { createRobots } from './robots.js';
 import { followRedirects, sameSiteUrl } from './same-site.js';
-import { parseSitemap } from './sitemap.js';
-import type { Source } from './source.js';
+import type { Source, SourceTools } from './source.js';
 
-const MAX_LINKS = 1_000;
 const HTML = /^(text\/html|application\/xhtml\+xml)/i;
 
 /** The sitemaps that are still to be listed, as JSON. */
@@ -25,8 +21,9 @@ const waitFor: Wait = (ms, signal) => delay(ms, undefined, { signal });
  * Web pages, configured by URL or by a sitemap. Requests respect robots.txt and its crawl delay. Redirects are followed on
  * the same site.
  */
-export function createWebSource(settings: WebSettings, requests: Requests, wait: Wait = waitFor): Source {
-  const robots = createRobots(requests);
+export function createWebSource(settings: WebSettings, tools: SourceTools, wait: Wait = waitFor): Source {
+  const { requests, parser, folder } = tools;
+  const robots = createRobots(tools);
   /** The last request to each site, so that the crawl delay lies between any two requests. */
   const queues = new Map<string, Promise<unknown>>();
 
@@ -52,9 +49,10 @@ export function createWebSource(settings: WebSettings, requests: Requests, wait:
       const configured = cursor ? [] : (settings.urls ?? []).map((url) => sameSiteUrl(url, url)!);
       const [sitemap, ...rest] = position.sitemaps;
       if (sitemap === undefined) return { resources: asResources(configured), next: null };
-      const { response } = await followRedirects(sitemap, (url) => requests.read(url, {}, signal));
+      const path = join(folder, 'sitemap');
+      const { response } = await followRedirects(sitemap, (url) => requests.downloadListing(url, {}, path, signal));
       checkStatus(response.status);
-      const found = parseSitemap(response.body.toString('utf8'), sitemap);
+      const found = await parser.parse('sitemap', { path, url: sitemap }, signal);
       // An index lists sitemaps, not further indexes (sitemaps.org), so the listing cannot be endless.
       const sitemaps = [...rest, ...(cursor ? [] : found.sitemaps)];
       return {
@@ -75,13 +73,16 @@ export function createWebSource(settings: WebSettings, requests: Requests, wait:
       const encoding = response.headers['content-encoding'] ?? 'identity';
       if (encoding !== 'identity')
         throw new SourceError('HTTP_STATUS', 'The server used a content encoding that was not requested.');
-      await convertToUtf8(path, type);
+      const charset = foreignCharset(type);
+      if (charset) await parser.parse('recode', { path, charset }, signal);
       return {
         state: 'content',
         filename: filenameOf(url, type),
         url,
         ...validatorsOf(response.headers),
-        ...(settings.follow_links && HTML.test(type) ? { links: await linksOf(path, url) } : {}),
+        ...(settings.follow_links && HTML.test(type)
+          ? { links: await parser.parse('links', { path, url }, signal) }
+          : {}),
       };
     },
   };
@@ -103,22 +104,9 @@ function decodeSafely(text: string): string {
   }
 }
 
-/** Converts a text file to UTF-8 with a byte order mark if the Content-Type header names another charset, because extraction sees the file alone. */
-async function convertToUtf8(path: string, type: string): Promise<void> {
+/** The charset of a text other than UTF-8, by its Content-Type. The file is converted, because extraction sees the file alone. */
+function foreignCharset(type: string): string | undefined {
   const charset = /charset="?([^\s;"]+)/i.exec(type)?.[1]?.toLowerCase();
-  if (!type.startsWith('text/') || !charset || /^utf-?8$/.test(charset) || !iconv.encodingExists(charset)) return;
-  await writeFile(path, iconv.encode(iconv.decode(await readFile(path), charset), 'utf-8', { addBOM: true }));
-}
-
-async function linksOf(path: string, url: string): Promise<string[]> {
-  const html = load(await readFile(path, 'utf8'));
-  const base = html('base[href]').attr('href');
-  const from = base !== undefined && URL.canParse(base, url) ? new URL(base, url).href : url;
-  const found = html('a[href]:not([rel~="nofollow"])')
-    .toArray()
-    .flatMap((link) => {
-      const target = html(link).attr('href')!;
-      return URL.canParse(target, from) ? (sameSiteUrl(new URL(target, from).href, url) ?? []) : [];
-    });
-  return [...new Set(found)].filter((link) => link.length <= 2048).slice(0, MAX_LINKS);
+  if (!type.startsWith('text/') || !charset || /^utf-?8$/.test(charset)) return undefined;
+  return iconv.encodingExists(charset) ? charset : undefined;
 }

@@ -19,8 +19,8 @@ export interface LocalEmbedder extends Embedder {
 
 /** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
 const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
-/** Documents that are in the thread at a time, enough to batch texts of similar length. */
-const WINDOW = 32;
+/** Documents that are in the thread at a time: enough to batch texts of similar length, and a wait of a second for the next. */
+const WINDOW = 16;
 /** The tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
 const MAX_HEAP_MB = 160;
 /** Far more than loading the model or running a batch takes. */
@@ -30,6 +30,8 @@ interface QueuedText {
   number: number;
   text: string;
   urgent: boolean;
+  /** Texts with lower turns are embedded first. */
+  turn: number;
   resolve(vector: Float32Array): void;
   reject(error: unknown): void;
 }
@@ -89,6 +91,7 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
   const waiting: QueuedText[] = [];
   const inFlight = new Map<number, QueuedText>();
   let documentsInFlight = 0;
+  let lastTurn = 0;
   let ended = false;
   let lastNumber = 0;
   let settleReady!: { resolve(): void; reject(error: Error): void };
@@ -146,7 +149,8 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
   function send(): void {
     const urgent = waiting.filter((text) => text.urgent);
     const rest = waiting.filter((text) => !text.urgent);
-    const documents = documentsInFlight === 0 ? rest.splice(0, WINDOW) : [];
+    const documents = documentsInFlight === 0 ? rest.sort((a, b) => a.turn - b.turn).splice(0, WINDOW) : [];
+    lastTurn = documents.at(-1)?.turn ?? lastTurn;
     waiting.splice(0, waiting.length, ...rest);
     documentsInFlight += documents.length;
     for (const queued of [urgent, documents]) {
@@ -167,11 +171,12 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
       const numbers = new Set<number>();
       const all = Promise.all(
         texts.map(
-          (text) =>
+          (text, index) =>
             new Promise<Float32Array>((resolve, reject) => {
               lastNumber += 1;
               numbers.add(lastNumber);
-              waiting.push({ number: lastNumber, text, urgent, resolve, reject });
+              // Calls take turns text by text, so that a call with one text does not wait for all texts of the others.
+              waiting.push({ number: lastNumber, text, urgent, turn: lastTurn + index, resolve, reject });
             }),
         ),
       );

@@ -12,6 +12,8 @@ process.on('message', (message: ToChild) => {
   else void run(message.task);
 });
 process.on('disconnect', () => process.exit());
+// A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 volunteerForOutOfMemory();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,

@@ -1,5 +1,5 @@
+import { createSemaphore } from '../../domain/semaphore.js';
 import { type Child, startChild, type TaskOptions } from './child-handle.js';
-import { createSemaphore } from './semaphore.js';
 
 export interface ProcessPoolOptions {
   /** The compiled module of the work; its default export is `Work`. */

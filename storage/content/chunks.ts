@@ -47,6 +47,19 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();
     },
 
+    /**
+     * @param from the first ordinal
+     * @returns one page of a version's chunks in order, with vectors
+     */
+    listEmbedded(ref: ItemRef, from: number, limit: number): Promise<EmbeddedChunk[]> {
+      return chunks
+        .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
+        .sort({ ordinal: 1 })
+        .limit(limit)
+        .map(withVector)
+        .toArray();
+    },
+
     /** @returns the first chunks of a version in order, with at most so many characters together */
     async listTexts(ref: ItemRef, maxCharacters: number): Promise<{ chunk_id: string; text: string }[]> {
       const texts: { chunk_id: string; text: string }[] = [];

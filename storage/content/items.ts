@@ -38,11 +38,16 @@ export interface ItemRecord {
   rows_due?: string[];
   /** Counts these changes and the writes of rows. */
   rows_revision?: number;
+  /** Runs of the present step that began and have not ended. All but the last are lost: their process has ended. */
+  runs?: { step: ItemStep; begun: number };
   /** Time after which the reconciler checks the item's workflow and index rows. */
   check_at: Date;
   created_at: Date;
   updated_at: Date;
 }
+
+/** The steps of indexing that may take long. */
+export type ItemStep = 'extract' | 'embed' | 'link';
 
 export type Items = ReturnType<typeof createItems>;
 
@@ -64,13 +69,41 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       return (await items.findOne({ _id: ref.item, version: ref.version }, { projection: { _id: 1 } })) !== null;
     },
 
-    /** Also clears the error. @returns false when this version was deleted, replaced, or has finished */
-    async setStatus(ref: ItemRef, status: IndexingStatus): Promise<boolean> {
-      const result = await items.updateOne(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS_STATUSES } },
-        { $set: { indexing_status: status, error_code: null, error_message: null, updated_at: new Date() } },
+    /**
+     * Counts a run of a step, sets the status and clears the error.
+     * @param again false: only if no run of this step has been lost
+     * @returns the item, or null when this version was deleted, replaced, or has finished, or a run was lost
+     */
+    beginRun(
+      ref: ItemRef,
+      { step, status, again }: { step: ItemStep; status: IndexingStatus; again: boolean },
+    ): Promise<ItemRecord | null> {
+      const begun = { $cond: [{ $eq: ['$runs.step', step] }, { $add: ['$runs.begun', 1] }, 1] };
+      return items.findOneAndUpdate(
+        {
+          _id: ref.item,
+          version: ref.version,
+          indexing_status: { $in: IN_PROGRESS_STATUSES },
+          ...(again ? {} : { 'runs.step': { $ne: step } }),
+        },
+        [
+          {
+            $set: {
+              runs: { step, begun },
+              indexing_status: status,
+              error_code: null,
+              error_message: null,
+              updated_at: new Date(),
+            },
+          },
+        ],
+        { returnDocument: 'after' },
       );
-      return result.matchedCount === 1;
+    },
+
+    /** Records that the run of the present step ended by itself, with an error. The next run of it is the first again. */
+    async endRun(ref: ItemRef): Promise<void> {
+      await items.updateOne({ _id: ref.item, version: ref.version }, { $unset: { runs: '' } });
     },
 
     /** Shows an error that is being retried; the next status clears it. */
@@ -100,6 +133,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
             error_message: outcome.error_message ?? null,
             updated_at: now,
           },
+          $unset: { runs: '' },
         },
         { session: tx, returnDocument: 'after' },
       );

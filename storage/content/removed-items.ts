@@ -1,4 +1,4 @@
-import type { Collection, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newRemovalId } from '../../domain/ids.js';
@@ -26,13 +26,18 @@ export interface RemovedItemRecord {
   removal: string | null;
   /** File ids. */
   files: string[];
+  /** True when it was deleted in progress: its run stops, and its webhook reports E2005. */
+  interrupted?: boolean;
   /** Time after which the reconciler checks the removal's workflow. */
   check_at: Date;
 }
 
+/** Projection: what the webhook of an item contains. */
+const NOTIFIED_FIELDS = { org: 1, id: 1, database: 1, database_id: 1, collection: 1 } as const;
+
 export type RemovedItems = ReturnType<typeof createRemovedItems>;
 
-/** Seconds after which a client may try again to delete an item in progress. */
+/** Seconds after which a client may try again to change an item in progress. */
 const PROCESSING_RETRY_SECONDS = 5;
 
 export interface RemovalRequest {
@@ -40,8 +45,6 @@ export interface RemovalRequest {
   ids: readonly string[];
   /** Items in other collections count as not found. */
   collection?: string | undefined;
-  /** What to do with items in progress. Removed items finish without a webhook. */
-  inProgress: 'reject' | 'remove';
 }
 
 export interface Removal {
@@ -58,21 +61,21 @@ export function createRemovedItems({
   removedItems,
   feedback,
   feedbackTallies,
+  notifyInterrupted,
 }: {
   mongoClient: MongoClient;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
+  /** Stores the deliveries for items that were deleted in progress. */
+  notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<void>;
 }) {
   return {
-    /**
-     * Deletes all of these items that exist, in one transaction.
-     * @throws ServiceError SOURCE_PROCESSING when an item is in progress and such items are rejected; none is deleted then
-     */
+    /** Deletes all of these items that exist, in one transaction. Items in progress end as `errored` with E2005. */
     remove(
       { _id: databaseId, org }: Pick<DatabaseRecord, '_id' | 'org'>,
-      { ids, collection, inProgress }: RemovalRequest,
+      { ids, collection }: RemovalRequest,
     ): Promise<Removal> {
       const requested = {
         database_id: databaseId,
@@ -83,21 +86,27 @@ export function createRemovedItems({
       return inTransaction(mongoClient, async (tx) => {
         const found = await items
           .find(requested, { session: tx })
-          .project<ItemRecord>({ id: 1, version: 1, indexing_status: 1, 'source.file_id': 1 })
+          .project<ItemRecord>({ ...NOTIFIED_FIELDS, version: 1, indexing_status: 1, 'source.file_id': 1 })
           .toArray();
-        const unfinished = found.find((item) => !isTerminal(item.indexing_status));
-        if (unfinished && inProgress === 'reject') throw sourceProcessing(unfinished.id);
         const existing = new Set(found.map(({ id }) => id));
         const not_found = ids.filter((id) => !existing.has(id));
         if (found.length === 0) return { removed: [], not_found, ref: null };
         const ref = { org, removal: newRemovalId() };
         const check_at = new Date();
         await removedItems.bulkWrite(
-          found.map(({ _id, id, version, source }) => ({
+          found.map(({ _id, id, version, source, indexing_status }) => ({
             updateOne: {
               filter: { _id },
               update: {
-                $set: { org, database_id: databaseId, id, version, removal: ref.removal, check_at },
+                $set: {
+                  org,
+                  database_id: databaseId,
+                  id,
+                  version,
+                  removal: ref.removal,
+                  check_at,
+                  interrupted: !isTerminal(indexing_status),
+                },
                 // The files of an earlier removal of the same id may not be cleared yet.
                 $addToSet: { files: { $each: 'file_id' in source ? [source.file_id] : [] } },
               },
@@ -107,6 +116,8 @@ export function createRemovedItems({
           { session: tx },
         );
         await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
+        const interrupted = found.filter((item) => !isTerminal(item.indexing_status));
+        if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
         await discountRatings({ feedback, feedbackTallies }, databaseId, [...existing], tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
       });
@@ -121,7 +132,7 @@ export function createRemovedItems({
     async markCleared({ removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
       await removedItems.updateMany(
         { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
-        { $set: { removal: null, files: [] } },
+        { $set: { removal: null, files: [] }, $unset: { interrupted: '' } },
       );
     },
 

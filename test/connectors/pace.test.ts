@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import type { OutboundClient } from '../../domain/outbound.js';
+import { createForeignParser } from '../../providers/connectors/index.js';
 import { createRequests } from '../../providers/connectors/requests.js';
 import { createWebSource, type Wait } from '../../providers/connectors/web.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
@@ -17,6 +18,8 @@ describe('the crawl delay of a site', () => {
   let site: Site;
   let outbound: OutboundClient;
   let folder: string;
+  const parser = createForeignParser();
+  afterAll(() => parser.close());
   let waiting: { ms: number; end: () => void }[];
 
   beforeEach(async () => {
@@ -39,7 +42,7 @@ describe('the crawl delay of a site', () => {
   function fetchAll({ wait = controlledWait, signal = new AbortController().signal } = {}) {
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
     const urls = PATHS.map((path) => site.url + path);
-    const source = createWebSource({ urls, follow_links: false, max_depth: 2 }, requests, wait);
+    const source = createWebSource({ urls, follow_links: false, max_depth: 2 }, { requests, parser, folder }, wait);
     return Promise.all(urls.map((key, n) => source.fetch({ key }, join(folder, String(n)), signal)));
   }
 
@@ -76,7 +79,7 @@ describe('the crawl delay of a site', () => {
     robots('User-agent: *\nCrawl-delay: 60\n');
     const stop = new AbortController();
     const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 10_000 });
-    const source = createWebSource({ urls: [], follow_links: false, max_depth: 2 }, requests);
+    const source = createWebSource({ urls: [], follow_links: false, max_depth: 2 }, { requests, parser, folder });
     const fetched = source.fetch({ key: `${site.url}/a` }, join(folder, 'page'), stop.signal);
     await eventually('robots.txt read', () => site.requests.length === 1);
     stop.abort();

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
+import { createForeignParser } from '../../providers/connectors/index.js';
 import { createRequests } from '../../providers/connectors/requests.js';
 import { createS3Source } from '../../providers/connectors/s3.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
@@ -19,6 +20,7 @@ describe('a large bucket', () => {
   const folder = mkdtempSync(join(tmpdir(), 's3-pages-'));
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 1_000 });
+  const parser = createForeignParser();
   const signal = new AbortController().signal;
   let server: Server;
   let endpoint: string;
@@ -38,6 +40,7 @@ describe('a large bucket', () => {
   });
   afterAll(async () => {
     await outbound.close();
+    await parser.close();
     server.closeAllConnections();
     server.close();
     rmSync(folder, { recursive: true, force: true });
@@ -47,7 +50,7 @@ describe('a large bucket', () => {
     createS3Source(
       { endpoint, bucket: 'archive', prefix: '', region: 'eu-north-1', path_style: true },
       { access_key_id: 'AKIATEST', secret_access_key },
-      requests,
+      { requests, parser },
       2,
     );
 

@@ -90,6 +90,14 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     for (const [at, vector] of together.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
   });
 
+  test('calls take turns: one text does not wait for the many texts of another call', async () => {
+    const ended: string[] = [];
+    const many = embedder.embedDocuments(new Array(60).fill('words '.repeat(60))).then(() => ended.push('many'));
+    const one = embedder.embedDocuments(['A note.']).then(() => ended.push('one'));
+    await Promise.all([many, one]);
+    expect(ended).toEqual(['one', 'many']);
+  });
+
   test('an aborted call rejects at once, and the next call works', async () => {
     const controller = new AbortController();
     const call = embedder.embedDocuments(new Array(200).fill('words '.repeat(200)), controller.signal);

@@ -321,8 +321,7 @@ describe('items', () => {
     expect(await tallies()).toBe(1);
   });
 
-  test('items in progress are neither changed nor deleted: 409 with Retry-After', async () => {
-    await ingest([{ id: 'bystander', text: 'Not in progress.' }]);
+  test('an item in progress is not changed, 409 with Retry-After, but deleted: it ends with E2005', async () => {
     await withDb(mongodbUri, async (db) => {
       const now = new Date(Date.now() + 3_600_000);
       const database = await db.collection('databases').findOne({ org, name: 'shelf' });
@@ -348,15 +347,17 @@ describe('items', () => {
         updated_at: now,
       } as { _id: string });
     });
-    for (const response of [await remove(['bystander', 'underway']), await patch('underway', { metadata: { a: 1 } })]) {
-      expect(code(response)).toEqual([409, 'SOURCE_PROCESSING']);
-      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
-    }
-    expect((await api.get('/context/bystander?database=shelf')).status).toBe(200);
+    const patched = await patch('underway', { metadata: { a: 1 } });
+    expect(code(patched)).toEqual([409, 'SOURCE_PROCESSING']);
+    expect(Number(patched.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await api.get('/context/underway?database=shelf')).body.data).toMatchObject({
       indexing_status: 'processing',
       chunks: [],
     });
+    expect((await remove(['underway'])).body.data).toMatchObject({ deleted: ['underway'] });
+    const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === 'underway');
+    expect(json).toMatchObject({ status: 'errored', error_code: 'E2005', database: 'shelf' });
+    expect((await api.get('/context/underway?database=shelf')).status).toBe(404);
   });
 
   test('the reconciler starts a removal whose process died before it started the workflow', async () => {

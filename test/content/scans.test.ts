@@ -9,7 +9,7 @@ import { workbook } from '../fixtures/made-sheets.js';
 import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct } from '../support/product.js';
 
 describe('ingesting scans', () => {
@@ -42,6 +42,22 @@ describe('ingesting scans', () => {
     collections.chunks.find({ item, version }).sort({ ordinal: 1 }).toArray();
   const pages = (words: string[]) =>
     Promise.all(words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk'])));
+
+  test('the scan of an item that is deleted is stopped, and its webhook reports E2005', async () => {
+    const receiver = await registeredReceiver(api);
+    const content = scannedPdf(await pages(Array(12).fill('some')));
+    const { _id, database_id: databaseId } = await ingest('dropped', 'dropped.pdf', content);
+    await eventually('a page read', async () => (await checkpointsOf(_id)).length >= 1);
+    expect((await api.del('/context?database=archive&id=dropped')).status).toBe(200);
+    const handle = temporal.workflow.getHandle(workflowIds.item(org, databaseId, 'dropped', 1));
+    expect(await handle.result()).toBe(SUPERSEDED);
+    const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === 'dropped');
+    expect(json).toMatchObject({ status: 'errored', error_code: 'E2005' });
+    expect(await chunksOf(_id, 1)).toEqual([]);
+    expect(await checkpointsOf(_id)).toEqual([]);
+    await api.del('/webhooks/indexing');
+    await receiver.close();
+  });
 
   test('the scan of an item that is replaced is stopped', async () => {
     const { _id, database_id: databaseId } = await ingest(

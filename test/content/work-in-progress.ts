@@ -75,3 +75,33 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
     },
   };
 }
+
+/** A scanned PDF whose run was lost twice before the worker is killed. */
+export function lostItem({ product }: CrashProduct): InterruptedWork {
+  const org = 'lost-item';
+  const database = 'archive';
+  let api: Client;
+  let receiver: Receiver;
+  let collections: Collections;
+  return {
+    async begin() {
+      const page = await scan(['This page ends its worker', 'The lamp was lit at dusk']);
+      const content = scannedPdf(Array(8).fill(page));
+      collections = await connectCollections(product.mongodbUri, 'postback-test');
+      api = await clientOf(org, product);
+      receiver = await registeredReceiver(api);
+      await api.createDatabase(database);
+      await api.ingest({ database, document_metadata: '[{"id":"log"}]' }, [{ name: 'log.pdf', content }]);
+      await eventually('its run counted', async () => {
+        const begun = { org, runs: { step: 'extract', begun: 1 } } as const;
+        return (await collections.items.updateOne(begun, { $set: { 'runs.begun': 3 } })).matchedCount === 1;
+      });
+    },
+    async expectToComplete() {
+      expect(await api.ended(database, 'log')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+      await receiver.waitFor('the webhook', ({ json }) => json.id === 'log' && json.error_code === 'E2003');
+      await receiver.close();
+      await collections.mongoClient.close();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { searchableText } from '../../domain/content/chunking.js';
+import type { Embedder } from '../../domain/content/search.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
+
+/** Chunks in memory at a time. Most items have fewer. */
+const PAGE = 512;
+/** Chunks embedded and stored at a time; a killed worker repeats at most this many. */
+const BATCH = 64;
+
+/** @returns a function that reads the chunks of a version page by page; the only page of a small item is read once */
+export async function pagedChunks(
+  chunks: Pick<Chunks, 'listEmbedded'>,
+  ref: ItemRef,
+): Promise<() => AsyncIterable<EmbeddedChunk[]>> {
+  const first = await chunks.listEmbedded(ref, 0, PAGE);
+  return async function* () {
+    if (first.length < PAGE) return yield first;
+    for (let from = 0; ; from += PAGE) {
+      const page = await chunks.listEmbedded(ref, from, PAGE);
+      if (page.length > 0) yield page;
+      if (page.length < PAGE) return;
+    }
+  };
+}
+
+/** Embeds and stores missing vectors batch by batch, and adds them to the given chunks. */
+export async function embedMissing(
+  model: Pick<Embedder, 'embedDocuments'>,
+  chunks: Pick<Chunks, 'setVectors'>,
+  all: readonly EmbeddedChunk[],
+  signal: AbortSignal,
+): Promise<void> {
+  const missing = all.filter((chunk) => chunk.vector === null);
+  for (let n = 0; n < missing.length; n += BATCH) {
+    const batch = missing.slice(n, n + BATCH);
+    const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
+    const vectors = await model.embedDocuments(texts, signal);
+    await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
+    for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
+  }
+}

@@ -1,0 +1,71 @@
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import { ExtractionError } from '../../domain/extraction.js';
+import { createSemaphore } from '../../domain/semaphore.js';
+import { isTerminal } from '../../domain/states.js';
+import { ProcessLostError } from '../../providers/isolation/errors.js';
+import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
+import { superseded } from './item-failures.js';
+
+/** Runs of one step that may be lost, with their worker or with the process that read the item. */
+const MAX_LOST_RUNS = 3;
+/** How often a run checks that its version has been neither deleted nor replaced. */
+const CHECK_MS = 5_000;
+
+type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
+
+/**
+ * Counts the lost runs of each item: an item that kills its process must not do so for ever. Temporal's attempt number
+ * cannot count them, because it also counts storage errors.
+ */
+export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>) {
+  /**
+   * Items whose run was lost run one after the other. When the worker dies again, only one of them was running, so the
+   * others, which were merely beside the cause, are not counted again.
+   */
+  const alone = createSemaphore(1);
+
+  return {
+    /**
+     * Runs a step of an item.
+     * @param work its signal aborts when the activity is cancelled, or the version was deleted or replaced
+     * @throws Superseded; ExtractionError E2003 when three runs were lost; an error of the work
+     */
+    async run<T>(
+      ref: ItemRef,
+      { step, indexing_status: status }: Run,
+      cancelled: AbortSignal,
+      work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
+    ): Promise<T> {
+      const first = await items.beginRun(ref, { step, status, again: false });
+      if (first) return untilEnd(ref, cancelled, (signal) => work(first, signal));
+      const item = await items.getByRef(ref);
+      if (!item || isTerminal(item.indexing_status)) throw superseded();
+      if ((item.runs?.begun ?? 0) >= MAX_LOST_RUNS)
+        throw new ExtractionError('E2003', `Processing it ended ${MAX_LOST_RUNS} times with the loss of its process.`);
+      await alone.acquire(cancelled);
+      try {
+        const again = await items.beginRun(ref, { step, status, again: true });
+        if (!again) throw superseded();
+        return await untilEnd(ref, cancelled, (signal) => work(again, signal));
+      } finally {
+        alone.release();
+      }
+    },
+  };
+
+  async function untilEnd<T>(ref: ItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
+    const outdated = new AbortController();
+    const timer = setInterval(async () => {
+      if (!(await items.isCurrent(ref).catch(() => true))) outdated.abort(superseded());
+    }, CHECK_MS);
+    try {
+      return await work(AbortSignal.any([cancelled, outdated.signal]));
+    } catch (error) {
+      // Only a run that never gets here is lost, or one whose child process is.
+      if (!(error instanceof ProcessLostError)) await items.endRun(ref).catch(() => undefined);
+      throw error;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { SourceError } from '../../../domain/connectors/connectors.js';
+import { ProcessLostError, TaskLimitError } from '../../isolation/errors.js';
+import { createProcessPool } from '../../isolation/pool.js';
+import type { ParseOutcome, ParseTask, Parsing } from './worker.js';
+
+export interface ForeignParser {
+  /** @throws SourceError when the input is at fault; the signal's reason when it was aborted */
+  parse<Kind extends keyof Parsing>(
+    kind: Kind,
+    input: Parsing[Kind]['input'],
+    signal: AbortSignal,
+  ): Promise<Parsing[Kind]['result']>;
+  close(): Promise<void>;
+}
+
+const LIMITS = { processes: 2, memoryMb: 256, timeoutMs: 30_000, maxOutputBytes: 32 * 1024 * 1024 };
+
+/** Parses listings, pages and robots.txt of foreign servers in child processes. */
+export function createForeignParser(limits: Partial<typeof LIMITS> = {}): ForeignParser {
+  const worker = new URL('./worker.js', import.meta.url);
+  const pool = createProcessPool<ParseTask, ParseOutcome>({ worker, ...LIMITS, ...limits });
+  return {
+    async parse(kind, input, signal) {
+      const task = { kind, ...input } as ParseTask;
+      const outcome = await pool
+        .run(task, signal)
+        // The kill may have had its cause elsewhere.
+        .catch((error: unknown) => (error instanceof ProcessLostError ? pool.run(task, signal) : Promise.reject(error)))
+        .catch((error: unknown) => {
+          if (error instanceof TaskLimitError)
+            throw new SourceError('TOO_LARGE', `Reading it took too much ${error.limit}.`);
+          if (error instanceof ProcessLostError)
+            throw new SourceError('INVALID_LISTING', 'It cannot be read: it ends the process that reads it.');
+          throw error;
+        });
+      if ('failure' in outcome) throw new SourceError(outcome.failure.code, outcome.failure.message);
+      return outcome.result as never;
+    },
+    close: () => pool.close(),
+  };
+}
