@@ -36,7 +36,9 @@ const compose = parse(text, { merge: true }) as {
   volumes: Record<string, unknown>;
 };
 const services = Object.entries(compose.services);
-const ours = services.filter(([, service]) => service.build);
+/** Runs once, after the workers have started. */
+const PROMOTION = 'worker-promotion';
+const ours = services.filter(([name, service]) => service.build && name !== PROMOTION);
 
 /** Services that run once: they have no health check, and other services wait for their success. */
 const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
@@ -65,9 +67,11 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('every service restarts and has a health check, or runs once while others wait for its success', () => {
+  test('every service restarts and has a health check, or runs once', () => {
     for (const [name, service] of services) {
-      if (ONE_SHOT.includes(name)) {
+      if (name === PROMOTION) {
+        expect(service.restart).toBe('on-failure:6');
+      } else if (ONE_SHOT.includes(name)) {
         const waiting = services.map(([, { depends_on = {} }]) => depends_on[name]?.condition).filter(Boolean);
         expect(waiting).not.toEqual([]);
         expect(new Set(waiting)).toEqual(new Set(['service_completed_successfully']));
@@ -112,7 +116,7 @@ describe('docker-compose.yml', () => {
       ]);
     }
     const readOnly = services.filter(([, { read_only }]) => read_only).map(([name]) => name);
-    expect(readOnly).toEqual([...ours.map(([name]) => name), 'mongodb', 'postgresql']);
+    expect(readOnly).toEqual([...ours.map(([name]) => name), PROMOTION, 'mongodb', 'postgresql']);
     // Without capabilities, their entry points could not change from root to these users.
     expect([compose.services.mongodb?.user, compose.services.postgresql?.user]).toEqual(['mongodb', 'postgres']);
   });
@@ -157,6 +161,13 @@ describe("the product's services", () => {
     const help = execFileSync(process.execPath, [main, command, '--help']).toString();
     expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
+  });
+
+  test('workers have versions, and a service that promotes the version of the release', () => {
+    const { command, environment } = compose.services[PROMOTION]!;
+    expect(command?.slice(-2)).toEqual(['worker', 'promote']);
+    expect(Object.keys(environment!)).toEqual(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE']);
+    for (const [, service] of ours) expect(service.environment?.POSTBACK_WORKER_VERSIONING).toBe('on');
   });
 
   test.each(ours)('%s has the variables that it reads', (name, service) => {

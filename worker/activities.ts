@@ -7,9 +7,11 @@ import { createItemMaintenanceActivities } from '../activities/content/item-main
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createSources } from '../providers/connectors/index.js';
 import { describeFile, detectFileKind } from '../providers/extraction/index.js';
+import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import type { Config } from '../runtime/config.js';
 import { createCallbacks } from './callbacks.js';
 import type { WorkerDependencies } from './dependencies.js';
@@ -17,10 +19,13 @@ import { listStaleWork } from './stale-work.js';
 
 /**
  * The activities of each task queue. The type of each factory names the dependencies that it uses.
- * `drainDeliveries` resolves when all attempts in progress are recorded.
+ * `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
+ * release their claims.
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
-  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, dependencies);
+  // A client of its own, so that cancelling attempts does not fail the fetches of jobs and connectors.
+  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
     content: contentActivities(config, dependencies),
     ai: aiJobActivities(config, dependencies),
@@ -28,7 +33,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     crews: crewActivities(dependencies),
     deliveries,
   };
-  return { activities, drainDeliveries };
+  return { activities, drainDeliveries, cancelDeliveries: () => outbound.close() };
 }
 
 function contentActivities(config: Config, dependencies: WorkerDependencies) {

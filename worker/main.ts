@@ -24,7 +24,7 @@ async function runWorker(): Promise<void> {
 
   const dependencies = await createWorkerDependencies(config, log);
   const { client, connection, dataConverter, metrics } = dependencies;
-  const { activities, drainDeliveries } = createActivities(config, dependencies);
+  const { activities, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
   const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
   const workers = await createWorkers({
@@ -50,8 +50,7 @@ async function runWorker(): Promise<void> {
   shutDown(workers);
   const finished = running.then(drainDeliveries);
   await atMost(graceMs, finished);
-  // Cancels the attempts at deliveries that are still in progress. They release their claims.
-  await dependencies.outbound.close();
+  await cancelDeliveries();
   await finished;
   metricsServer?.close();
   await dependencies.close();
