@@ -14,6 +14,7 @@ import type { Collections } from '../../storage/collections.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
+import { DELIVERY_SLOTS } from '../../worker/workers.js';
 
 interface HarnessOptions {
   /** Milliseconds within which an indexing receiver must respond. */
@@ -56,6 +57,7 @@ export function createDeliveryHarness(collections: Collections) {
         outbound,
         metrics: createWorkerMetrics(),
         log,
+        slots: DELIVERY_SLOTS,
         random: () => 0.5,
         now,
       });
