@@ -2,7 +2,7 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { takeStale } from '../queries.js';
+import { staleRecords } from '../queries.js';
 import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
 
@@ -207,21 +207,12 @@ export function createCrewExecutions(
       await crewFeedback.updateMany({ execution: id, expires_at: null }, { $set: { expires_at } });
     },
 
-    /**
-     * Unfinished executions that are due for a check, without inputs and outputs. They are not due again before `next`,
-     * or a day later when they wait for a person.
-     */
-    takeStale(before: Date, next: Date, limit: number): Promise<CrewExecutionRecord[]> {
-      const waiting = { $eq: ['$status', 'pending_human_input'] };
-      return takeStale(
-        crewExecutions,
-        { status: { $in: UNFINISHED_STATUSES } },
-        { before, next, limit },
-        {
-          projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
-          checkAt: { $cond: [waiting, new Date(next.getTime() + DAY_MS), next] },
-        },
-      );
-    },
+    /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
+    stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_STATUSES } }), {
+      projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
+      checkAt: (next) => ({
+        $cond: [{ $eq: ['$status', 'pending_human_input'] }, new Date(next.getTime() + DAY_MS), next],
+      }),
+    }),
   };
 }

@@ -15,6 +15,7 @@ import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
+import { DELIVERY_SLOTS } from '../../worker/workers.js';
 
 interface HarnessOptions {
   /** Milliseconds within which an indexing receiver must respond. */
@@ -58,6 +59,7 @@ export function createDeliveryHarness(collections: Collections) {
         outbound,
         metrics: createWorkerMetrics(),
         log,
+        slots: DELIVERY_SLOTS,
         random: () => 0.5,
         now,
       });
