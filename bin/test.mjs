@@ -10,8 +10,8 @@ const HELP = `npm test                every check and every test
 npm run test:fast       the tests without the slow files (jest.fast.config.mjs lists them), without the other checks
 npm test -- <pattern>   only the test files whose path matches, without the other checks
 
-The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser) and the running time of
-regular expressions (ESLint).
+The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser), the running time of
+regular expressions (ESLint), and known vulnerabilities of packages (npm audit).
 `;
 
 const args = process.argv.slice(2);
@@ -33,6 +33,8 @@ const eslint = [
   tool('eslint', 'bin', 'eslint.js'),
   ...'--cache --cache-location dist/.eslint --cache-strategy content dist'.split(' '),
 ];
+
+const audit = [join(root, 'bin', 'audit.mjs')];
 
 /** Runs checks at the same time, and ends the process when one of them fails. */
 async function check(...checks) {
@@ -101,7 +103,7 @@ try {
   finish({ passed: 0, failed: 1 });
 }
 if (everything) {
-  await check(checkWith('lint and format', biome), compile());
+  await check(checkWith('lint and format', biome), checkWith('dependencies', audit), compile());
   await check(checkWith('imports', dependencyCruiser), checkWith('regular expressions', eslint));
 } else {
   await check(compile());

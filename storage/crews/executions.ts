@@ -22,6 +22,8 @@ export interface CrewExecutionRecord {
   urls: WebhookUrls;
   tasks: CrewTaskRecord[];
   error_message: string | null;
+  /** Number of the latest event; callbacks carry it. */
+  sequence: number;
   /** Time after which the reconciler checks the execution's workflow. */
   check_at: Date;
   created_at: Date;
@@ -97,6 +99,18 @@ export function createCrewExecutions(
     },
 
     /**
+     * Counts a step, in the transaction that stores it.
+     * @returns the execution with the step's sequence and the present receivers; null when it is no longer stored
+     */
+    countStep(id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+      return crewExecutions.findOneAndUpdate(
+        { _id: id },
+        { $inc: { sequence: 1 } },
+        { session: tx, returnDocument: 'after' },
+      );
+    },
+
+    /**
      * Task: running -> completed, or pending_human_input when a person must approve the output. Belongs to the
      * transaction that stores the delivery.
      * @returns the changed execution, or null when this attempt had ended before
@@ -116,6 +130,7 @@ export function createCrewExecutions(
             'tasks.$.output': output,
             ...(humanInput ? { status: 'pending_human_input' } : {}),
           },
+          $inc: { sequence: 1 },
         },
         { session: tx, returnDocument: 'after' },
       );
@@ -143,6 +158,7 @@ export function createCrewExecutions(
             'tasks.$.status': is_approve ? 'completed' : 'retrying',
             check_at: now,
           },
+          $inc: { sequence: is_approve ? 1 : 0 },
         },
         { session: tx, returnDocument: 'after' },
       );
@@ -173,6 +189,7 @@ export function createCrewExecutions(
             expires_at: new Date(now.getTime() + retentionMs),
             ...(failed ? { 'tasks.$[current].status': 'error' as const } : {}),
           },
+          $inc: { sequence: 1 },
         },
         {
           session: tx,

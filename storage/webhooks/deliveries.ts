@@ -22,6 +22,8 @@ export interface DeliveryRecord {
   payload: IndexingEvent | null;
   /** URL and body of a crew's callback, built once. */
   message?: CallbackMessage;
+  /** Id of the RSA key that signs a job's callback. */
+  signing_key?: string;
   status: DeliveryState;
   attempts: number;
   /** Failed automatic attempts since the retry schedule was started or restarted: the position in the schedule. */

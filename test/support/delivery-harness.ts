@@ -11,6 +11,7 @@ import { createOutboundClient } from '../../providers/outbound/guarded-client.js
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
+import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
@@ -33,6 +34,7 @@ export function createDeliveryHarness(collections: Collections) {
   const deliveries = createDeliveries(collections);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
+  const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
   const log = pino({ level: 'silent' });
   const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
   return {
@@ -50,7 +52,7 @@ export function createDeliveryHarness(collections: Collections) {
       const { activities } = createDeliveryActivities({
         deliveries,
         callbacks: {
-          ...createCrewCallbacks({ registrations }),
+          ...createCrewCallbacks({ crewSigningSecrets }),
           async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
           'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
         },
