@@ -20,6 +20,12 @@ interface Service {
   healthcheck?: { test: string[] };
   networks: string[];
   volumes?: string[];
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  mem_limit?: string;
+  pids_limit?: number;
+  user?: string;
   depends_on?: Record<string, { condition: string }>;
 }
 
@@ -90,8 +96,38 @@ describe('docker-compose.yml', () => {
   });
 
   test('stores data in named volumes', () => {
-    const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
+    const mounted = services.flatMap(([, { volumes = [] }]) =>
+      // Temporary files have a volume without a name.
+      volumes.filter((volume) => volume !== '/tmp').map((volume) => volume.split(':')[0]),
+    );
     expect([...new Set(mounted)].sort()).toEqual(Object.keys(compose.volumes).sort());
+  });
+
+  test('confines every container, and the product and the databases to a file system that cannot be written', () => {
+    for (const [name, service] of services) {
+      expect([name, service]).toMatchObject([
+        name,
+        {
+          cap_drop: ['ALL'],
+          security_opt: ['no-new-privileges:true'],
+          mem_limit: expect.stringMatching(/^\dg$/),
+          pids_limit: expect.any(Number),
+        },
+      ]);
+    }
+    const readOnly = services.filter(([, { read_only }]) => read_only).map(([name]) => name);
+    expect(readOnly).toEqual([...ours.map(([name]) => name), PROMOTION, 'mongodb', 'postgresql']);
+    // Without capabilities, their entry points could not change from root to these users.
+    expect([compose.services.mongodb?.user, compose.services.postgresql?.user]).toEqual(['mongodb', 'postgres']);
+  });
+
+  test('the product signs in to MongoDB as a user with rights on its own database', () => {
+    const uri = new URL(compose.services.api!.environment!.MONGODB_URI!.replace(/\$\{[^}]*\}/, 'password'));
+    expect([uri.username, uri.pathname, uri.searchParams.get('authSource')]).toEqual(['postback', '/postback', null]);
+    const { environment = {}, entrypoint = [] } = compose.services.mongodb!;
+    expect(environment.MONGO_INITDB_ROOT_PASSWORD).not.toBe(environment.MONGODB_PASSWORD);
+    expect(entrypoint.at(-1)).toContain("roles: [{ role: 'readWrite', db: 'postback' }]");
+    for (const [, service] of ours) expect(Object.keys(service.environment!)).not.toContain('MONGODB_ROOT_PASSWORD');
   });
 
   test('every image has a tag, and none is "latest"', () => {
@@ -136,17 +172,14 @@ describe("the product's services", () => {
 
   test.each(ours)('%s has the variables that it reads', (name, service) => {
     const given = Object.keys(service.environment ?? {});
-    const shared = [
-      'TEMPORAL_ADDRESS',
-      'TEMPORAL_NAMESPACE',
-      'MONGODB_URI',
-      'POSTBACK_DATA_DIR',
-      'POSTBACK_SEALING_KEY',
-    ];
+    const shared = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'MONGODB_URI', 'POSTBACK_DATA_DIR'];
     const own = name === 'api' ? ['POSTBACK_API_HOST', 'POSTBACK_API_PORT'] : ['POSTBACK_WORKER_HEALTH_PORT'];
     expect(given).toEqual(
       expect.arrayContaining([...shared, ...own, 'POSTBACK_EMBEDDING_MODEL_DIR', 'OUTBOUND_ALLOW_CIDRS']),
     );
+    const opensSecrets = ['api', 'worker-connectors', 'worker-deliveries'].includes(name);
+    expect(given.includes('POSTBACK_SEALING_KEY')).toBe(opensSecrets);
+    expect(given.includes('POSTBACK_OPENAI_KEY')).toBe(['worker-ai', 'worker-crews'].includes(name));
     expect(service.environment?.OUTBOUND_ALLOW_CIDRS).toMatch(/^\$\{OUTBOUND_ALLOW_CIDRS:-\}$/);
   });
 

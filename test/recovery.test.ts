@@ -40,18 +40,22 @@ describe('crashes lose nothing', () => {
   });
 
   test('a file whose parser is killed three times ends with E2003; the worker and its other work are not affected', async () => {
+    const client = await clientOf('parser-killed', own.product);
+    const webhooks = await registeredReceiver(client);
+    await client.createDatabase('crash');
     const worker = own.product.worker.pid();
     const page = await scan(['This page ends its process', 'The lamp was lit at dusk']);
     const file = { name: 'log.pdf', content: scannedPdf(Array(3).fill(page)) };
-    await api.ingest({ database: 'crash', document_metadata: '[{"id":"poison"}]' }, [file]);
+    await client.ingest({ database: 'crash', document_metadata: '[{"id":"poison"}]' }, [file]);
     const killing = new AbortController();
     const killed = killChildren(worker, 'page-worker', killing.signal);
-    await api.ingest({ database: 'crash', memories: '[{"id":"beside","text":"A note beside it."}]' });
-    expect(await api.ended('crash', 'beside')).toMatchObject({ indexing_status: 'completed' });
-    expect(await api.ended('crash', 'poison')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+    await client.ingest({ database: 'crash', memories: '[{"id":"beside","text":"A note beside it."}]' });
+    expect(await client.ended('crash', 'beside')).toMatchObject({ indexing_status: 'completed' });
+    expect(await client.ended('crash', 'poison')).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
     killing.abort();
     expect(await killed).toBeGreaterThanOrEqual(3);
-    await receiver.waitFor('the webhook', ({ json }) => json.id === 'poison' && json.error_code === 'E2003');
+    await webhooks.waitFor('the webhook', ({ json }) => json.id === 'poison' && json.error_code === 'E2003');
+    await webhooks.close();
     expect(own.product.worker.pid()).toBe(worker);
   });
 
