@@ -239,6 +239,7 @@ describe('crews with a language model and tools', () => {
     expect(json).toEqual({
       event: 'crew_failed',
       execution_id: id,
+      sequence: 1,
       error: failed.error,
       meta: { n: 1 },
       timestamp: expect.any(String),
