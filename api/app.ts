@@ -13,6 +13,7 @@ import { publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
+import { cutSlowBodies } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
 import { type DeliveryDependencies, deliveryRoutes } from './webhooks/deliveries.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
@@ -32,6 +33,7 @@ export type ApiDependencies = HealthDependencies &
   > & {
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
+    slowRequestSeconds: number;
     log: Logger;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
@@ -48,6 +50,7 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
     // Closes the connection, so that the client's next request reaches another process.
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
+  app.use(cutSlowBodies(deps.slowRequestSeconds));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects is not an error of the server.
   app.on('error', (error: NodeJS.ErrnoException) => {
