@@ -2,6 +2,7 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { AllowedCidr } from '../domain/address-rules.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { limitBodyMemory } from './body-memory.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
@@ -34,6 +35,7 @@ export type ApiDependencies = HealthDependencies &
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
     slowRequestSeconds: number;
+    bodyMemoryBytes: number;
     log: Logger;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
@@ -51,6 +53,7 @@ export function createApp(deps: ApiDependencies): Koa<RequestState> {
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
   app.use(cutSlowBodies(deps.slowRequestSeconds));
+  app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects is not an error of the server.
   app.on('error', (error: NodeJS.ErrnoException) => {

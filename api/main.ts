@@ -116,6 +116,7 @@ function apiDependencies(
       maxRequestBytes: config.POSTBACK_MAX_REQUEST_BYTES,
       maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
     },
+    bodyMemoryBytes: config.POSTBACK_BODY_MEMORY_BYTES,
     slowRequestSeconds: config.POSTBACK_SLOW_REQUEST_SECONDS,
     trustedProxies: parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES),
     rateLimits: rateLimits(config, shared.rateLimiter),

@@ -88,6 +88,8 @@ export const settingsSchema = z.object({
   POSTBACK_MAX_FILE_BYTES: positive.default(100 * MiB),
   POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
   POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
+  /** Of JSON bodies and text fields that are in progress together. One organisation may use half of it. */
+  POSTBACK_BODY_MEMORY_BYTES: positive.default(128 * MiB),
 
   /** Proxies whose `X-Forwarded-For` is believed: address ranges, separated by commas. */
   POSTBACK_TRUSTED_PROXIES: z.string().default(''),

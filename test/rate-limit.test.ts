@@ -22,6 +22,7 @@ describe('the rate limit of a key', () => {
       POSTBACK_RATE_LIMIT_BURST: '4',
       POSTBACK_FAILED_LOGINS_PER_MINUTE: '3',
       POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
+      POSTBACK_BODY_MEMORY_BYTES: '800000',
       POSTBACK_SLOW_REQUEST_SECONDS: '1',
       POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
     });
@@ -69,6 +70,33 @@ describe('the rate limit of a key', () => {
 
   test('does not apply to health checks', async () => {
     for (let n = 0; n < 12; n++) expect((await fetch(`${limited.apiUrl}/healthz`)).status).toBe(200);
+  });
+
+  test('limits the memory of bodies in progress; one organisation may use half of it', async () => {
+    const ofOrg = async (org: string) => createClient(limited.apiUrl, (await makeKey(mongodbUri, org)).key);
+    const message = async (org: string, bytes: number) =>
+      (await (await ofOrg(org)).post('/query', { query: 'x'.repeat(bytes) })).body.error?.message;
+    const TOO_MANY = 'Too many large requests are in progress; retry later.';
+    expect(await message('one', 600_000)).toBe(TOO_MANY);
+    expect(await message('one', 400_000)).not.toBe(TOO_MANY);
+
+    const { key } = await makeKey(mongodbUri, 'one');
+    const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1');
+    socket.write(
+      `POST /context/ingest HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n` +
+        'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n' +
+        `--b\r\nContent-Disposition: form-data; name="memories"\r\n\r\n${'x'.repeat(300_000)}`,
+    );
+    await eventually('no room for another', async () => (await message('one', 400_000)) === TOO_MANY);
+    expect(await message('two', 400_000)).not.toBe(TOO_MANY);
+    expect(await message('one', 10_000)).not.toBe(TOO_MANY);
+    socket.destroy();
+    await eventually('room again', async () => (await message('one', 400_000)) !== TOO_MANY);
+
+    // Files are stored while they arrive.
+    const files = [{ name: 'a.txt', content: 'x'.repeat(700_000) }];
+    const response = await (await ofOrg('one')).ingest({ database: 'no-such' }, files);
+    expect(response.body.error?.code).toBe('DATABASE_NOT_FOUND');
   });
 
   describe('of slow requests', () => {

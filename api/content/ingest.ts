@@ -51,7 +51,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
         await receiveFiles(deps, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(ctx.req, deps.limits, received.receive);
+          const { fields, files } = await readMultipart(ctx.req, deps.limits, received.receive, ctx.state.holdBody);
           await respondOnce(
             ctx,
             deps.idempotencyKeys,
