@@ -4,6 +4,7 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.js'],
   testEnvironment: 'node',
   transform: {},
+  testRunner: '<rootDir>/test/support/runner.js',
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // Beyond what `eventually` waits for, so that its message, which names the missing condition, comes first.

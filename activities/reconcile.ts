@@ -1,34 +1,29 @@
 import type { Logger } from 'pino';
 import type { SearchIndex } from '../domain/content/search.js';
 import type { FileStore } from '../domain/file-store.js';
-import type { ReconcileReport } from '../domain/workflow-contract.js';
+import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { Uploads } from '../storage/ai-jobs/uploads.js';
 import type { Databases } from '../storage/content/databases.js';
 import type { Items } from '../storage/content/items.js';
+import type { StaleRecords } from '../storage/queries.js';
 import { withHeartbeat } from './heartbeat.js';
 
-/** One kind of work whose workflow can be missing: how stale records are found, and how each is started. */
-export interface StaleWork<Name extends string = string, Entry = unknown> {
-  name: Name;
-  /**
-   * Takes records that are due for a check, oldest first.
-   * @param before records that have been checked or changed since then are left alone
-   * @param next the taken records are not due again before this time
-   */
-  takeStale(before: Date, next: Date, limit: number): Promise<Entry[]>;
-  idOf(entry: Entry): string;
+/** One kind of work whose workflow can be missing: its stale records, and how each is started. */
+export interface StaleWork<Entry = unknown> {
+  records: StaleRecords<Entry>;
+  idOf(entry: NoInfer<Entry>): string;
   /** Starts the missing workflow; does nothing when it is running. */
-  start(entry: Entry): Promise<void>;
+  start(entry: NoInfer<Entry>): Promise<void>;
 }
 
 /** Declares an entry of the table of stale work, with the type of its records checked. */
-export function staleWork<Name extends string, Entry>(work: StaleWork<Name, Entry>): StaleWork<Name> {
-  return work as unknown as StaleWork<Name>;
+export function staleWork<Entry>(work: StaleWork<Entry>): StaleWork {
+  return work as unknown as StaleWork;
 }
 
 export interface ReconcileDependencies {
-  staleWork: readonly StaleWork<keyof ReconcileReport>[];
+  staleWork: Readonly<Record<StaleKind, StaleWork>>;
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
   uploads: Pick<Uploads, 'keepUntil' | 'listExpired' | 'remove'>;
   items: Pick<Items, 'anyOfBatch'>;
@@ -43,7 +38,9 @@ export interface ReconcileDependencies {
 export type ReconcileActivities = ReturnType<typeof createReconcileActivities>;
 
 /** Records of each kind checked in one run. */
-const BATCH = 1_000;
+const MAX_RECORDS = 1_000;
+/** Starts of one kind in progress at the same time. */
+const CONCURRENT_STARTS = 20;
 /** Most quiet work only waits for its turn. Checking it more often would load Temporal and slow the work down. */
 const CHECK_AGAIN_MS = 10 * 60 * 1000;
 /** How long an expired upload stays when a job still needs it. */
@@ -51,7 +48,7 @@ const KEEP_LONGER_MS = 60 * 60 * 1000;
 /** An upload that takes longer than this counts as abandoned. */
 const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 
-/** Starts missing workflows. Starting a running workflow does nothing, so the reconciler starts all that are quiet. */
+/** The jobs of the reconciler. Each continues after a record on which it fails, and reports what it did. */
 export function createReconcileActivities({
   staleWork,
   aiJobs,
@@ -64,38 +61,50 @@ export function createReconcileActivities({
   quietMs,
 }: ReconcileDependencies) {
   return {
-    restartLostWork: () => withHeartbeat(startStaleWork),
+    /** Starts missing workflows. Starting a running workflow does nothing, so it starts all that are quiet. */
+    restartLostWork: (kind: StaleKind) => withHeartbeat((signal) => startStaleWork(kind, signal)),
+    /** Removes expired uploads, and files of requests that did not store their work. */
     dropAbandonedFiles: () => withHeartbeat(dropAbandonedFiles),
     compactSearchIndex: () => withHeartbeat(compactSearchIndex),
   };
 
-  async function startStaleWork(): Promise<ReconcileReport> {
+  async function startStaleWork(kind: StaleKind, signal: AbortSignal): Promise<JobReport> {
+    const { records, idOf, start } = staleWork[kind];
+    const report = emptyReport();
     const before = new Date(Date.now() - quietMs);
-    const next = new Date(Date.now() + CHECK_AGAIN_MS);
-    const taken = await Promise.all(staleWork.map(({ takeStale }) => takeStale(before, next, BATCH)));
-    for (const [index, { idOf, start }] of staleWork.entries()) {
-      for (const entry of taken[index]!) await attempt(idOf(entry), () => start(entry));
+    while (report.done + report.failed < MAX_RECORDS && !signal.aborted) {
+      const page = await records.list(before, CONCURRENT_STARTS);
+      if (page.length === 0) break;
+      const started = await Promise.all(page.map((entry) => attempt(report, idOf(entry), () => start(entry))));
+      const now = new Date();
+      // After the starts, so that a crash hides no record.
+      const next = new Date(now.getTime() + CHECK_AGAIN_MS);
+      await records.markStarted(
+        page.filter((_, n) => started[n]),
+        before,
+        next,
+      );
+      await records.markFailed(
+        page.filter((_, n) => !started[n]),
+        before,
+        now,
+      );
     }
-    const counts = staleWork.map(({ name }, index) => [name, taken[index]!.length] as const);
-    const report = Object.fromEntries(counts) as unknown as ReconcileReport;
-    if (counts.some(([, count]) => count > 0)) log.info(report, 'reconciler started quiet work');
+    if (report.done + report.failed > 0) log.info({ kind, ...report }, 'reconciler started quiet work');
     return report;
   }
 
-  /** Logs an error, so that one record does not stop the others. */
-  async function attempt(id: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      log.error({ err: error, id }, 'the reconciler failed on this record');
+  async function dropAbandonedFiles(signal: AbortSignal): Promise<JobReport> {
+    const report = emptyReport();
+    for (const { _id } of await uploads.listExpired(MAX_RECORDS)) {
+      if (signal.aborted) return report;
+      await attempt(report, _id, () => dropUpload(_id));
     }
-  }
-
-  async function dropAbandonedFiles(): Promise<void> {
-    for (const { _id } of await uploads.listExpired(BATCH)) await attempt(_id, () => dropUpload(_id));
-    for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), BATCH)) {
-      await attempt(file.file_id, () => dropUnclaimed(file));
+    for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), MAX_RECORDS)) {
+      if (signal.aborted) return report;
+      await attempt(report, file.file_id, () => dropUnclaimed(file));
     }
+    return report;
   }
 
   /** A file stays while a queued or running job needs it. */
@@ -110,9 +119,29 @@ export function createReconcileActivities({
     else await files.remove(file.file_id);
   }
 
-  async function compactSearchIndex(): Promise<void> {
-    for (const database of await databases.listAll()) {
-      if (database.status === 'ready') await index.compact(database._id);
+  async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {
+    const report = emptyReport();
+    for (const { _id, status } of await databases.listAll()) {
+      if (signal.aborted) return report;
+      if (status === 'ready') await attempt(report, _id, () => index.compact(_id));
+    }
+    return report;
+  }
+
+  /** Counts and logs an error, so that one record does not stop the others. @returns whether the work succeeded */
+  async function attempt(report: JobReport, id: string, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      report.done += 1;
+      return true;
+    } catch (error) {
+      report.failed += 1;
+      log.error({ err: error, id }, 'the reconciler failed on this record');
+      return false;
     }
   }
+}
+
+function emptyReport(): JobReport {
+  return { done: 0, failed: 0 };
 }

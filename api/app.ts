@@ -10,7 +10,7 @@ import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import type { HealthDependencies } from './health.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
-import { publicService } from './public-service.js';
+import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
@@ -37,14 +37,25 @@ export type ApiDependencies = HealthDependencies &
     slowRequestSeconds: number;
     bodyMemoryBytes: number;
     log: Logger;
+    /** Whether an internal port serves metrics and the details of `/readyz`. */
+    hasInternalPort: boolean;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
   };
 
-/** The HTTP API. It validates requests, stores records, and starts or signals workflows; workers do the work. */
-export function createApp(deps: ApiDependencies): Koa<RequestState> {
-  const app = new Koa<RequestState>();
+/**
+ * The HTTP API, which validates requests, stores records, and starts or signals workflows, while workers do the work; and
+ * the application of the internal port.
+ */
+export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; internal: Koa<RequestState> } {
   const metrics = createHttpMetrics();
+  const internal = new Koa<RequestState>();
+  internal.use(serve([internalService({ ...deps, metrics })], deps.log));
+  return { api: createApi(deps, metrics), internal };
+}
+
+function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestState> {
+  const app = new Koa<RequestState>();
   app.use(metrics.measure);
   app.use(requestContext(deps.log, deps.trustedProxies));
   app.use(async (ctx, next) => {
@@ -79,7 +90,7 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [
-    publicService({ ...deps, metrics, services }),
+    publicService({ ...deps, metrics, withInternals: !deps.hasInternalPort }, services),
     ...services.map((service) => ({ ...service, middleware: [failedLogins, ...service.middleware] })),
   ];
 }

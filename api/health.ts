@@ -16,8 +16,7 @@ export interface HealthDependencies {
 const operation = operations('Health', plainEnvelope);
 
 const aliveSchema = z.object({ status: z.literal('ok') });
-const readySchema = z.object({
-  status: z.enum(['ready', 'unavailable']),
+const detailsSchema = z.object({
   temporal: z.boolean(),
   mongodb: z.boolean(),
   outbound: z.object({
@@ -28,14 +27,16 @@ const readySchema = z.object({
     z.object({ available: z.literal(false), reason: z.string(), search: z.literal('full text only') }),
   ]),
 });
+const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...detailsSchema.partial().shape });
 
-/** `/healthz`: the process runs. `/readyz`: the process can serve requests, or which dependency is missing. */
-export function healthRoutes({
-  temporalReachable,
-  mongoReachable,
-  embeddings,
-  loopbackAllowed,
-}: HealthDependencies): Router<RequestState> {
+/**
+ * `/healthz`: the process runs. `/readyz`: the process can serve requests.
+ * @param withDetails whether `/readyz` also says which dependency is missing
+ */
+export function healthRoutes(
+  { temporalReachable, mongoReachable, embeddings, loopbackAllowed }: HealthDependencies,
+  withDetails: boolean,
+): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.get(
@@ -48,12 +49,17 @@ export function healthRoutes({
   router.get(
     '/readyz',
     operation(
-      { summary: 'Readiness check', status: 200, alternativeStatus: 503, response: readySchema },
+      {
+        summary: 'Readiness check',
+        description: 'The details are absent where the operator serves them on another port.',
+        status: 200,
+        alternativeStatus: 503,
+        response: readySchema,
+      },
       async (ctx, { respond }) => {
         const [temporal, mongodb] = await Promise.all([temporalReachable(), mongoReachable()]);
         const ready = temporal && mongodb;
-        respond({
-          status: ready ? 'ready' : 'unavailable',
+        const details: z.input<typeof detailsSchema> = {
           temporal,
           mongodb,
           outbound: { loopback: loopbackAllowed },
@@ -61,7 +67,8 @@ export function healthRoutes({
             'model' in embeddings
               ? { available: true, model: embeddings.model }
               : { available: false, reason: embeddings.unavailable, search: 'full text only' },
-        });
+        };
+        respond({ status: ready ? 'ready' : 'unavailable', ...(withDetails ? details : {}) });
         if (!ready) ctx.status = 503;
       },
     ),

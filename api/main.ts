@@ -17,7 +17,7 @@ import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
-import { type ApiDependencies, createApp } from './app.js';
+import { type ApiDependencies, createApps } from './app.js';
 import type { RateLimits } from './rate-limit.js';
 import { limitConnections } from './slow-requests.js';
 
@@ -48,15 +48,22 @@ async function runApi(): Promise<void> {
 
   const crews = loadConfiguredCrews(config);
   // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
-  const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log);
+  const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
+    opensSecrets: true,
+  });
   const client = await connectTemporal(
     config.TEMPORAL_ADDRESS,
     config.TEMPORAL_NAMESPACE,
     temporalAccess(config),
     dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
   );
-  const app = createApp({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
+  const apps = createApps({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
 
+  const internal =
+    config.POSTBACK_INTERNAL_PORT === undefined
+      ? undefined
+      : apps.internal.listen(config.POSTBACK_INTERNAL_PORT, config.POSTBACK_INTERNAL_HOST);
+  if (internal) await once(internal, 'listening');
   const server = createServer(
     {
       headersTimeout: config.POSTBACK_SLOW_REQUEST_SECONDS * 1000,
@@ -64,7 +71,7 @@ async function runApi(): Promise<void> {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     },
-    app.callback(),
+    apps.api.callback(),
   );
   const { POSTBACK_CONNECTIONS_PER_ADDRESS: maxConnections } = config;
   if (maxConnections > 0) {
@@ -80,6 +87,8 @@ async function runApi(): Promise<void> {
   log.info('API stopping');
   stopping.abort();
   await closeServer(server);
+  internal?.close();
+  internal?.closeAllConnections();
   await shared.close();
   await client.connection.close();
 }
@@ -95,6 +104,7 @@ function apiDependencies(
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
   return {
     ...shared,
+    hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
     starters: createStarters(client, TEMPORAL_CALL_MS),
     temporalReachable: () => temporalReachable(client),
     mongoReachable: () => mongoReachable(shared.db),

@@ -7,17 +7,21 @@ import { openApiDocument } from './openapi.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service } from './service.js';
 
+export type PublicDependencies = HealthDependencies & {
+  metrics: HttpMetrics;
+  /** Whether metrics and the details of `/readyz` are served here too, because there is no internal port. */
+  withInternals: boolean;
+};
+
 /** Routes that need no key: health, metrics, and the documentation of all services. */
-export function publicService(
-  deps: HealthDependencies & { metrics: HttpMetrics; services: readonly Service[] },
-): Service {
+export function publicService(deps: PublicDependencies, services: readonly Service[]): Service {
   const service: Service = {
     paths: ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'],
     errors: codedErrors,
     middleware: [
-      routesOf(healthRoutes(deps)),
-      routesOf(deps.metrics.routes),
-      routesOf(documentRoutes(() => [...deps.services, service])),
+      routesOf(healthRoutes(deps, deps.withInternals)),
+      ...(deps.withInternals ? [routesOf(deps.metrics.routes)] : []),
+      routesOf(documentRoutes(() => [...services, service])),
       routesOf(docsRoutes()),
     ],
     document: {
@@ -26,6 +30,15 @@ export function publicService(
     },
   };
   return service;
+}
+
+/** What operators and their tools see, on a port that clients do not reach: metrics, and health with its details. */
+export function internalService(deps: Omit<PublicDependencies, 'withInternals'>): Service {
+  return {
+    paths: ['/'],
+    errors: codedErrors,
+    middleware: [routesOf(healthRoutes(deps, true)), routesOf(deps.metrics.routes)],
+  };
 }
 
 /** `/openapi.json`, generated on the first request, when all services exist. */

@@ -26,9 +26,9 @@ export function rateLimit({ burst, perMinute }: Pick<RateLimits, 'burst' | 'perM
   return async (ctx, next) => {
     const { key_id } = ctx.state.principal;
     // The second comes first: a request that it rejects does not count in the minute.
-    takeOrReject(burst, key_id, message);
+    await takeOrReject(burst, key_id, message);
     if (perMinute) {
-      const state = perMinute.take(key_id);
+      const state = await perMinute.take(key_id);
       ctx.set('RateLimit-Policy', `"minute";q=${perMinute.requests};w=60`);
       ctx.set('RateLimit', `"minute";r=${state.remaining};t=${state.seconds}`);
       rejectExcess(state, message);
@@ -49,7 +49,11 @@ export function limitFailedLogins(limit: RateLimit | null): Middleware<RequestSt
     } catch (error) {
       const failed = error instanceof ServiceError && error.code === 'UNAUTHORIZED' && !ctx.state.principal;
       if (failed && (ctx.get('Authorization') !== '' || ctx.get('api-key') !== '')) {
-        takeOrReject(limit, ctx.state.address, 'Too many requests with an invalid key have come from this address.');
+        await takeOrReject(
+          limit,
+          ctx.state.address,
+          'Too many requests with an invalid key have come from this address.',
+        );
       }
       throw error;
     }
@@ -57,8 +61,8 @@ export function limitFailedLogins(limit: RateLimit | null): Middleware<RequestSt
 }
 
 /** @throws ServiceError RATE_LIMITED */
-export function takeOrReject(limit: RateLimit | null, key: string, message: string): void {
-  if (limit) rejectExcess(limit.take(key), message);
+export async function takeOrReject(limit: RateLimit | null, key: string, message: string): Promise<void> {
+  if (limit) rejectExcess(await limit.take(key), message);
 }
 
 function rejectExcess({ allowed, seconds }: RateLimitState, message: string): void {

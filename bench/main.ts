@@ -2,6 +2,7 @@ import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
 import { footprint } from './footprint.js';
+import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
@@ -18,6 +19,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency,
   crashes,
   fairness,
+  hanging,
 };
 
 /**

@@ -1,23 +1,62 @@
 #!/usr/bin/env node
-// `npm test` checks lint, types, the direction of imports and regular expressions, then runs the tests. `npm test -- <path>` runs only those tests.
+// Checks and tests the repository; HELP says how it is called.
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, checkNode, install, root, run } from './prepare.mjs';
 
+const HELP = `npm test                every check and every test
+npm run test:fast       the tests without the slow files (jest.fast.config.mjs lists them), without the other checks
+npm test -- <pattern>   only the test files whose path matches, without the other checks
+
+The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser), the running time of
+regular expressions (ESLint), and known vulnerabilities of packages (npm audit).
+`;
+
 const args = process.argv.slice(2);
+if (args.includes('--help')) {
+  console.log(HELP);
+  process.exit(0);
+}
 const fast = args.includes('--fast');
 const chosen = args.filter((arg) => arg !== '--fast').map((arg) => arg.replace(/\.ts$/, '.js'));
 const everything = !fast && chosen.length === 0;
-const tool = (...path) => join(root, 'node_modules', ...path);
 
-async function step(title, work) {
-  console.error(`\n── ${title}`);
-  const code = await work();
-  if (code !== 0) finish({ passed: 0, failed: 1 });
+const tool = (...path) => join(root, 'node_modules', ...path);
+const biome = [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '.'];
+const dependencyCruiser = [
+  tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs'),
+  ...'--config .dependency-cruiser.cjs --cache dist/.dependency-cruiser --cache-strategy content dist'.split(' '),
+];
+const eslint = [
+  tool('eslint', 'bin', 'eslint.js'),
+  ...'--cache --cache-location dist/.eslint --cache-strategy content dist'.split(' '),
+];
+
+const audit = [join(root, 'bin', 'audit.mjs')];
+
+/** Runs checks at the same time, and ends the process when one of them fails. */
+async function check(...checks) {
+  const codes = await Promise.all(checks);
+  if (codes.some((code) => code !== 0)) finish({ passed: 0, failed: 1 });
+}
+
+/** Runs a tool, and prints its output under a title when it has ended. @returns its exit code */
+function checkWith(title, command) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => output.push(piece));
+    child.once('close', (code) => {
+      console.error(`\n── ${title}\n${Buffer.concat(output)}`.trimEnd());
+      resolve(code);
+    });
+  });
 }
 
 async function compile() {
+  console.error('\n── types and build');
   try {
     await build();
     return 0;
@@ -31,8 +70,6 @@ async function jest(patterns) {
   const folder = mkdtempSync(join(tmpdir(), 'postback-test-'));
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
     tool('jest', 'bin', 'jest.js'),
     '--config',
     fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
@@ -65,13 +102,11 @@ try {
   console.error(error.message);
   finish({ passed: 0, failed: 1 });
 }
-if (everything)
-  await step('lint and format', () => run(process.execPath, [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '.']));
-await step('types and build', compile);
 if (everything) {
-  const depcruise = tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs');
-  await step('imports', () => run(process.execPath, [depcruise, '--config', '.dependency-cruiser.cjs', 'dist']));
-  await step('regular expressions', () => run(process.execPath, [tool('eslint', 'bin', 'eslint.js'), 'dist']));
+  await check(checkWith('lint and format', biome), checkWith('dependencies', audit), compile());
+  await check(checkWith('imports', dependencyCruiser), checkWith('regular expressions', eslint));
+} else {
+  await check(compile());
 }
 console.error('\n── tests');
 finish(await jest(chosen));

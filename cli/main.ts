@@ -93,15 +93,19 @@ keys
   .argument('<id>', 'id of the key, as `keys list` shows it')
   .action(async (id) => (await import('./keys.js')).revokeKey(id));
 
-const signingKeys = program.command('signing-key').description('manage the key that signs callbacks of AI jobs');
+const signingKeys = program
+  .command('signing-key')
+  .description("manage the keys that sign the organisations' callbacks of AI jobs");
 signingKeys
   .command('show')
-  .description('print the public keys that receivers may need, the current key first')
-  .action(async () => (await import('./signing-key.js')).showSigningKeys());
+  .description('print the public keys that receivers of an organisation may need, the current key first')
+  .requiredOption('--org <name>', 'organisation')
+  .action(async ({ org }) => (await import('./signing-key.js')).showSigningKeys(org));
 signingKeys
   .command('rotate')
-  .description('sign new jobs with a new key; running jobs use the old key')
-  .action(async () => (await import('./signing-key.js')).rotateSigningKey());
+  .description('sign new jobs of an organisation with a new key; running jobs use the old key')
+  .requiredOption('--org <name>', 'organisation')
+  .action(async ({ org }) => (await import('./signing-key.js')).rotateSigningKey(org));
 
 const limits = program
   .command('orgs')

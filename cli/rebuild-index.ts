@@ -4,7 +4,7 @@ import { createSharedDependencies, type SharedDependencies } from '../runtime/de
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
-import { runningSettings, sealingKey } from './data-folder.js';
+import { runningSettings } from './data-folder.js';
 
 /** Chunks read and written at a time. */
 const BATCH = 5_000;
@@ -16,8 +16,9 @@ const BATCH = 5_000;
  */
 export async function rebuildIndex(databaseId?: string): Promise<void> {
   const config = runningSettings(process.env);
-  const settings = { ...config, POSTBACK_SEALING_KEY: sealingKey(config), POSTBACK_EMBEDDINGS: 'off' } as const;
-  const dependencies = await createSharedDependencies(settings, createLogger('warn', 'rebuild'));
+  const settings = { ...config, POSTBACK_EMBEDDINGS: 'off' } as const;
+  const log = createLogger('warn', 'rebuild');
+  const dependencies = await createSharedDependencies(settings, log, { opensSecrets: false });
   try {
     for (const database of await dependencies.databases.listAll()) {
       if (database.status === 'deleting' || (databaseId !== undefined && database._id !== databaseId)) continue;

@@ -3,15 +3,15 @@ import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-
 import { connectCollections } from '../storage/collections.js';
 import { runningSettings, sealingKey } from './data-folder.js';
 
-/** `postback signing-key show`: prints the public keys (PEM) that receivers may need. */
-export async function showSigningKeys(): Promise<void> {
-  await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys()).join('')));
+/** `postback signing-key show`: prints the public keys (PEM) that an organisation's receivers may need. */
+export async function showSigningKeys(org: string): Promise<void> {
+  await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys(org)).join('')));
 }
 
-/** `postback signing-key rotate`: creates a key for new jobs; running jobs use the old key. */
-export async function rotateSigningKey(): Promise<void> {
+/** `postback signing-key rotate`: creates a key for an organisation's new jobs; its running jobs use the old key. */
+export async function rotateSigningKey(org: string): Promise<void> {
   await withSigningKeys(async (keys) => {
-    console.log(`${await keys.rotate()} signs new jobs.`);
+    console.log(`${await keys.rotate(org)} signs new jobs of ${org}.`);
     console.error(
       'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
     );

@@ -43,6 +43,11 @@ async function startOnce({ binary, dir, env }: ServerOptions, ports: typeof PREF
       ...['--db-filename', join(dir, 'temporal.db')],
       // Three times the throughput of SQLite's defaults; acknowledged writes survive kill -9.
       ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
+      // Task queues serve fairness keys (organisations) in turn.
+      ...['matching.useNewMatcher=true', 'matching.enableFairness=true'].flatMap((setting) => [
+        '--dynamic-config-value',
+        setting,
+      ]),
       // No requests to the internet for version checks and news.
       ...['--dynamic-config-value', 'frontend.enableServerVersionCheck=false', '--ui-disable-news-fetch'],
     ],

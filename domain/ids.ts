@@ -23,9 +23,9 @@ export const newAuthenticationId = prefixed('auth');
 /** Test deliveries have no record; receivers recognise them by the prefix (specification, "Test delivery payload"). */
 export const newTestDeliveryId = prefixed('test');
 
-/** @returns a new signing secret: `whsec_` and 32 random bytes in base64url */
+/** @returns a new signing secret: `whsec_` and 32 random bytes in base64, as Standard Webhooks libraries take it */
 export function newSigningSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64url')}`;
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 /** @returns the id of a chunk, which derives from its position, so that a repeated activity writes the same chunks */

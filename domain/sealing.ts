@@ -6,6 +6,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
  */
 export const SEALED_PURPOSES = [
   'webhook-signing-secret',
+  'crew-signing-secret',
   'job-signing-key',
   'connector-credentials',
   'authentication-details',

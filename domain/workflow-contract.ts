@@ -1,5 +1,8 @@
-/** Task queues. Each has its own worker, which is scaled separately. */
-export const TASK_QUEUES = ['content', 'ai', 'crews', 'connectors', 'deliveries'] as const;
+/**
+ * Task queues. Each has its own worker, which is scaled separately. `control` has the reconciler, provisioning and
+ * deletion, which must not wait behind the work of the other queues.
+ */
+export const TASK_QUEUES = ['content', 'ai', 'crews', 'connectors', 'deliveries', 'control'] as const;
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 
 /** The detail of a failure whose type (an error code) and message are for the client. */
@@ -8,16 +11,26 @@ export const FOR_CLIENT = 'for the client';
 /** The type of a failure caused by this service. */
 export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 
-/** Records that one run of the reconciler has checked, by kind. */
-export interface ReconcileReport {
-  items: number;
-  jobs: number;
-  crews: number;
-  deliveries: number;
-  databases: number;
-  removals: number;
-  /** Connectors whose schedule or removal Temporal may not know. */
-  connectors: number;
-  /** Items whose index rows are out of date. */
-  index_rows: number;
+/**
+ * Kinds of records whose workflow a crash can lose. `connectors` are those whose schedule or removal Temporal may not
+ * know, `index_rows` are items whose index rows are out of date.
+ */
+export const STALE_KINDS = [
+  'items',
+  'jobs',
+  'crews',
+  'deliveries',
+  'databases',
+  'removals',
+  'connectors',
+  'index_rows',
+] as const;
+export type StaleKind = (typeof STALE_KINDS)[number];
+
+/** Number of records that a job of the reconciler has handled, and of those on which it failed. */
+export interface JobReport {
+  done: number;
+  failed: number;
 }
+
+export type ReconcileReport = Record<StaleKind, JobReport>;

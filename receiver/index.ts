@@ -1,4 +1,4 @@
-/** Verifies Postback's callbacks: first the signature, then the shape of the payload. No dependencies. */
+/** Verifies Postback's callbacks: the signature, the age, then the shape of the payload. No dependencies. */
 import {
   constants,
   createHash,
@@ -19,6 +19,8 @@ export type VerificationFailure =
   | 'missing_secret'
   /** The signature does not match the body and the secret or key. */
   | 'bad_signature'
+  /** The signature matches, but the request was sent too long ago, or in the future: a replay, or a wrong clock. */
+  | 'bad_timestamp'
   /** The signature matches, but the body is not the expected payload; or a parsed body was given instead of the raw one. */
   | 'malformed_body';
 
@@ -45,8 +47,20 @@ export type WebhookHeaders =
 /** A secret, or several during a rotation. Undefined and empty values are ignored. */
 export type SigningSecret = string | readonly (string | undefined)[] | undefined;
 
+export interface VerificationOptions {
+  /**
+   * How many seconds the time of the attempt may differ from this machine's clock. Default: 300. With `Infinity` requests
+   * of any age verify, so they can be replayed; a request that only has `X-Service-Signature` verifies then too.
+   */
+  toleranceSeconds?: number;
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300;
 const SIGNATURE_HEADER = 'x-service-signature';
 const ALGORITHM_HEADER = 'x-service-hash-algorithm';
+const STANDARD_ID_HEADER = 'webhook-id';
+const STANDARD_TIMESTAMP_HEADER = 'webhook-timestamp';
+const STANDARD_SIGNATURE_HEADER = 'webhook-signature';
 const CREW_EVENTS: readonly CrewCallback['event'][] = [
   'task_completed',
   'task_pending_human_input',
@@ -57,22 +71,33 @@ const CREW_EVENTS: readonly CrewCallback['event'][] = [
 
 /**
  * Verifies an indexing webhook and returns its event.
- * @param secret the signing secret; during a rotation, the old and the new secret
+ * @param secret the signing secret. For 24 hours after a rotation the old secret verifies too, so a receiver needs only
+ * one of them
  * @throws WebhookVerificationError
  */
-export function verifyIndexingWebhook(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): IndexingEvent {
-  const body = verifiedBody(rawBody, headers, secret);
+export function verifyIndexingWebhook(
+  rawBody: RawBody,
+  headers: WebhookHeaders,
+  secret: SigningSecret,
+  options?: VerificationOptions,
+): IndexingEvent {
+  const body = verifiedBody(rawBody, headers, secret, options);
   return parsePayload<IndexingEvent>(body, ['indexing.status_changed'], 'delivery_id');
 }
 
 /**
- * Verifies the callback of a crew and returns it. Crews sign with the secret of the organisation's indexing webhook;
- * without such a secret, callbacks are not signed. Repeats have the same header `X-Service-Delivery-ID`.
- * @param secret the signing secret; during a rotation, the old and the new secret
+ * Verifies the callback of a crew and returns it. Without a signing secret for crews (`POST /crews/signing-secret`),
+ * callbacks are not signed. Repeats have the same header `webhook-id`.
+ * @param secret the organisation's signing secret for crews; see `verifyIndexingWebhook`
  * @throws WebhookVerificationError
  */
-export function verifyCrewCallback(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): CrewCallback {
-  return parsePayload<CrewCallback>(verifiedBody(rawBody, headers, secret), CREW_EVENTS, 'execution_id');
+export function verifyCrewCallback(
+  rawBody: RawBody,
+  headers: WebhookHeaders,
+  secret: SigningSecret,
+  options?: VerificationOptions,
+): CrewCallback {
+  return parsePayload<CrewCallback>(verifiedBody(rawBody, headers, secret, options), CREW_EVENTS, 'execution_id');
 }
 
 /**
@@ -89,7 +114,7 @@ export function verifyJobCallback(
 ): JobCallback {
   const keys = nonEmpty(publicKeyPem).flatMap(pemBlocks).map(rsaPublicKey);
   if (keys.length === 0) throw new WebhookVerificationError('missing_secret', 'no public key is configured');
-  const signature = signatureIn(headers);
+  const signature = signatureIn(headers, SIGNATURE_HEADER);
   const body = bytesOf(rawBody);
   const algorithm = headerValue(headers, ALGORITHM_HEADER);
   if (algorithm !== undefined && algorithm.toUpperCase() !== 'SHA256') throw badSignature();
@@ -103,15 +128,41 @@ export function verifyJobCallback(
 }
 
 /** Verifies a callback that is signed with HMAC. @returns its body */
-function verifiedBody(rawBody: RawBody, headers: WebhookHeaders, secret: SigningSecret): Buffer {
+function verifiedBody(
+  rawBody: RawBody,
+  headers: WebhookHeaders,
+  secret: SigningSecret,
+  { toleranceSeconds = DEFAULT_TOLERANCE_SECONDS }: VerificationOptions = {},
+): Buffer {
   const secrets = nonEmpty(secret);
   if (secrets.length === 0) throw new WebhookVerificationError('missing_secret', 'no signing secret is configured');
-  const signature = signatureIn(headers);
+  // Only the signature of Standard Webhooks covers a time. Accepting the other one alone would let anybody replay a
+  // request by leaving these headers out.
+  if (toleranceSeconds === Infinity && headerValue(headers, STANDARD_SIGNATURE_HEADER) === undefined) {
+    const signature = signatureIn(headers, SIGNATURE_HEADER);
+    const body = bytesOf(rawBody);
+    requireMatch([signature], secrets, (candidate) => hmacSignature(body, candidate));
+    return body;
+  }
+  const signatures = signatureIn(headers, STANDARD_SIGNATURE_HEADER).split(' ');
+  const id = headerValue(headers, STANDARD_ID_HEADER) ?? '';
+  const timestamp = headerValue(headers, STANDARD_TIMESTAMP_HEADER) ?? '';
   const body = bytesOf(rawBody);
-  // All secrets are tried, so that the time does not show which one matched.
-  const matches = secrets.map((candidate) => equalInConstantTime(signature, hmacSignature(body, candidate)));
-  if (!matches.includes(true)) throw badSignature();
+  requireMatch(signatures, secrets, (candidate) => standardSignature(id, timestamp, body, candidate));
+  // Anything that is not a number of seconds fails this comparison.
+  if (!/^\d+$/.test(timestamp) || !(Math.abs(Date.now() / 1000 - Number(timestamp)) <= toleranceSeconds)) {
+    throw new WebhookVerificationError('bad_timestamp', 'the request was not sent just now, or the clock is wrong');
+  }
   return body;
+}
+
+/** All signatures are compared with all secrets, so that the time does not show which one matched. */
+function requireMatch(signatures: string[], secrets: string[], expected: (secret: string) => string): void {
+  const matches = secrets.flatMap((secret) => {
+    const wanted = expected(secret);
+    return signatures.map((signature) => equalInConstantTime(signature, wanted));
+  });
+  if (!matches.includes(true)) throw badSignature();
 }
 
 /** Drops empty values: an unset variable must never become an empty key. */
@@ -125,16 +176,28 @@ const badSignature = () => new WebhookVerificationError('bad_signature', 'the si
 const hmacSignature = (body: Buffer, secret: string) =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
+/** The signature of Standard Webhooks 1.0. */
+function standardSignature(id: string, timestamp: string, body: Buffer, secret: string): string {
+  const hmac = createHmac('sha256', standardKey(secret)).update(`${id}.${timestamp}.`).update(body);
+  return `v1,${hmac.digest('base64')}`;
+}
+
+/** The HMAC key in a secret: decoded, when it is base64 after an optional `whsec_`; otherwise the secret itself. */
+function standardKey(secret: string): Buffer {
+  const [, digits] = /^(?:whsec_)?([A-Za-z0-9+/]+)={0,2}$/.exec(secret) ?? [];
+  const isBase64 = digits !== undefined && digits.length % 4 !== 1;
+  return isBase64 ? Buffer.from(digits, 'base64') : Buffer.from(secret, 'utf8');
+}
+
 /** Compares digests of equal length, so that the time shows neither content nor length of the expected text. */
 function equalInConstantTime(actual: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(actual), digest(expected));
 }
 
-function signatureIn(headers: WebhookHeaders): string {
-  const signature = headerValue(headers, SIGNATURE_HEADER);
-  if (!signature)
-    throw new WebhookVerificationError('missing_signature', 'the request has no X-Service-Signature header');
+function signatureIn(headers: WebhookHeaders, name: string): string {
+  const signature = headerValue(headers, name);
+  if (!signature) throw new WebhookVerificationError('missing_signature', `the request has no header ${name}`);
   return signature;
 }
 

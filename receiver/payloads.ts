@@ -57,9 +57,11 @@ export type JobCallback = JobSuccess | JobFailure;
 interface CrewCallbackBase {
   /** UUID: the `kickoff_id` of the execution. */
   execution_id: string;
+  /** Rises with every event of the execution. Callbacks may arrive out of order: sort by this number. There may be gaps. */
+  sequence: number;
   /** The `meta` of the kickoff; null without one. */
   meta: Record<string, unknown> | null;
-  /** When the event happened, ISO 8601. Callbacks may arrive out of order: sort by this field. */
+  /** When the event happened, ISO 8601. */
   timestamp: string;
 }
 

@@ -53,6 +53,9 @@ export const settingsSchema = z.object({
   POSTBACK_SEALING_KEY: z.string().optional(),
   POSTBACK_API_HOST: z.string().default('127.0.0.1'),
   POSTBACK_API_PORT: z.coerce.number().int().min(0).max(65535).default(8080),
+  /** Where the API serves `/metrics` and the details of `/readyz`, instead of on its own port. */
+  POSTBACK_INTERNAL_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  POSTBACK_INTERNAL_HOST: z.string().default('127.0.0.1'),
   POSTBACK_WORKER_HEALTH_PORT: z.coerce.number().int().min(0).max(65535).optional(),
   POSTBACK_QUEUES: z
     .string()

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { createSealer } from '../domain/sealing.js';
+import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
@@ -26,6 +26,7 @@ import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
+import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -43,11 +44,16 @@ import { embedderConfig, filesLocation, indexLocation } from './provider-config.
 /**
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
  * client. `close` releases their connections and threads.
+ * @param opensSecrets whether this process seals or opens values, and so needs POSTBACK_SEALING_KEY
  * @throws Error when a setting is missing, or MongoDB or the bucket of the search index cannot be reached
  */
-export async function createSharedDependencies(config: Config, log: Logger) {
+export async function createSharedDependencies(
+  config: Config,
+  log: Logger,
+  { opensSecrets }: { opensSecrets: boolean },
+) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback');
-  const sealer = createSealer(requireSealingKey(config));
+  const sealer = createConfiguredSealer(config, opensSecrets);
   const index = createLanceIndex({ location: await indexLocation(config), log });
   const embedding = embedderConfig(config);
   const embedder = createEmbedder(embedding);
@@ -92,6 +98,7 @@ export async function createSharedDependencies(config: Config, log: Logger) {
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),
+    crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
@@ -114,7 +121,11 @@ export async function createSharedDependencies(config: Config, log: Logger) {
 
 export type SharedDependencies = Awaited<ReturnType<typeof createSharedDependencies>>;
 
-function requireSealingKey(config: Config): string {
-  if (config.POSTBACK_SEALING_KEY) return config.POSTBACK_SEALING_KEY;
-  throw new Error('POSTBACK_SEALING_KEY is not set: 32 random bytes, base64, e.g. from "openssl rand -base64 32".');
+function createConfiguredSealer(config: Config, required: boolean): Sealer {
+  if (config.POSTBACK_SEALING_KEY) return createSealer(config.POSTBACK_SEALING_KEY);
+  const missing = () => {
+    throw new Error('POSTBACK_SEALING_KEY is not set: 32 random bytes, base64, e.g. from "openssl rand -base64 32".');
+  };
+  if (required) missing();
+  return { keyId: '', seal: missing, open: missing, isCurrent: missing };
 }

@@ -15,9 +15,20 @@ export function createLogger(level: string, name: string): Logger {
   });
 }
 
-function describeError(error: unknown): unknown {
+/** The fields of an error that are logged. */
+export function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, code } = error as Error & { code?: unknown };
   const frames = stack?.split('\n').filter((line) => line.startsWith('    at '));
-  return { type: name, message: message.slice(0, 500), code, stack: frames?.slice(0, 12).join('\n') };
+  return {
+    type: name,
+    message: withoutCredentials(message.slice(0, 500)),
+    code,
+    stack: frames?.slice(0, 12).join('\n'),
+  };
+}
+
+/** Hides the user and the password of URLs, such as connection strings. */
+function withoutCredentials(text: string): string {
+  return text.replace(/:\/\/[^\s/@]{1,300}@/g, '://***@');
 }

@@ -14,6 +14,7 @@ import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
 import type { CrewExecutionRecord } from './crews/executions.js';
 import type { CrewFeedbackRecord } from './crews/feedback.js';
+import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
@@ -57,6 +58,7 @@ export interface Collections {
   crewExecutions: Collection<CrewExecutionRecord>;
   crewSteps: Collection<CrewStepRecord>;
   crewFeedback: Collection<CrewFeedbackRecord>;
+  crewSigningSecrets: Collection<CrewSigningSecretRecord>;
   connectors: Collection<ConnectorRecord>;
   connectorResources: Collection<ConnectorResourceRecord>;
 }
@@ -107,6 +109,7 @@ export async function connectCollections(uri: string, appName: string): Promise<
     crewExecutions: db.collection('crew_executions'),
     crewSteps: db.collection('crew_steps'),
     crewFeedback: db.collection('crew_feedback'),
+    crewSigningSecrets: db.collection('crew_signing_secrets'),
     connectors: db.collection('connectors'),
     connectorResources: db.collection('connector_resources'),
   };

@@ -66,6 +66,11 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+    // Whether unsent callbacks of jobs still need a retired signing key.
+    {
+      key: { signing_key: 1 },
+      partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
+    },
   ],
   // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
@@ -84,14 +89,17 @@ const INDEXES: Record<string, IndexDescription[]> = {
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
     // Whether unfinished jobs still use a retired signing key.
-    { key: { signing_key: 1, status: 1 } },
+    { key: { signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   checkpoints: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   // The second index is for the use of an organisation.
   uploads: [{ key: { expires_at: 1 } }, { key: { org: 1, size: 1 } }],
-  signing_keys: [{ key: { current: 1 }, unique: true, partialFilterExpression: { current: true } }],
+  signing_keys: [
+    { key: { org: 1 } },
+    { key: { org: 1, current: 1 }, unique: true, partialFilterExpression: { current: true } },
+  ],
   idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   crew_executions: [
     {

@@ -20,30 +20,36 @@ export function newestFirst<Entry extends { _id: string }>(
     .limit(limit);
 }
 
-/** What the reconciler takes from a collection in one run. */
-export interface StaleQuery {
-  /** Only records whose `check_at` is before this time. */
-  before: Date;
-  /** The new `check_at` of the records that are taken. */
-  next: Date;
-  limit: number;
+/** Records of one collection whose workflow can be missing, for the reconciler. */
+export interface StaleRecords<Entry> {
+  /** @returns records that were last changed or checked before `before`, least recently checked first */
+  list(before: Date, limit: number): Promise<Entry[]>;
+  /** Records that their workflows were started: those that are still due are not due again before `next`. */
+  markStarted(entries: readonly Entry[], before: Date, next: Date): Promise<void>;
+  /** Records that their workflows could not be started at `now`: they are due again after all others. */
+  markFailed(entries: readonly Entry[], before: Date, now: Date): Promise<void>;
 }
 
 /**
- * Takes records that are due for a check by the reconciler; they are not due again before `next`.
- * @param options `projection` limits the fields; `checkAt` is an expression that replaces `next`
- * @returns the records, least recently checked first
+ * @param filter the records that need a workflow; records without `check_at` are due
+ * @param options `projection` limits the fields; `checkAt` returns an expression that replaces `next` of a started record
  */
-export async function takeStale<Entry extends { _id: string; check_at: Date }>(
+export function staleRecords<Entry extends { _id: string; check_at?: Date }>(
   collection: Collection<Entry>,
-  filter: Filter<Entry>,
-  { before, next, limit }: StaleQuery,
-  options: { projection?: Document; checkAt?: Document } = {},
-): Promise<Entry[]> {
-  const { projection = {}, checkAt = next } = options;
-  const due = { ...filter, check_at: { $lt: before } } as Filter<Entry>;
-  const stale = await collection.find<Entry>(due, { projection }).sort({ check_at: 1 }).limit(limit).toArray();
-  const taken = { _id: { $in: stale.map(({ _id }) => _id) } } as Filter<Entry>;
-  await collection.updateMany(taken, [{ $set: { check_at: checkAt } }]);
-  return stale;
+  filter: (before: Date) => Filter<Entry>,
+  options: { projection?: Document; checkAt?: (next: Date) => Document } = {},
+): StaleRecords<Entry> {
+  const { projection = {}, checkAt = (next) => next } = options;
+  const due = (before: Date) => ({ ...filter(before), check_at: { $not: { $gte: before } } }) as Filter<Entry>;
+  const setCheckAt = async (entries: readonly Entry[], before: Date, check_at: Date | Document) => {
+    if (entries.length === 0) return;
+    const checked = { ...due(before), _id: { $in: entries.map(({ _id }) => _id) } } as Filter<Entry>;
+    await collection.updateMany(checked, [{ $set: { check_at } }]);
+  };
+  return {
+    list: (before, limit) =>
+      collection.find<Entry>(due(before), { projection }).sort({ check_at: 1 }).limit(limit).toArray(),
+    markStarted: (entries, before, next) => setCheckAt(entries, before, checkAt(next)),
+    markFailed: setCheckAt,
+  };
 }

@@ -73,6 +73,8 @@ export function createQuotas(
   /** Expensive measurements by which requests were rejected, by gate. */
   const expensive = new Map<string, { use: AddedUse; until: number }>();
   const measuring = new Map<string, Promise<AddedUse>>();
+  /** The last transaction of each gate in this process. */
+  const turns = new Map<string, Promise<void>>();
 
   async function limitsOf(org: string): Promise<{ limits: Limits; changedAt: number }> {
     const own = await organisations.find(org);
@@ -136,16 +138,30 @@ export function createQuotas(
       const gates = new Set(guarded.flatMap((quota) => MEASURE_OF[quota] ?? []));
       if (gates.size === 0) return write(tx);
       const trustedSince = Math.max(startedAt, changedAt + SETTLED_MS, Date.now() - TRUSTED_MS);
-      return inTransaction(
-        mongoClient,
-        async (session) => {
-          for (const gate of gates) await pass(org, gate, { added, limits, trustedSince }, session);
-          return write(session);
-        },
-        tx,
-      );
+      const passAndWrite = async (session: ClientSession) => {
+        for (const gate of gates) await pass(org, gate, { added, limits, trustedSince }, session);
+        return write(session);
+      };
+      if (tx) return passAndWrite(tx);
+      return inTurn(`${org}/${[...gates].join()}`, () => inTransaction(mongoClient, passAndWrite));
     },
   };
+
+  /** Runs the transactions of a gate one after the other: parallel ones in this process would only conflict. */
+  async function inTurn<Result>(gate: string, work: () => Promise<Result>): Promise<Result> {
+    const previous = turns.get(gate);
+    const turn = previous ? previous.then(work) : work();
+    const ended = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    turns.set(gate, ended);
+    try {
+      return await turn;
+    } finally {
+      if (turns.get(gate) === ended) turns.delete(gate);
+    }
+  }
 
   /** Requests that ask at the same time share one measurement. */
   async function measureAll(org: string): Promise<AddedUse> {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Collection } from 'mongodb';
 import type { Logger } from 'pino';
 
@@ -13,7 +14,7 @@ export interface RateLimit {
   /** Requests in a window. */
   readonly requests: number;
   /** Counts a request of this key, unless it exceeds the limit. */
-  take(key: string): RateLimitState;
+  take(key: string): Promise<RateLimitState>;
 }
 
 export interface RateLimitState {
@@ -32,14 +33,22 @@ interface Window {
   endsAt: number;
   /** Of all processes, when this process last asked. */
   shared: number;
+  askedAt: number;
   /** Of this process, not yet in MongoDB. */
   own: number;
+  /** Set while this process asks or writes. */
+  exchange: Promise<void> | undefined;
 }
 
-/** How often a process that gets requests writes its counts and reads those of the others. */
+/** What MongoDB knows about a window; `left` is the time until it ends, in milliseconds by the server's clock. */
+type SharedCount = Pick<RateLimitRecord, '_id' | 'requests'> & { left: number };
+
+/** How often a process that gets requests writes its counts. */
 const SYNC_MS = 250;
-/** Requests that a process may keep to itself: those that a client at its limit sends in this time. */
+/** How old the count of all processes may be when a process decides by it. */
 const ACCURACY_MS = 1_000;
+/** How long a request waits for that count. */
+const ASK_MS = 200;
 /** Keys written at a time; further keys wait for the next time. */
 const MAX_BATCH = 500;
 /** Keys in memory. Beyond them the oldest is forgotten by this process. */
@@ -48,9 +57,9 @@ const MAX_KEYS = 100_000;
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /**
- * Limits of requests by key, which hold over all processes within about a second. Each process decides by what it knows,
- * without waiting for MongoDB; a few times a second, the processes exchange the counts of keys that send more than a
- * little. While MongoDB is not available, each process limits by its own count.
+ * Limits of requests by key, which hold over all processes within about a second. A process reads the count of all
+ * processes at most once a second for each key, and writes its own a few times a second, in one batch: not at all for
+ * keys that send little. While MongoDB is not available, each process limits by its own count.
  */
 export function createRateLimiter(
   { rateLimits }: { rateLimits: Collection<RateLimitRecord> },
@@ -68,15 +77,18 @@ export function createRateLimiter(
     limit(name: string, { requests, seconds }: { requests: number; seconds: number }): RateLimit | null {
       if (requests === 0) return null;
       const limit = { requests, ms: seconds * 1000 };
-      const kept = Math.floor((requests * Math.min(ACCURACY_MS, limit.ms / 4)) / limit.ms);
+      const accuracyMs = Math.min(ACCURACY_MS, limit.ms / 4);
+      // What a client at its limit sends in that time may stay in this process, until half of the limit is used.
+      const kept = Math.floor((requests * accuracyMs) / limit.ms);
       return {
         requests,
-        take(key) {
+        async take(key) {
           const window = currentWindow(`${name}/${key}`, limit);
+          if (Date.now() - window.askedAt >= accuracyMs) await ask(window);
           const allowed = window.shared + window.own < requests;
           if (allowed) {
             window.own += 1;
-            if (window.own > kept) schedule(window);
+            if (window.own > kept || window.shared + window.own > requests / 2) schedule(window);
           }
           return {
             allowed,
@@ -95,7 +107,7 @@ export function createRateLimiter(
     if (known) due.delete(known);
     windows.delete(id);
     if (windows.size >= MAX_KEYS) forgetOldest();
-    const window = { id, limit, endsAt: now + limit.ms, shared: 0, own: 0 };
+    const window = { id, limit, endsAt: now + limit.ms, shared: 0, askedAt: 0, own: 0, exchange: undefined };
     windows.set(id, window);
     return window;
   }
@@ -107,12 +119,21 @@ export function createRateLimiter(
     due.delete(oldest);
   }
 
+  /** Requests of one key that arrive at the same time share one question. */
+  async function ask(window: Window): Promise<void> {
+    window.exchange ??= exchange([window], async () => {
+      const [count] = await readCounts([window.id]);
+      if (count && count.left > 0) adopt(window, count);
+    });
+    await Promise.race([window.exchange, wait(ASK_MS, undefined, { ref: false })]);
+  }
+
   function schedule(window: Window): void {
     due.add(window);
     if (scheduled) return;
     scheduled = true;
     setTimeout(async () => {
-      await sync();
+      await sync([...due].slice(0, MAX_BATCH));
       forgetEnded();
       scheduled = false;
       const [next] = due;
@@ -120,37 +141,55 @@ export function createRateLimiter(
     }, SYNC_MS).unref();
   }
 
-  async function sync(): Promise<void> {
-    const batch = [...due].slice(0, MAX_BATCH);
+  async function sync(batch: readonly Window[]): Promise<void> {
     const sent = new Map(batch.map((window) => [window.id, { window, requests: window.own }]));
     for (const window of batch) due.delete(window);
-    try {
+    const done = exchange(batch, async () => {
       await rateLimits.bulkWrite(
         batch.map((window) => ({ updateOne: { filter: { _id: window.id }, update: addition(window), upsert: true } })),
         // A lost count costs nothing.
         { ordered: false, writeConcern: { w: 1, journal: false } },
       );
-      const states = await rateLimits
-        .aggregate<{ _id: string; requests: number; left: number }>([
-          { $match: { _id: { $in: [...sent.keys()] } } },
-          { $project: { requests: 1, left: { $subtract: ['$ends_at', '$$NOW'] } } },
-        ])
-        .toArray();
-      for (const { _id, requests, left } of states) {
-        const { window, requests: written } = sent.get(_id)!;
-        window.own -= written;
-        window.shared = requests;
-        window.endsAt = Date.now() + left;
+      for (const count of await readCounts([...sent.keys()])) {
+        const { window, requests } = sent.get(count._id)!;
+        window.own -= requests;
+        adopt(window, count);
       }
+    });
+    for (const window of batch) window.exchange = done;
+    await done;
+  }
+
+  /** Logs an error: the process goes on with its own count. */
+  async function exchange(batch: readonly Window[], work: () => Promise<void>): Promise<void> {
+    for (const window of batch) window.askedAt = Date.now();
+    try {
+      await work();
     } catch (error) {
-      log.warn({ err: error }, 'rate limits not synchronised: this process limits by its own count');
+      log.warn({ err: error }, 'rate limits not exchanged: this process limits by its own count');
+    } finally {
+      for (const window of batch) window.exchange = undefined;
     }
+  }
+
+  function readCounts(ids: readonly string[]): Promise<SharedCount[]> {
+    return rateLimits
+      .aggregate<SharedCount>([
+        { $match: { _id: { $in: [...ids] } } },
+        { $project: { requests: 1, left: { $subtract: ['$ends_at', '$$NOW'] } } },
+      ])
+      .toArray();
   }
 
   function forgetEnded(): void {
     const now = Date.now();
     for (const [id, window] of windows) if (window.endsAt <= now) windows.delete(id);
   }
+}
+
+function adopt(window: Window, { requests, left }: SharedCount): void {
+  window.shared = requests;
+  window.endsAt = Date.now() + left;
 }
 
 /** Adds the requests of this process to the common window, or starts one when that has ended. By the server's clock. */

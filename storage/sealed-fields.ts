@@ -1,9 +1,12 @@
 import { Binary, type Db, type Document } from 'mongodb';
 import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer } from '../domain/sealing.js';
 
+const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret'];
+
 /** Where the sealed values of each purpose are; a path may lead through arrays. Each value's context has its record's id. */
 export const SEALED_FIELDS: Record<SealedPurpose, { collection: string; paths: readonly string[] }> = {
-  'webhook-signing-secret': { collection: 'registrations', paths: ['sealed_secret'] },
+  'webhook-signing-secret': { collection: 'registrations', paths: SIGNING_SECRET_PATHS },
+  'crew-signing-secret': { collection: 'crew_signing_secrets', paths: SIGNING_SECRET_PATHS },
   'job-signing-key': { collection: 'signing_keys', paths: ['sealed_private_key'] },
   'connector-credentials': { collection: 'connectors', paths: ['sealed_credentials'] },
   'authentication-details': { collection: 'authentications', paths: ['sealed_details'] },

@@ -1,23 +1,36 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
-
-/** Schedule and workflow id. The registered names are older than the word reconciler, and stay. */
-const ID = 'sweep';
+import type { TaskQueue } from '../domain/workflow-contract.js';
+import type * as workflows from '../workflows/index.js';
 
 /**
- * Creates or updates the schedule of the reconciler, which starts work whose workflow is missing.
+ * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
+ * running: a long compaction must not delay the start of missing workflows. `sweep` is older than the word reconciler.
+ */
+const JOBS: Readonly<Record<string, keyof typeof workflows>> = {
+  sweep: 'sweep',
+  'drop-abandoned-files': 'dropAbandonedFiles',
+  'compact-search-index': 'compactSearchIndex',
+};
+
+/**
+ * Creates or updates the schedules of the reconciler.
  * @param everySeconds the interval between two runs
  */
-export async function ensureReconcileSchedule(client: Client, everySeconds: number): Promise<void> {
+export async function ensureReconcileSchedules(client: Client, everySeconds: number): Promise<void> {
   const spec = { intervals: [{ every: everySeconds * 1000 }] };
-  try {
-    await client.schedule.create({
-      scheduleId: ID,
-      spec,
-      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' },
-      action: { type: 'startWorkflow', workflowType: 'sweep', workflowId: ID, taskQueue: 'content', args: [] },
-    });
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-    await client.schedule.getHandle(ID).update((previous) => ({ ...previous, spec }));
+  for (const [id, workflowType] of Object.entries(JOBS)) {
+    const taskQueue: TaskQueue = 'control';
+    const action = { type: 'startWorkflow' as const, workflowType, workflowId: id, taskQueue, args: [] };
+    try {
+      await client.schedule.create({
+        scheduleId: id,
+        spec,
+        policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' },
+        action,
+      });
+    } catch (error) {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+      await client.schedule.getHandle(id).update((previous) => ({ ...previous, spec, action }));
+    }
   }
 }

@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowSignalWithStartOptions,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import type { SearchAttributePair } from '@temporalio/common';
+import type { Priority, SearchAttributePair } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
@@ -52,14 +53,24 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number) {
   };
 }
 
-/** @returns the search attributes of a new workflow; undefined values are not set */
-export function searchAttributes(values: {
-  org: string;
-  database?: string | undefined;
-  source?: string;
-  model?: string;
-  crew?: string;
-}): SearchAttributePair[] {
+/** Order in which a busy queue serves work, by Temporal's priority keys. */
+export const PRIORITIES = { interactive: 2, usual: 3, upkeep: 4 } as const;
+
+/**
+ * The options that say whose work a workflow does: search attributes for operators, and the organisation as fairness
+ * key, so that a queue serves organisations in turn, whatever the backlog of each.
+ * @param values undefined values are not set
+ */
+export function ownedBy(
+  values: {
+    org: string;
+    database?: string | undefined;
+    source?: string;
+    model?: string;
+    crew?: string;
+  },
+  priorityKey: number = PRIORITIES.usual,
+): { typedSearchAttributes: SearchAttributePair[]; priority: Priority } {
   const { organisation, database, source, model, crew } = SEARCH_ATTRIBUTES;
   const pairs = [
     [organisation, values.org],
@@ -68,7 +79,15 @@ export function searchAttributes(values: {
     [model, values.model],
     [crew, values.crew],
   ] as const;
-  return pairs.flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }]));
+  return {
+    typedSearchAttributes: pairs.flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }])),
+    priority: { priorityKey, fairnessKey: fairnessKeyOf(values.org) },
+  };
+}
+
+/** Temporal accepts fairness keys of at most 64 bytes. */
+function fairnessKeyOf(org: string): string {
+  return Buffer.byteLength(org) <= 64 ? org : createHash('sha256').update(org).digest('hex');
 }
 
 /**

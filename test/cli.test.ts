@@ -161,21 +161,21 @@ describe('the postback command', () => {
       POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64'),
       MONGODB_URI: databaseBeside(mongodbUri, 'signing-keys'),
     };
-    const before = (await postback(['signing-key', 'show'], env)).out;
+    const before = (await postback(['signing-key', 'show', '--org', 'acme'], env)).out;
     expect(before).toMatch(/^-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----\n$/);
-    expect((await postback(['signing-key', 'show'], env)).out).toBe(before);
-    expect(await postback(['signing-key', 'rotate'], env)).toMatchObject({
+    expect((await postback(['signing-key', 'show', '--org', 'acme'], env)).out).toBe(before);
+    expect(await postback(['signing-key', 'rotate', '--org', 'acme'], env)).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^sig_\w+ signs new jobs/),
+      out: expect.stringMatching(/^sig_\w+ signs new jobs of acme/),
     });
-    const after = (await postback(['signing-key', 'show'], env)).out;
+    const after = (await postback(['signing-key', 'show', '--org', 'acme'], env)).out;
     expect(after.endsWith(before)).toBe(true);
     expect(after.length).toBe(2 * before.length);
     const later = new Date(Date.now() - 25 * 60 * 60 * 1000);
     await withDb(env.MONGODB_URI, (db) =>
       db.collection('signing_keys').updateOne({ current: false }, { $set: { retired_at: later } }),
     );
-    expect((await postback(['signing-key', 'show'], env)).out).toBe(after.slice(0, before.length));
+    expect((await postback(['signing-key', 'show', '--org', 'acme'], env)).out).toBe(after.slice(0, before.length));
   });
 
   test('writes the search index again from MongoDB', async () => {

@@ -20,6 +20,12 @@ interface Service {
   healthcheck?: { test: string[] };
   networks: string[];
   volumes?: string[];
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  mem_limit?: string;
+  pids_limit?: number;
+  user?: string;
   depends_on?: Record<string, { condition: string }>;
 }
 
@@ -30,7 +36,9 @@ const compose = parse(text, { merge: true }) as {
   volumes: Record<string, unknown>;
 };
 const services = Object.entries(compose.services);
-const ours = services.filter(([, service]) => service.build);
+/** Runs once, after the workers have started. */
+const PROMOTION = 'worker-promotion';
+const ours = services.filter(([name, service]) => service.build && name !== PROMOTION);
 
 /** Services that run once: they have no health check, and other services wait for their success. */
 const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
@@ -59,9 +67,11 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('every service restarts and has a health check, or runs once while others wait for its success', () => {
+  test('every service restarts and has a health check, or runs once', () => {
     for (const [name, service] of services) {
-      if (ONE_SHOT.includes(name)) {
+      if (name === PROMOTION) {
+        expect(service.restart).toBe('on-failure:6');
+      } else if (ONE_SHOT.includes(name)) {
         const waiting = services.map(([, { depends_on = {} }]) => depends_on[name]?.condition).filter(Boolean);
         expect(waiting).not.toEqual([]);
         expect(new Set(waiting)).toEqual(new Set(['service_completed_successfully']));
@@ -82,12 +92,44 @@ describe('docker-compose.yml', () => {
     const required = secrets.filter(([, value]) => !/^\$\{[A-Z_]+:-\}$/.test(value));
     for (const [name, value] of required)
       expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?/)]);
-    expect(secrets.length - required.length).toBeLessThan(required.length);
+    const optional = secrets.filter((secret) => !required.includes(secret)).map(([name]) => name);
+    const OUTSIDE = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'POSTBACK_OPENAI_KEY'];
+    expect([...new Set(optional)].sort()).toEqual(OUTSIDE);
   });
 
   test('stores data in named volumes', () => {
-    const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
+    const mounted = services.flatMap(([, { volumes = [] }]) =>
+      // Temporary files have a volume without a name.
+      volumes.filter((volume) => volume !== '/tmp').map((volume) => volume.split(':')[0]),
+    );
     expect([...new Set(mounted)].sort()).toEqual(Object.keys(compose.volumes).sort());
+  });
+
+  test('confines every container, and the product and the databases to a file system that cannot be written', () => {
+    for (const [name, service] of services) {
+      expect([name, service]).toMatchObject([
+        name,
+        {
+          cap_drop: ['ALL'],
+          security_opt: ['no-new-privileges:true'],
+          mem_limit: expect.stringMatching(/^\dg$/),
+          pids_limit: expect.any(Number),
+        },
+      ]);
+    }
+    const readOnly = services.filter(([, { read_only }]) => read_only).map(([name]) => name);
+    expect(readOnly).toEqual([...ours.map(([name]) => name), PROMOTION, 'mongodb', 'postgresql']);
+    // Without capabilities, their entry points could not change from root to these users.
+    expect([compose.services.mongodb?.user, compose.services.postgresql?.user]).toEqual(['mongodb', 'postgres']);
+  });
+
+  test('the product signs in to MongoDB as a user with rights on its own database', () => {
+    const uri = new URL(compose.services.api!.environment!.MONGODB_URI!.replace(/\$\{[^}]*\}/, 'password'));
+    expect([uri.username, uri.pathname, uri.searchParams.get('authSource')]).toEqual(['postback', '/postback', null]);
+    const { environment = {}, entrypoint = [] } = compose.services.mongodb!;
+    expect(environment.MONGO_INITDB_ROOT_PASSWORD).not.toBe(environment.MONGODB_PASSWORD);
+    expect(entrypoint.at(-1)).toContain("roles: [{ role: 'readWrite', db: 'postback' }]");
+    for (const [, service] of ours) expect(Object.keys(service.environment!)).not.toContain('MONGODB_ROOT_PASSWORD');
   });
 
   test('every image has a tag, and none is "latest"', () => {
@@ -123,19 +165,23 @@ describe("the product's services", () => {
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
   });
 
+  test('workers have versions, and a service that promotes the version of the release', () => {
+    const { command, environment } = compose.services[PROMOTION]!;
+    expect(command?.slice(-2)).toEqual(['worker', 'promote']);
+    expect(Object.keys(environment!)).toEqual(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE']);
+    for (const [, service] of ours) expect(service.environment?.POSTBACK_WORKER_VERSIONING).toBe('on');
+  });
+
   test.each(ours)('%s has the variables that it reads', (name, service) => {
     const given = Object.keys(service.environment ?? {});
-    const shared = [
-      'TEMPORAL_ADDRESS',
-      'TEMPORAL_NAMESPACE',
-      'MONGODB_URI',
-      'POSTBACK_DATA_DIR',
-      'POSTBACK_SEALING_KEY',
-    ];
+    const shared = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'MONGODB_URI', 'POSTBACK_DATA_DIR'];
     const own = name === 'api' ? ['POSTBACK_API_HOST', 'POSTBACK_API_PORT'] : ['POSTBACK_WORKER_HEALTH_PORT'];
     expect(given).toEqual(
       expect.arrayContaining([...shared, ...own, 'POSTBACK_EMBEDDING_MODEL_DIR', 'OUTBOUND_ALLOW_CIDRS']),
     );
+    const opensSecrets = ['api', 'worker-connectors', 'worker-deliveries'].includes(name);
+    expect(given.includes('POSTBACK_SEALING_KEY')).toBe(opensSecrets);
+    expect(given.includes('POSTBACK_OPENAI_KEY')).toBe(['worker-ai', 'worker-crews'].includes(name));
     expect(service.environment?.OUTBOUND_ALLOW_CIDRS).toMatch(/^\$\{OUTBOUND_ALLOW_CIDRS:-\}$/);
   });
 

@@ -59,7 +59,7 @@ describe('what Temporal stores', () => {
       dataConverter,
       bundle: await workflowBundle(),
       queues: ['deliveries'],
-      activities: { deliveries: harness.activities({}) } as never,
+      activities: { deliveries: harness.activities({ scheduleMs: [100, 100] }) } as never,
       graceMs: 0,
       log: pino({ level: 'silent' }),
     })) as [Worker];
@@ -99,6 +99,17 @@ describe('what Temporal stores', () => {
     // The failure of the first attempt, which runs inside the workflow task, and of those that follow.
     expect(text.match(/An internal error: MongoServerError/g)!.length).toBeGreaterThanOrEqual(2);
     expect(text).not.toMatch(/E11000|winterberry/);
+  });
+
+  test("contains the status of a receiver's response, but not its text", async () => {
+    const headers = { 'Content-Type': 'text/winterberry', Location: secret };
+    receiver.respond = (_request, count) => ({ status: count < 3 ? 503 : 204, headers, body: `No: ${secret}` });
+    receiver.received.length = 0;
+    const { result, text } = await deliver(undefined, pending());
+    expect(result).toBe('delivered');
+    expect(text).toContain('Not delivered yet: HTTP_503.');
+    expect(text).not.toContain('winterberry');
+    receiver.respond = () => ({ status: 204 });
   });
 
   test('is encrypted with a key, except for ids and search attributes', async () => {

@@ -7,10 +7,12 @@ import { MongoClient } from 'mongodb';
 import { limitConnections } from '../api/slow-requests.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { type Collections, connectCollections } from '../storage/collections.js';
-import { createRateLimiter } from '../storage/rate-limits.js';
+import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
+
+const log = { warn: () => undefined };
 
 describe('the rate limit of a key', () => {
   const { mongodbUri } = sharedProduct();
@@ -66,6 +68,18 @@ describe('the rate limit of a key', () => {
     expect(rejected.length).toBeGreaterThan(0);
     for (const response of rejected) expect(response.headers.get('retry-after')).toBe('1');
     expect(responses.filter((response) => response.status === 200).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test('counts the requests to all API processes', async () => {
+    const { key, record } = await makeKey(mongodbUri, 'limited');
+    const collections = await connectCollections(mongodbUri, 'postback-test');
+    const other = createRateLimiter(collections, log).limit('key-minute', { requests: 5, seconds: 60 })!;
+    for (let n = 0; n < 5; n++) await other.take(record._id);
+    await eventually('the count is written', async () => {
+      return (await collections.rateLimits.findOne({ _id: `key-minute/${record._id}` }))?.requests === 5;
+    });
+    await collections.mongoClient.close();
+    expect((await createClient(limited.apiUrl, key).get('/webhooks/indexing')).status).toBe(429);
   });
 
   test('does not apply to health checks', async () => {
@@ -204,10 +218,19 @@ describe('the rate limit of a key', () => {
 describe('rate limits of several processes', () => {
   const uri = databaseBeside(sharedProduct().mongodbUri, 'rate-limits');
   let collections: Collections;
-  const log = { warn: () => undefined };
   /** As another process has it. */
   const newLimit = (requests: number, seconds: number) =>
     createRateLimiter(collections, log).limit('test', { requests, seconds })!;
+
+  const allowedBy = async (limits: readonly RateLimit[], key: string) => {
+    const allowed: boolean[] = [];
+    for (const limit of limits) allowed.push((await limit.take(key)).allowed);
+    return allowed;
+  };
+  const written = (id: string, requests: number) =>
+    eventually('the count is written', async () => {
+      return (await collections.rateLimits.findOne({ _id: id }))?.requests === requests;
+    });
 
   beforeAll(async () => {
     collections = await connectCollections(uri, 'postback-test');
@@ -216,23 +239,32 @@ describe('rate limits of several processes', () => {
 
   test('are shared: a request that one process has counted is counted for all', async () => {
     const [one, other] = [newLimit(200, 60), newLimit(200, 60)];
-    for (let n = 0; n < 200; n++) expect(one.take('shared').allowed).toBe(true);
-    expect(one.take('shared').allowed).toBe(false);
+    for (let n = 0; n < 200; n++) expect((await one.take('shared')).allowed).toBe(true);
+    expect((await one.take('shared')).allowed).toBe(false);
+    await written('test/shared', 200);
+    const { allowed, remaining, seconds } = await other.take('shared');
+    expect([allowed, remaining, seconds > 1]).toEqual([false, 0, true]);
+    expect((await other.take('another key')).allowed).toBe(true);
+  });
+
+  test('are shared while several processes count', async () => {
+    const limits = [newLimit(120, 60), newLimit(120, 60), newLimit(120, 60)];
     let allowed = 0;
-    await eventually('the other process rejects', () => {
-      const state = other.take('shared');
-      if (state.allowed) allowed += 1;
-      return !state.allowed;
+    await eventually('all reject', async () => {
+      const states = await Promise.all(limits.map((limit) => limit.take('together')));
+      allowed += states.filter((state) => state.allowed).length;
+      return states.every((state) => !state.allowed);
     });
-    expect(allowed).toBeLessThan(200);
-    expect(other.take('another key').allowed).toBe(true);
+    // Each may keep a second's requests to itself.
+    expect(allowed).toBeGreaterThanOrEqual(120);
+    expect(allowed).toBeLessThan(2 * 120);
   });
 
   test('start again when the window has ended', async () => {
     const [one, other] = [newLimit(2, 1), newLimit(2, 1)];
-    expect([one, one, one].map((limit) => limit.take('short').allowed)).toEqual([true, true, false]);
-    await eventually('allowed again', () => one.take('short').allowed);
-    await eventually('allowed again by the other', () => other.take('short').allowed);
+    expect(await allowedBy([one, one, one], 'short')).toEqual([true, true, false]);
+    await eventually('allowed again', async () => (await one.take('short')).allowed);
+    await eventually('allowed again by the other', async () => (await other.take('short')).allowed);
   });
 
   test('do not write for each request', async () => {
@@ -243,10 +275,8 @@ describe('rate limits of several processes', () => {
     };
     await collections.rateLimits.insertOne({ _id: 'first', requests: 0, ends_at: new Date() });
     const before = await writes();
-    for (let n = 0; n < 2_000; n++) limit.take('busy');
-    await eventually('counts are written', async () => {
-      return (await collections.rateLimits.findOne({ _id: 'test/busy' }))?.requests === 2_000;
-    });
+    for (let n = 0; n < 6_000; n++) await limit.take('busy');
+    await written('test/busy', 6_000);
     expect((await writes()) - before).toBeLessThan(20);
   });
 
@@ -262,9 +292,9 @@ describe('rate limits of several processes', () => {
       },
     );
     const limit = limiter.limit('test', { requests: 2, seconds: 60 })!;
-    expect([limit, limit, limit].map((each) => each.take('alone').allowed)).toEqual([true, true, false]);
+    expect(await allowedBy([limit, limit, limit], 'alone')).toEqual([true, true, false]);
     await eventually('a warning', () => warnings > 0);
-    expect(limit.take('alone').allowed).toBe(false);
+    expect((await limit.take('alone')).allowed).toBe(false);
     await client.close();
   });
 });

@@ -17,8 +17,10 @@ describe('executions that run during a deployment continue', () => {
     );
     expect([...types].sort()).toEqual([
       'clearRemovedItems',
+      'compactSearchIndex',
       'deleteDatabase',
       'deliverWebhook',
+      'dropAbandonedFiles',
       'indexItem',
       'provisionDatabase',
       'refreshIndexRows',

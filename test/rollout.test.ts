@@ -58,11 +58,16 @@ describe('a rollout', () => {
   }
 
   test('gives the work to the workers of the current version, and lets open executions follow it', async () => {
-    const { raw } = await temporal.workflow.getHandle(waiting).describe();
-    const { versioningInfo } = raw.workflowExecutionInfo!;
-    expect(versioningInfo?.deploymentVersion).toMatchObject({ deploymentName: 'postback', buildId: workflowBuildId() });
+    // Known when the first workflow task has ended, which contains the first attempt.
+    const versioningInfo = await eventually('a version', async () => {
+      const { raw } = await temporal.workflow.getHandle(waiting).describe();
+      const info = raw.workflowExecutionInfo!.versioningInfo;
+      return info?.deploymentVersion && info;
+    });
+    const version = { deploymentName: 'postback', buildId: workflowBuildId() };
+    expect(versioningInfo.deploymentVersion).toMatchObject(version);
     const AUTO_UPGRADE = 2;
-    expect(versioningInfo?.behavior).toBe(AUTO_UPGRADE);
+    expect(versioningInfo.behavior).toBe(AUTO_UPGRADE);
     expect(await postback('worker', 'promote')).toMatchObject({ code: 0 });
   });
 

@@ -8,6 +8,7 @@ import { createSealer, SEALED_PURPOSES, type SealedPurpose, type Sealer } from '
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type Collections, connectCollections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
+import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
@@ -75,6 +76,7 @@ describe('sealed values', () => {
     const times = { expiresAfterMs: 60_000, keptForMs: 60_000, deviceDataKeptForMs: 60_000 };
     return {
       registrations: createRegistrations(collections, sealer),
+      crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
       signingKeys: createSigningKeys(collections, sealer),
       connectors: createConnectors(collections, sealer),
       authentications: createAuthentications(collections, sealer, times),
@@ -85,17 +87,28 @@ describe('sealed values', () => {
   /** One value of every purpose, and what opens it. */
   const values: Record<SealedPurpose, { write(sealer: Sealer): Promise<unknown>; read(sealer: Sealer): unknown }> = {
     'webhook-signing-secret': {
-      write: (sealer) => stores(sealer).registrations.register(ORG, 'https://example.com/', [], SECRET),
+      async write(sealer) {
+        const { registrations } = stores(sealer);
+        for (const secret of ['a previous secret', SECRET])
+          await registrations.register(ORG, 'https://example.com/', [], secret);
+      },
       async read(sealer) {
         const { registrations } = stores(sealer);
-        return registrations.openSecret((await registrations.findForOrg(ORG))!);
+        const [current] = registrations.openSecrets((await registrations.findForOrg(ORG))!, new Date());
+        return current;
       },
     },
+    'crew-signing-secret': {
+      async write(sealer) {
+        for (const secret of ['a previous secret', SECRET]) await stores(sealer).crewSigningSecrets.set(ORG, secret);
+      },
+      read: async (sealer) => (await stores(sealer).crewSigningSecrets.listOpen(ORG, new Date()))[0],
+    },
     'job-signing-key': {
-      write: (sealer) => stores(sealer).signingKeys.currentId(),
+      write: (sealer) => stores(sealer).signingKeys.currentId(ORG),
       async read(sealer) {
         const { signingKeys } = stores(sealer);
-        return (await signingKeys.openPrivateKey(await signingKeys.currentId())).asymmetricKeyType && SECRET;
+        return (await signingKeys.openPrivateKey(ORG, await signingKeys.currentId(ORG))).asymmetricKeyType && SECRET;
       },
     },
     'connector-credentials': {

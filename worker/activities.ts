@@ -4,44 +4,60 @@ import { createSyncActivities } from '../activities/connectors/sync-connector.js
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
+import { createItemRemovalActivities } from '../activities/content/item-removal.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createSources } from '../providers/connectors/index.js';
 import { describeFile, detectFileKind } from '../providers/extraction/index.js';
+import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import type { Config } from '../runtime/config.js';
+import { createStarters } from '../temporal/starters.js';
 import { createCallbacks } from './callbacks.js';
 import type { WorkerDependencies } from './dependencies.js';
 import { listStaleWork } from './stale-work.js';
+import { DELIVERY_SLOTS } from './workers.js';
+
+/** Time limit of one start by the reconciler, so that a start that hangs does not use up the run. */
+const START_LIMIT_MS = 10_000;
 
 /**
  * The activities of each task queue. The type of each factory names the dependencies that it uses.
- * `drainDeliveries` resolves when all attempts in progress are recorded.
+ * `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
+ * release their claims.
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
-  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, dependencies);
+  // A client of its own, so that cancelling attempts does not fail the fetches of jobs and connectors.
+  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
-    content: contentActivities(config, dependencies),
+    content: contentActivities(dependencies),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(dependencies),
     deliveries,
+    control: controlActivities(config, dependencies),
   };
-  return { activities, drainDeliveries };
+  return { activities, drainDeliveries, cancelDeliveries: () => outbound.close() };
 }
 
-function contentActivities(config: Config, dependencies: WorkerDependencies) {
+function contentActivities(dependencies: WorkerDependencies) {
+  return { ...createItemActivities(dependencies), ...createItemMaintenanceActivities(dependencies) };
+}
+
+function controlActivities(config: Config, dependencies: WorkerDependencies) {
   return {
-    ...createItemActivities(dependencies),
-    ...createItemMaintenanceActivities(dependencies),
+    ...createItemRemovalActivities(dependencies),
+    ...createConnectorRemovalActivities(dependencies),
     ...createDatabaseActivities({
       ...dependencies,
       removeConnectors: dependencies.connectors.markDatabaseDeleted,
     }),
     ...createReconcileActivities({
       ...dependencies,
-      staleWork: listStaleWork(dependencies, dependencies.starters),
+      staleWork: listStaleWork(dependencies, createStarters(dependencies.client, START_LIMIT_MS)),
       quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
     }),
   };
@@ -57,22 +73,19 @@ function aiJobActivities(config: Config, dependencies: WorkerDependencies) {
 }
 
 function connectorActivities(config: Config, dependencies: WorkerDependencies) {
-  return {
-    ...createSyncActivities({
-      ...dependencies,
-      detectKind: detectFileKind,
-      openSource: createSources(
-        dependencies.outbound,
-        {
-          timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
-          maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
-        },
-        dependencies.foreignParser,
-      ),
-      maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
-    }),
-    ...createConnectorRemovalActivities(dependencies),
-  };
+  return createSyncActivities({
+    ...dependencies,
+    detectKind: detectFileKind,
+    openSource: createSources(
+      dependencies.outbound,
+      {
+        timeoutMs: config.POSTBACK_CONNECTOR_TIMEOUT_SECONDS * 1000,
+        maxBytes: config.POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES,
+      },
+      dependencies.foreignParser,
+    ),
+    maxResources: config.POSTBACK_CONNECTOR_MAX_RESOURCES,
+  });
 }
 
 function crewActivities(dependencies: WorkerDependencies) {
@@ -83,6 +96,7 @@ function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
   return createDeliveryActivities({
     ...dependencies,
     callbacks: createCallbacks(config, dependencies),
+    slots: DELIVERY_SLOTS,
     random: Math.random,
     now: () => new Date(),
   });

@@ -10,11 +10,11 @@ import type { WorkerDependencies } from './dependencies.js';
 /** How the callback of each event is built, signed and retried. */
 export function createCallbacks(
   config: Config,
-  { aiJobs, signingKeys, registrations, log }: WorkerDependencies,
+  { aiJobs, signingKeys, registrations, crewSigningSecrets, log }: WorkerDependencies,
 ): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   return {
-    ...createCrewCallbacks({ registrations }),
+    ...createCrewCallbacks({ crewSigningSecrets }),
     async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
     'indexing.status_changed': createIndexingCallback({
       registrations,

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
+import type { TaskQueue } from '../domain/workflow-contract.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
 import { createForeignParser } from '../providers/connectors/index.js';
 import { createExtractor } from '../providers/extraction/index.js';
@@ -16,6 +17,9 @@ import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { createWorkerMetrics } from './metrics.js';
 
+/** The queues whose activities open secrets: of receivers to sign callbacks, of connectors to read their sources. */
+const OPENING_QUEUES: readonly TaskQueue[] = ['deliveries', 'connectors'];
+
 export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependencies>>;
 
 /**
@@ -24,7 +28,9 @@ export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependenc
  */
 export async function createWorkerDependencies(config: Config, log: Logger) {
   const { models } = loadConfiguredCrews(config);
-  const shared = await createSharedDependencies(config, log);
+  const shared = await createSharedDependencies(config, log, {
+    opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
+  });
   const { client, connection, dataConverter } = await connectToTemporal(config, log);
   const extractor = createExtractor({
     processes: config.POSTBACK_PARSER_PROCESSES,

@@ -3,7 +3,7 @@ import type { Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { runProcess, stopRequested } from '../runtime/process.js';
-import { ensureReconcileSchedule } from '../temporal/reconciler.js';
+import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
 import { workflowBuildId, workflowBundle } from './bundle.js';
@@ -24,7 +24,7 @@ async function runWorker(): Promise<void> {
 
   const dependencies = await createWorkerDependencies(config, log);
   const { client, connection, dataConverter, metrics } = dependencies;
-  const { activities, drainDeliveries } = createActivities(config, dependencies);
+  const { activities, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
   const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
   const workers = await createWorkers({
@@ -38,7 +38,7 @@ async function runWorker(): Promise<void> {
     ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
     log,
   });
-  if (queues.includes('content')) await ensureReconcileSchedule(client, config.POSTBACK_RECONCILE_SECONDS);
+  if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
   const metricsServer = serveMetrics(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry);
@@ -50,8 +50,7 @@ async function runWorker(): Promise<void> {
   shutDown(workers);
   const finished = running.then(drainDeliveries);
   await atMost(graceMs, finished);
-  // Cancels the attempts at deliveries that are still in progress. They release their claims.
-  await dependencies.outbound.close();
+  await cancelDeliveries();
   await finished;
   metricsServer?.close();
   await dependencies.close();

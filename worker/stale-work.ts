@@ -1,5 +1,5 @@
 import { type StaleWork, staleWork } from '../activities/reconcile.js';
-import type { ReconcileReport } from '../domain/workflow-contract.js';
+import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
 import type { Starters } from '../temporal/starters.js';
 
@@ -8,53 +8,41 @@ type Stores = Pick<
   'items' | 'itemCatalogue' | 'aiJobs' | 'crewExecutions' | 'deliveries' | 'databases' | 'removedItems' | 'connectors'
 >;
 
-/** For each count in the reconciler's report: how to find the stale records, and how to start their workflow. */
-export function listStaleWork(stores: Stores, starters: Starters): StaleWork<keyof ReconcileReport>[] {
-  return [
-    staleWork({ name: 'items', takeStale: stores.items.takeStale, idOf: ({ _id }) => _id, start: starters.startItem }),
-    staleWork({ name: 'jobs', takeStale: stores.aiJobs.takeStale, idOf: ({ _id }) => _id, start: starters.startJob }),
-    staleWork({
-      name: 'crews',
-      takeStale: stores.crewExecutions.takeStale,
-      idOf: ({ _id }) => _id,
-      start: starters.startCrew,
-    }),
-    staleWork({
-      name: 'deliveries',
-      takeStale: stores.deliveries.takeStale,
-      idOf: ({ _id }) => _id,
+const idOf = ({ _id }: { _id: string }): string => _id;
+
+/** How the reconciler finds the stale records of each kind, and how it starts their workflow. */
+export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
+  return {
+    items: staleWork({ records: stores.items.stale, idOf, start: starters.startItem }),
+    jobs: staleWork({ records: stores.aiJobs.stale, idOf, start: starters.startJob }),
+    crews: staleWork({ records: stores.crewExecutions.stale, idOf, start: starters.startCrew }),
+    deliveries: staleWork({
+      records: stores.deliveries.stale,
+      idOf,
       // A requeued delivery has a running workflow. If the signal to it was lost, the workflow waits for hours.
       start: (delivery) => (delivery.requeued ? starters.retryDelivery(delivery) : starters.startDelivery(delivery)),
     }),
-    staleWork({
-      name: 'databases',
-      takeStale: stores.databases.takeStale,
-      idOf: ({ _id }) => _id,
+    databases: staleWork({
+      records: stores.databases.stale,
+      idOf,
       start: ({ _id: database_id, org, name, status }) =>
         status === 'deleting'
           ? starters.startDatabaseDeletion({ org, database_id }, name)
           : starters.startProvisioning({ org, database_id }, name),
     }),
-    staleWork({
-      name: 'removals',
-      takeStale: stores.removedItems.takeStale,
+    removals: staleWork({
+      records: stores.removedItems.stale,
       idOf: ({ removal }) => removal,
       start: starters.startRemoval,
     }),
-    staleWork({
-      name: 'connectors',
-      takeStale: stores.connectors.takeStale,
-      idOf: ({ _id }) => _id,
+    connectors: staleWork({
+      records: stores.connectors.stale,
+      idOf,
       async start(connector) {
         await starters.applyConnector(connector);
         await stores.connectors.markApplied(connector);
       },
     }),
-    staleWork({
-      name: 'index_rows',
-      takeStale: stores.itemCatalogue.takeRowsDue,
-      idOf: ({ _id }) => _id,
-      start: starters.startIndexRows,
-    }),
-  ];
+    index_rows: staleWork({ records: stores.itemCatalogue.rowsDue, idOf, start: starters.startIndexRows }),
+  };
 }

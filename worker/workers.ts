@@ -4,13 +4,15 @@ import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 
+/** Attempts that a worker of deliveries can have in progress. */
+export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;
+
 /** Concurrency of the delivery worker. The benchmark's bare worker has the same. */
 export const DELIVERY_TUNING: Partial<WorkerOptions> = {
-  // Deliveries wait for the receivers' servers. Slow receivers get at most half of these slots.
-  maxConcurrentActivityTaskExecutions: 500,
-  maxConcurrentLocalActivityExecutions: 100,
+  maxConcurrentActivityTaskExecutions: DELIVERY_SLOTS.all,
+  maxConcurrentLocalActivityExecutions: DELIVERY_SLOTS.first,
   // A first attempt occupies a workflow task while it lasts.
-  maxConcurrentWorkflowTaskExecutions: 100,
+  maxConcurrentWorkflowTaskExecutions: DELIVERY_SLOTS.first,
   maxCachedWorkflows: 200,
   workflowThreadPoolSize: 1,
 };
@@ -44,6 +46,12 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxCachedWorkflows: 100,
   },
   deliveries: DELIVERY_TUNING,
+  // Deleting a large database or connector takes long; the slots are many, so that the short steps find one.
+  control: {
+    maxConcurrentActivityTaskExecutions: 50,
+    maxConcurrentWorkflowTaskExecutions: 20,
+    maxCachedWorkflows: 100,
+  },
 };
 
 /** Creates one worker per task queue. Any subset of the queues can run in one process. */

@@ -5,6 +5,6 @@ export { deleteDatabase, provisionDatabase } from './content/databases.js';
 export { indexItem } from './content/index-item.js';
 export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
 export { runCrew } from './crews/run-crew.js';
-// Existing schedules start the reconciler under this name.
-export { reconcile as sweep } from './reconcile.js';
+// Existing schedules start the reconciler under the name `sweep`.
+export { compactSearchIndex, dropAbandonedFiles, reconcile as sweep } from './reconcile.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';

@@ -22,7 +22,7 @@ export function createAiJobCallback({ aiJobs, signingKeys }: AiJobCallbackDepend
       const result = await aiJobs.getResult(job._id);
       if (job.status === 'success' && !result) return JOB_NOT_FOUND;
       const body = jobCallbackBody(describeJob(job, result));
-      const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.signing_key));
+      const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.org, job.signing_key));
       return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
     },
   };

@@ -142,6 +142,7 @@ function createFinishJob(deps: FinishJobDependencies) {
         event_type: 'async_job_completed',
         doc_id: job._id,
         url: job.webhook_receiver,
+        signing_key: job.signing_key!,
         now,
       };
     });

@@ -149,18 +149,19 @@ export function createCrewActivities(deps: CrewDependencies) {
     const dedupeKey = stepDedupeKey(ref);
     await complete(dedupeKey, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
-      // Read again, because a resume may have changed the receiver.
-      const execution = await requireExecution(ref.execution);
+      const execution = (await crewExecutions.countStep(ref.execution, tx)) ?? noLongerStored();
       const { agent } = assignmentOf(execution, ref.task);
       return crewDelivery(execution, dedupeKey, { event: 'step', task_id: ref.task, agent: agent.name, output }, now);
     });
   }
 
   async function requireExecution(id: string): Promise<CrewExecutionRecord> {
-    const execution = await crewExecutions.getById(id);
-    if (execution) return execution;
-    throw ApplicationFailure.nonRetryable('The execution is no longer stored.');
+    return (await crewExecutions.getById(id)) ?? noLongerStored();
   }
+}
+
+function noLongerStored(): never {
+  throw ApplicationFailure.nonRetryable('The execution is no longer stored.');
 }
 
 type TaskEvent = 'task_completed' | 'task_pending_human_input';

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
@@ -7,7 +7,8 @@ import type { DeliveryRef } from '../../domain/webhooks/workflow-contract.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { AttemptCancelled, type AttemptDependencies, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
-import { createReceiverLoad } from './receiver-load.js';
+import { type AttemptSlots, createReceiverLoad } from './receiver-load.js';
+import { createWaitingDeliveries } from './waiting-deliveries.js';
 
 /** `failed` means that another attempt is due. */
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
@@ -16,6 +17,8 @@ export interface DeliveryDependencies extends AttemptDependencies {
   deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
+  /** Of the worker that runs these activities. */
+  slots: AttemptSlots;
 }
 
 export type DeliveryActivities = ReturnType<typeof createDeliveryActivities>['activities'];
@@ -25,9 +28,6 @@ const CLAIM_MARGIN_MS = 8_000;
 
 /** How long a first attempt may hold its workflow task. After this it continues outside the task. */
 const MAX_FIRST_ATTEMPT_MS = 2_000;
-/** Wait when the receiver has too many attempts in progress: doubled each time, up to a minute. */
-const BUSY_WAIT_MS = 2_000;
-const MAX_BUSY_WAIT_MS = 60_000;
 
 /** Pause before the next look at an attempt that another process makes. */
 const MIN_LOOK_MS = 1_000;
@@ -49,7 +49,10 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   const claimMs = Object.fromEntries(
     Object.entries(callbacks).map(([event, { policy }]) => [event, policy.timeoutMs + CLAIM_MARGIN_MS]),
   ) as Record<CallbackEvent, number>;
-  const load = createReceiverLoad(MAX_FIRST_ATTEMPT_MS);
+  const load = createReceiverLoad(MAX_FIRST_ATTEMPT_MS, deps.slots);
+  const waiting = createWaitingDeliveries();
+  /** This process is stopping, so no waiting delivery starts any more. */
+  let draining = false;
   const inProgress = new Map<string, Promise<AttemptStatus>>();
 
   const activities = {
@@ -65,7 +68,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       );
       const progress = startAttempt(delivery, receiver).then((status) => status.progress);
       progress.catch(() => undefined);
-      return Promise.race([progress, timeLimit]).finally(() => finished.abort());
+      return load.trackFirst(receiver, () => Promise.race([progress, timeLimit]).finally(() => finished.abort()));
     },
 
     /**
@@ -74,7 +77,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
      */
     async attemptDelivery({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
       const { progress, dueInMs, reason } = await (inProgress.get(delivery) ??
-        (load.hasRoom(receiver) ? startAttempt(delivery, receiver) : receiverBusy()));
+        (load.hasRoom(receiver) ? startAttempt(delivery, receiver) : waitForRoom(delivery, receiver)));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
@@ -90,20 +93,37 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     activities,
     /** Resolves when the attempts that have outlived their activity are recorded. */
     async drain(): Promise<void> {
+      draining = true;
       await Promise.allSettled(inProgress.values());
     },
   };
 
   function startAttempt(deliveryId: string, receiver: string): Promise<AttemptStatus> {
-    const status = load.track(receiver, () => attemptWhenDue(deliveryId)).finally(() => inProgress.delete(deliveryId));
+    waiting.remove(receiver, deliveryId);
+    const status = load
+      .track(receiver, () => attemptWhenDue(deliveryId))
+      .finally(() => {
+        inProgress.delete(deliveryId);
+        startWaiting(receiver);
+      });
     inProgress.set(deliveryId, status);
     return status;
   }
 
-  function receiverBusy(): AttemptStatus {
-    const doubled = BUSY_WAIT_MS * 2 ** Math.min(Context.current().info.attempt - 1, 10);
-    const dueInMs = Math.round(Math.min(doubled, MAX_BUSY_WAIT_MS) * (0.75 + 0.5 * deps.random()));
-    return { progress: 'failed', dueInMs, reason: 'the receiver has too many slow attempts in progress' };
+  function waitForRoom(deliveryId: string, receiver: string): AttemptStatus {
+    const dueInMs = waiting.add(receiver, deliveryId);
+    return { progress: 'failed', dueInMs, reason: 'the receiver has too many attempts in progress' };
+  }
+
+  /** Fills the receiver's room without Temporal, which gets the outcome when it asks for the delivery. */
+  function startWaiting(receiver: string): void {
+    while (!draining && load.hasRoom(receiver)) {
+      const next = waiting.next(receiver);
+      if (next === undefined) return;
+      startAttempt(next, receiver).catch((error) =>
+        deps.log.error({ err: error, delivery_id: next }, 'attempt failed'),
+      );
+    }
   }
 
   async function attemptWhenDue(deliveryId: string): Promise<AttemptStatus> {
@@ -136,7 +156,10 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   /** A cancelled attempt gives its claim back, so that another worker can repeat it at once. */
   async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<never> {
-    if (error instanceof AttemptCancelled) await deliveries.release(claimed, await deps.now());
+    if (error instanceof AttemptCancelled) {
+      draining = true;
+      await deliveries.release(claimed, await deps.now());
+    }
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import type { RegistrationRecord, Registrations } from '../../storage/webhooks/r
 import type { Callback } from './callback.js';
 
 export interface IndexingCallbackDependencies {
-  registrations: Pick<Registrations, 'findForOrg' | 'openSecret' | 'recordFailing'>;
+  registrations: Pick<Registrations, 'findForOrg' | 'openSecrets' | 'recordFailing'>;
   policy: DeliveryPolicy;
   /** Milliseconds of failed attempts only after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
@@ -29,9 +29,10 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
       }
       const payload = delivery.payload!;
       const body = Buffer.from(JSON.stringify(payload));
+      const now = new Date();
       return {
         url: registration.url,
-        headers: webhookHeaders(payload, body, registrations.openSecret(registration)),
+        headers: webhookHeaders(payload, body, registrations.openSecrets(registration, now), now),
         body,
         attempted: (delivered, now) => trackFailures(registration, delivered, now),
       };

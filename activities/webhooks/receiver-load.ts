@@ -1,44 +1,54 @@
+/** Attempts that a worker process can have in progress at the same time. */
+export interface AttemptSlots {
+  /** First attempts, which run inside their workflow task. */
+  first: number;
+  /** All attempts together. */
+  all: number;
+}
+
 /** How many attempts each receiver has in progress in this process, so that a receiver that hangs harms only itself. */
 export interface ReceiverLoad {
-  /** Whether a first attempt may run inside the workflow task: the receiver has room and was not slow recently. */
+  /** Whether a first attempt may run inside the workflow task: a slot is free, and the receiver was not slow recently. */
   isQuick(receiver: string): boolean;
   /** Whether another attempt may start. */
   hasRoom(receiver: string): boolean;
   /** Runs an attempt and counts it while it lasts. */
   track<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
+  /** Runs a first attempt inside its workflow task, and counts it until it has ended or has left the task. */
+  trackFirst<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
 }
 
 /** Attempts in progress per receiver, by whether it was slow recently. */
 const MAX_IN_FLIGHT = { quick: 50, slow: 10 };
-/** Attempts in progress at all slow receivers together. Less than the worker's slots, so that other retries find one. */
-const MAX_SLOW_IN_FLIGHT = 250;
+/** Part of the slots that all slow receivers together may occupy, so that other retries find one. */
+const SLOW_SHARE = 0.5;
+/** Part of the slots for receivers without an attempt in progress. */
+const RESERVE = 0.1;
 /** How long a receiver counts as slow. */
 const SLOW_FOR_MS = 60_000;
 
 /** @param slowMs an attempt that takes longer makes its receiver slow */
-export function createReceiverLoad(slowMs: number): ReceiverLoad {
-  const inFlight = new Map<string, number>();
+export function createReceiverLoad(slowMs: number, slots: AttemptSlots): ReceiverLoad {
+  const first = createCounts();
+  const all = createCounts();
   const slowUntil = new Map<string, number>();
 
   const load: ReceiverLoad = {
-    isQuick: (receiver) => !isSlow(receiver) && load.hasRoom(receiver),
+    isQuick: (receiver) => !isSlow(receiver) && load.hasRoom(receiver) && hasShare(first, receiver, slots.first),
     hasRoom(receiver) {
-      const own = inFlight.get(receiver) ?? 0;
-      if (!isSlow(receiver)) return own < MAX_IN_FLIGHT.quick;
-      return own < MAX_IN_FLIGHT.slow && slowInFlight() < MAX_SLOW_IN_FLIGHT;
+      const own = all.of(receiver);
+      if (!isSlow(receiver)) return own < MAX_IN_FLIGHT.quick && hasShare(all, receiver, slots.all);
+      return own < MAX_IN_FLIGHT.slow && slowInFlight() < slots.all * SLOW_SHARE;
     },
     async track(receiver, attempt) {
-      inFlight.set(receiver, (inFlight.get(receiver) ?? 0) + 1);
       const slow = setTimeout(() => slowUntil.set(receiver, performance.now() + SLOW_FOR_MS), slowMs);
       try {
-        return await attempt();
+        return await all.during(receiver, attempt);
       } finally {
         clearTimeout(slow);
-        const remaining = inFlight.get(receiver)! - 1;
-        if (remaining === 0) inFlight.delete(receiver);
-        else inFlight.set(receiver, remaining);
       }
     },
+    trackFirst: (receiver, attempt) => first.during(receiver, attempt),
   };
   return load;
 
@@ -52,7 +62,44 @@ export function createReceiverLoad(slowMs: number): ReceiverLoad {
 
   function slowInFlight(): number {
     let sum = 0;
-    for (const receiver of slowUntil.keys()) if (isSlow(receiver)) sum += inFlight.get(receiver) ?? 0;
+    for (const receiver of slowUntil.keys()) if (isSlow(receiver)) sum += all.of(receiver);
     return sum;
+  }
+}
+
+/**
+ * A receiver may occupy as many slots as are free, so one gets about half of them, and a second a quarter or more. The
+ * reserve is for receivers that have no attempt in progress.
+ */
+function hasShare(counts: Counts, receiver: string, slots: number): boolean {
+  const own = counts.of(receiver);
+  const free = slots - counts.total();
+  return own === 0 ? free > 0 : own < free - slots * RESERVE;
+}
+
+type Counts = ReturnType<typeof createCounts>;
+
+/** Attempts in progress by receiver. */
+function createCounts() {
+  const inFlight = new Map<string, number>();
+  let total = 0;
+  return {
+    of: (receiver: string): number => inFlight.get(receiver) ?? 0,
+    total: (): number => total,
+    async during<T>(receiver: string, attempt: () => Promise<T>): Promise<T> {
+      add(receiver, 1);
+      try {
+        return await attempt();
+      } finally {
+        add(receiver, -1);
+      }
+    },
+  };
+
+  function add(receiver: string, change: 1 | -1): void {
+    total += change;
+    const now = (inFlight.get(receiver) ?? 0) + change;
+    if (now === 0) inFlight.delete(receiver);
+    else inFlight.set(receiver, now);
   }
 }

@@ -37,12 +37,12 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
       {
         summary: 'Get the public keys for callbacks',
         description:
-          'PEM blocks, the current key first. An old key is listed until the last job that is signed with it has finished.',
+          "PEM blocks of your organisation's keys, the current key first. An old key is listed until the last job that is signed with it has finished.",
         status: 200,
         response: z.string(),
         type: 'application/x-pem-file',
       },
-      async (_ctx, { respond }) => respond((await signingKeys.listPublicKeys()).join('')),
+      async (ctx, { respond }) => respond((await signingKeys.listPublicKeys(ctx.state.principal.org)).join('')),
     ),
   );
 

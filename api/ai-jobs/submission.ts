@@ -55,7 +55,7 @@ export async function readSubmission(
       user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
       show_original_response: request.show_original_response,
       time_limit_ms: deps.jobTimeLimitMs,
-      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.currentId(),
+      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.currentId(org),
     },
     new Date(),
   );

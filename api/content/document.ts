@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { indexingEventSchema } from '../../domain/webhooks/events.js';
 import { API_KEY, type ServiceDocument } from '../service.js';
+import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 export const contentDocument: ServiceDocument = {
   tags: [
@@ -36,14 +37,7 @@ export const contentDocument: ServiceDocument = {
           header: z.object({
             'X-Service-Delivery-ID': z.string(),
             'X-Service-Event': z.string(),
-            'X-Service-Signature': z
-              .string()
-              .optional()
-              .meta({
-                description:
-                  '`sha256=` and the HMAC-SHA256 of the exact bytes of the body with the signing secret, in lower-case hex. ' +
-                  'Absent without a signing secret.',
-              }),
+            ...signatureHeaders,
           }),
         },
         requestBody: { required: true, content: { 'application/json': { schema: indexingEventSchema } } },

@@ -3,6 +3,7 @@ import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
+import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 const TAG = 'Crews';
 
@@ -53,6 +54,7 @@ function webhook(event: CrewEvent) {
   const body = z.object({
     event: z.literal(event),
     execution_id: z.uuid(),
+    sequence: z.int().meta({ description: 'Rises with every event of the execution; there may be gaps.' }),
     ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
     ...(event === 'crew_failed' ? { error: z.string() } : { output: event === 'step' ? stepSchema : z.string() }),
     meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As sent with the kickoff.' }),
@@ -71,10 +73,7 @@ function webhook(event: CrewEvent) {
         header: z.object({
           'X-Service-Delivery-ID': z.string(),
           'X-Service-Event': z.literal(event),
-          'X-Service-Signature': z.string().optional().meta({
-            description:
-              "`sha256=` and the HMAC-SHA256 of the body; absent without a signing secret of the organisation's webhook.",
-          }),
+          ...signatureHeaders,
         }),
       },
       requestBody: { required: true, content: { 'application/json': { schema: body } } },

@@ -169,6 +169,7 @@ function newExecution(
       return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
     }),
     error_message: null,
+    sequence: 0,
     check_at: now,
     created_at: now,
     finished_at: null,

@@ -9,8 +9,13 @@ import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-cr
 import { crewDocument } from './document.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
+import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './signing-secret.js';
 
-export interface CrewServiceDependencies extends DeployedCrewDependencies, ExecutionDependencies, ResumeDependencies {
+export interface CrewServiceDependencies
+  extends DeployedCrewDependencies,
+    ExecutionDependencies,
+    ResumeDependencies,
+    CrewSigningSecretDependencies {
   keys: ApiKeys;
   rateLimit: Middleware<RequestState>;
 }
@@ -26,6 +31,7 @@ export function crewService(deps: CrewServiceDependencies): Service {
       deps.rateLimit,
       jsonBody(),
       routesOf(deployedCrewRoutes(deps)),
+      routesOf(crewSigningSecretRoutes(deps)),
       routesOf(executionRoutes(deps)),
       routesOf(resumeRoutes(deps)),
     ],

@@ -55,7 +55,11 @@ export function limitPublishableKey(limit: RateLimit | null): Middleware<Request
   return async (ctx, next) => {
     const { key_id, kind } = ctx.state.principal;
     if (kind === 'payment_publishable') {
-      takeOrReject(limit, `${key_id}/${ctx.state.address}`, 'This address has sent too many requests; retry later.');
+      await takeOrReject(
+        limit,
+        `${key_id}/${ctx.state.address}`,
+        'This address has sent too many requests; retry later.',
+      );
     }
     await next();
   };
@@ -74,6 +78,6 @@ type Sender =
  * strangers cannot use up that of the customer, nor the customer's browser that of the merchant's server.
  * @throws ServiceError RATE_LIMITED
  */
-export function countRequest(limit: RateLimit | null, sender: Sender, org: string, id: string): void {
-  takeOrReject(limit, `${sender}/${org}/${id}`, 'Too many requests for this authentication.');
+export function countRequest(limit: RateLimit | null, sender: Sender, org: string, id: string): Promise<void> {
+  return takeOrReject(limit, `${sender}/${org}/${id}`, 'Too many requests for this authentication.');
 }

@@ -53,7 +53,7 @@ export function authenticationRoutes(deps: {
       { summary: 'Get an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
-        const { org, id } = countedId(ctx.state.principal.org, ctx.params.id!);
+        const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
         const record = await authentications.findForOrg(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
@@ -67,7 +67,7 @@ export function authenticationRoutes(deps: {
       { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors },
       async (ctx, { respond }) => {
         const now = new Date();
-        const { org, id } = countedId(ctx.state.principal.org, ctx.params.id!);
+        const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
         const record = await authentications.close(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
@@ -78,9 +78,9 @@ export function authenticationRoutes(deps: {
   return router;
 
   /** @throws ServiceError AUTHENTICATION_NOT_FOUND for the id of no authentication, RATE_LIMITED */
-  function countedId(org: string, id: string): { org: string; id: string } {
+  async function countedId(org: string, id: string): Promise<{ org: string; id: string }> {
     if (!isAuthenticationId(id)) throw notFound();
-    countRequest(deps.rateLimits.authentication, 'merchant', org, id);
+    await countRequest(deps.rateLimits.authentication, 'merchant', org, id);
     return { org, id };
   }
 }

@@ -125,7 +125,7 @@ export function eligibilityCheckRoutes(deps: {
   async function verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord> {
     if (!isAuthenticationId(id)) throw invalidCredentials();
     const authentication = await authentications.verify(org, id, clientSecret, now);
-    countRequest(deps.rateLimits.authentication, authentication ? 'customer' : 'stranger', org, id);
+    await countRequest(deps.rateLimits.authentication, authentication ? 'customer' : 'stranger', org, id);
     if (!authentication) throw invalidCredentials();
     return authentication;
   }
@@ -133,7 +133,7 @@ export function eligibilityCheckRoutes(deps: {
   /** @throws ServiceError AUTHENTICATION_NOT_FOUND, RATE_LIMITED */
   async function findForMerchant(org: string, id: string, now: Date): Promise<AuthenticationRecord> {
     if (!isAuthenticationId(id)) throw notFound();
-    countRequest(deps.rateLimits.authentication, 'merchant', org, id);
+    await countRequest(deps.rateLimits.authentication, 'merchant', org, id);
     const authentication = await authentications.findForOrg(org, id, now);
     if (!authentication) throw notFound();
     return authentication;

@@ -13,9 +13,9 @@ import {
   describeRegistration,
   registeredSchema,
   registrationSchema,
-  signingSecretSchema,
   testDeliverySchema,
 } from './registration-responses.js';
+import { chooseSecret, ROTATION_DESCRIPTION, signingSecretSchema } from './signing-secret.js';
 import { sendTestDelivery } from './test-delivery.js';
 
 const operation = contentOperations('Webhooks');
@@ -100,26 +100,17 @@ export function registrationRoutes({
       {
         summary: 'Set or generate the signing secret',
         scope: 'admin',
-        description:
-          'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret; the old one ' +
-          'is not used any more.',
+        description: ROTATION_DESCRIPTION,
         body: signingSecretRequestSchema,
         example: { signing_secret: 'at-least-16-characters' },
         status: 200,
         response: signingSecretSchema,
         errors: ['WEBHOOK_NOT_FOUND'],
       },
-      async (ctx, { body: { signing_secret }, respond }) => {
-        const generated = signing_secret === undefined ? newSigningSecret() : undefined;
-        if (!(await registrations.setSecret(ctx.state.principal.org, generated ?? signing_secret!))) throw noWebhook();
-        respond({
-          generated: generated !== undefined,
-          ...(generated === undefined ? {} : { signing_secret: generated }),
-          message:
-            generated === undefined
-              ? 'Signing secret stored.'
-              : 'Store the signing secret now: it cannot be read again.',
-        });
+      async (ctx, { body, respond }) => {
+        const { secret, response } = chooseSecret(body.signing_secret);
+        if (!(await registrations.setSecret(ctx.state.principal.org, secret))) throw noWebhook();
+        respond(response);
       },
     ),
   );
@@ -160,7 +151,14 @@ export function registrationRoutes({
       async (ctx, { respond }) => {
         const registration = await registrations.findForOrg(ctx.state.principal.org);
         if (!registration) throw noWebhook();
-        respond(await sendTestDelivery(outbound, registration, registrations.openSecret(registration), timeoutMs));
+        respond(
+          await sendTestDelivery(
+            outbound,
+            registration,
+            registrations.openSecrets(registration, new Date()),
+            timeoutMs,
+          ),
+        );
       },
     ),
   );

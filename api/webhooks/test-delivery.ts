@@ -8,16 +8,17 @@ import type { RegistrationRecord } from '../../storage/webhooks/registrations.js
 export async function sendTestDelivery(
   outbound: OutboundClient,
   registration: RegistrationRecord,
-  secret: string | null,
+  secrets: readonly string[],
   timeoutMs: number,
 ): Promise<{ delivered: boolean; status_code: number | null; message: string }> {
-  const event = testEvent(newTestDeliveryId(), registration._id, new Date());
+  const now = new Date();
+  const event = testEvent(newTestDeliveryId(), registration._id, now);
   const body = Buffer.from(JSON.stringify(event));
   try {
     const { status } = await outbound.send({
       method: 'POST',
       url: registration.url,
-      headers: webhookHeaders(event, body, secret),
+      headers: webhookHeaders(event, body, secrets, now),
       body,
       timeoutMs,
       maxResponseBytes: 1024,

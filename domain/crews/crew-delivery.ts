@@ -20,6 +20,8 @@ export interface NotifyingExecution {
   _id: string;
   org: string;
   urls: WebhookUrls;
+  /** Number of the event. */
+  sequence: number;
   /** Canonical JSON of the client's `meta`. */
   meta: string | null;
 }
@@ -37,14 +39,14 @@ const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
  * @returns null when the execution has no receiver for the event
  */
 export function crewDelivery(
-  { _id: execution_id, org, urls, meta }: NotifyingExecution,
+  { _id: execution_id, org, urls, meta, sequence }: NotifyingExecution,
   dedupe_key: string,
   data: CrewEventData,
   now: Date,
 ): NewDelivery | null {
   const url = urls[RECEIVER[data.event]];
   if (url === null) return null;
-  const fields = { execution_id, ...data, timestamp: now.toISOString() };
+  const fields = { execution_id, sequence, ...data, timestamp: now.toISOString() };
   const members = Object.entries(fields).filter(([, value]) => value !== undefined);
   const body = canonicalObject({
     ...Object.fromEntries(members.map(([name, value]) => [name, canonicalJson(tidyJson(value))])),

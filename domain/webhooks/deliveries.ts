@@ -20,6 +20,8 @@ export interface NewDelivery {
   indexing_status?: IndexingStatus;
   /** The complete callback, when it is built once and not at each attempt; requires `url`. */
   message?: CallbackMessage;
+  /** Id of the RSA key that signs a job's callback. */
+  signing_key?: string;
   now: Date;
 }
 

@@ -59,7 +59,7 @@ export interface Extractor {
 }
 
 /** Plain text up to this size is read in this process: its cost is bounded, and a short note is the most common item. */
-export const SMALL_TEXT_BYTES = 64 * 1024;
+export const SMALL_TEXT_BYTES = 16 * 1024;
 
 const never = new AbortController().signal;
 

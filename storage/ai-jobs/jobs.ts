@@ -5,7 +5,7 @@ import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { JobStatus } from '../../domain/ai-jobs/jobs.js';
 import type { JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
-import { takeStale } from '../queries.js';
+import { staleRecords } from '../queries.js';
 
 export interface AiJobRecord {
   /** UUID. */
@@ -222,12 +222,9 @@ export function createAiJobs(
       );
     },
 
-    /** Jobs in progress that are due for a check, without their inputs; they are not due again before `next`. */
-    takeStale(before: Date, next: Date, limit: number): Promise<AiJobRecord[]> {
-      const query = { before, next, limit };
-      return takeStale(aiJobs, { status: { $in: IN_PROGRESS_STATUSES } }, query, {
-        projection: { input: 0, user_parameters: 0 },
-      });
-    },
+    /** Jobs in progress, without their inputs. */
+    stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {
+      projection: { input: 0, user_parameters: 0 },
+    }),
   };
 }

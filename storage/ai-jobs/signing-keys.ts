@@ -9,11 +9,12 @@ import type { AiJobRecord } from './jobs.js';
 
 export interface SigningKeyRecord {
   _id: string;
+  org: string;
   /** PEM, PKCS#8. */
   sealed_private_key: Binary;
   /** PEM, SPKI. */
   public_key: string;
-  /** True for exactly one key. */
+  /** True for exactly one key of an organisation. */
   current: boolean;
   created_at: Date;
   retired_at: Date | null;
@@ -24,8 +25,13 @@ export type SigningKeys = ReturnType<typeof createSigningKeys>;
 const MODULUS_BITS = 3072;
 /** How long a retired key stays public: a receiver with a queue may verify a callback long after it arrived. */
 const PUBLIC_FOR_MS = 24 * 60 * 60 * 1000;
+/** Private keys that this process keeps open. */
+const MAX_OPENED = 1_000;
 
-/** The RSA keys that sign job callbacks: the current key, and retired keys while receivers may need them. */
+/**
+ * The RSA keys that sign job callbacks. Each organisation has its own, because it chooses what its callbacks say: the
+ * current key, and retired keys while receivers may need them.
+ */
 export function createSigningKeys(
   {
     mongoClient,
@@ -42,52 +48,78 @@ export function createSigningKeys(
 ) {
   const context = (id: string): SealedContext => `job-signing-key/${id}`;
   const opened = new Map<string, KeyObject>();
+  /** First keys that this process creates now, by organisation. */
+  const creating = new Map<string, Promise<string>>();
+  let lastGenerated: Promise<unknown> = Promise.resolve();
 
   return {
-    /** @returns the id of the key that signs callbacks of new jobs; creates the first key */
-    async currentId(): Promise<string> {
-      return (await signingKeys.findOne({ current: true }, { projection: { _id: 1 } }))?._id ?? (await createFirst());
+    /** @returns the id of the key that signs callbacks of new jobs; creates the organisation's first key */
+    async currentId(org: string): Promise<string> {
+      return (await findCurrent(org)) ?? (await createFirst(org));
     },
 
-    /** @throws Error when the key does not exist or was sealed with another sealing key */
-    async openPrivateKey(id: string): Promise<KeyObject> {
-      const cached = opened.get(id);
+    /** @throws Error when the organisation has no such key or it was sealed with another sealing key */
+    async openPrivateKey(org: string, id: string): Promise<KeyObject> {
+      const cached = opened.get(`${org}/${id}`);
       if (cached) return cached;
-      const record = await signingKeys.findOne({ _id: id });
+      const record = await signingKeys.findOne({ _id: id, org });
       if (!record) throw new Error(`there is no signing key ${id}`);
       const key = createPrivateKey(sealer.open(record.sealed_private_key.value(), context(id)));
-      opened.set(id, key);
+      if (opened.size >= MAX_OPENED) opened.delete(opened.keys().next().value!);
+      opened.set(`${org}/${id}`, key);
       return key;
     },
 
     /** @returns the public keys (PEM) that receivers may need: the current key, then retired keys, newest first */
-    async listPublicKeys(): Promise<string[]> {
-      await this.currentId();
-      const records = await signingKeys.find().sort({ current: -1, created_at: -1 }).toArray();
-      const unsent = await unsentJobs();
-      const needed = await Promise.all(records.map((record) => isNeeded(record, unsent)));
+    async listPublicKeys(org: string): Promise<string[]> {
+      await this.currentId(org);
+      const records = await signingKeys.find({ org }).sort({ current: -1, created_at: -1 }).toArray();
+      const needed = await Promise.all(records.map(isNeeded));
       return records.filter((_record, n) => needed[n]).map(({ public_key }) => public_key);
     },
 
-    /** Creates a key for new jobs and retires the current one. @returns the new key's id */
-    async rotate(): Promise<string> {
-      await this.currentId();
-      const next = await newKey();
+    /** Creates a key for the organisation's new jobs and retires the current one. @returns the new key's id */
+    async rotate(org: string): Promise<string> {
+      const next = await newKey(org);
       const retired = { $set: { current: false, retired_at: new Date() } };
       await inTransaction(mongoClient, async (tx) => {
-        await signingKeys.updateOne({ current: true }, retired, { session: tx });
+        await signingKeys.updateOne({ org, current: true }, retired, { session: tx });
         await signingKeys.insertOne(next, { session: tx });
       });
       return next._id;
     },
   };
 
-  async function newKey(): Promise<SigningKeyRecord> {
-    const { privateKey, publicKey } = await promisify(generateKeyPair)('rsa', { modulusLength: MODULUS_BITS });
+  async function findCurrent(org: string): Promise<string | undefined> {
+    return (await signingKeys.findOne({ org, current: true }, { projection: { _id: 1 } }))?._id;
+  }
+
+  /** Requests that need the first key at once wait for the same one. */
+  function createFirst(org: string): Promise<string> {
+    const running = creating.get(org) ?? insertFirst(org).finally(() => creating.delete(org));
+    creating.set(org, running);
+    return running;
+  }
+
+  /** When two processes create a key at once, the unique index admits one. */
+  async function insertFirst(org: string): Promise<string> {
+    const key = await newKey(org);
+    try {
+      await signingKeys.insertOne(key);
+      return key._id;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return (await findCurrent(org))!;
+    }
+  }
+
+  async function newKey(org: string): Promise<SigningKeyRecord> {
+    const { privateKey, publicKey } = await generateInTurn();
     const _id = newSigningKeyId();
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
     return {
       _id,
+      org,
       sealed_private_key: new Binary(sealer.seal(pem, context(_id))),
       public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
       current: true,
@@ -96,36 +128,25 @@ export function createSigningKeys(
     };
   }
 
-  /** When two processes create a key at once, the unique index admits one. */
-  async function createFirst(): Promise<string> {
-    const key = await newKey();
-    try {
-      await signingKeys.insertOne(key);
-      return key._id;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      return (await signingKeys.findOne({ current: true }))!._id;
-    }
-  }
-
-  /** @returns ids of finished jobs whose callback has not been delivered yet */
-  async function unsentJobs(): Promise<string[]> {
-    const found = await deliveries
-      .find({
-        event_type: 'async_job_completed',
-        status: { $in: ['pending', 'sweeping', 'failed'] },
-        // Matches every record, so that MongoDB uses the partial index of unfinished deliveries.
-        check_at: { $gt: new Date(0) },
-      })
-      .project<{ doc_id: string }>({ doc_id: 1 })
-      .toArray();
-    return found.map(({ doc_id }) => doc_id);
+  /** One pair at a time: each occupies a thread of libuv's small pool, which files and DNS need too, for half a second. */
+  function generateInTurn() {
+    const generate = () => promisify(generateKeyPair)('rsa', { modulusLength: MODULUS_BITS });
+    const generated = lastGenerated.then(generate, generate);
+    lastGenerated = generated;
+    return generated;
   }
 
   /** Whether the key was retired a short time ago, or a callback signed with it may still be sent. */
-  async function isNeeded({ _id, current, retired_at }: SigningKeyRecord, unsent: string[]): Promise<boolean> {
+  async function isNeeded({ _id, current, retired_at }: SigningKeyRecord): Promise<boolean> {
     if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
-    if (await aiJobs.findOne({ signing_key: _id, status: { $in: ['queued', 'processing'] } })) return true;
-    return (await aiJobs.findOne({ _id: { $in: unsent }, signing_key: _id })) !== null;
+    // Two look-ups in indexes that hold unfinished work only.
+    const projection = { _id: 1 } as const;
+    const unfinished = { signing_key: _id, status: { $in: ['queued', 'processing'] as AiJobRecord['status'][] } };
+    if (await aiJobs.findOne(unfinished, { projection })) return true;
+    const unsent = {
+      signing_key: _id,
+      status: { $in: ['pending', 'sweeping', 'failed'] as DeliveryRecord['status'][] },
+    };
+    return (await deliveries.findOne(unsent, { projection })) !== null;
   }
 }

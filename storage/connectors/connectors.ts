@@ -9,7 +9,7 @@ import type {
   SyncStatus,
 } from '../../domain/connectors/connectors.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
-import { newestFirst, type PageQuery } from '../queries.js';
+import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 
 export interface ConnectorRecord {
   /** `con_…` */
@@ -36,6 +36,8 @@ export interface ConnectorRecord {
   deleted_at: Date | null;
   /** Whether the removal also deletes the items that the connector has added. */
   remove_items: boolean;
+  /** Time after which the reconciler checks a pending connector again; absent before its first check. */
+  check_at?: Date;
   created_at: Date;
   updated_at: Date;
 }
@@ -78,17 +80,23 @@ export interface ConnectorChange {
   schedule?: ConnectorSchedule;
 }
 
+/** The latest change has not been checked by the reconciler yet. */
+const checkSoon = { $unset: { check_at: '' } } as const;
+
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
 export function createConnectors({ connectors }: { connectors: Collection<ConnectorRecord> }, sealer: Sealer) {
   const context = (id: string): SealedContext => `connector-credentials/${id}`;
   const seal = (id: string, credentials: S3Credentials) =>
     new Binary(sealer.seal(JSON.stringify(credentials), context(id)));
   const deletion = (now: Date, removeItems: boolean) => ({
-    deleted_at: now,
-    remove_items: removeItems,
-    sealed_credentials: null,
-    pending: true,
-    updated_at: now,
+    $set: {
+      deleted_at: now,
+      remove_items: removeItems,
+      sealed_credentials: null,
+      pending: true,
+      updated_at: now,
+    },
+    ...checkSoon,
   });
 
   return {
@@ -142,6 +150,7 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
             pending: true,
             updated_at: new Date(),
           },
+          ...checkSoon,
         },
         { returnDocument: 'after' },
       );
@@ -149,16 +158,14 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
 
     /** Deletes a connector for clients and syncs. @returns the deleted connector, or null when there was none */
     markDeleted(org: string, id: string, removeItems: boolean): Promise<ConnectorRecord | null> {
-      return connectors.findOneAndUpdate(
-        { _id: id, org, deleted_at: null },
-        { $set: deletion(new Date(), removeItems) },
-        { returnDocument: 'after' },
-      );
+      return connectors.findOneAndUpdate({ _id: id, org, deleted_at: null }, deletion(new Date(), removeItems), {
+        returnDocument: 'after',
+      });
     },
 
     /** Deletes the connectors of a database that is being deleted. The reconciler ends their schedules. */
     async markDatabaseDeleted(databaseId: string): Promise<void> {
-      await connectors.updateMany({ database_id: databaseId, deleted_at: null }, { $set: deletion(new Date(), false) });
+      await connectors.updateMany({ database_id: databaseId, deleted_at: null }, deletion(new Date(), false));
     },
 
     /** Records that Temporal knows this state of the connector. After a later change it stays pending. */
@@ -166,13 +173,8 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
       await connectors.updateOne({ _id, updated_at }, { $set: { pending: false } });
     },
 
-    /** Connectors whose latest change, made before `before`, Temporal may not know; due until `markApplied`. */
-    takeStale(before: Date, _next: Date, limit: number): Promise<ConnectorRecord[]> {
-      return connectors
-        .find({ pending: true, updated_at: { $lt: before } })
-        .limit(limit)
-        .toArray();
-    },
+    /** Connectors whose latest change Temporal may not know. */
+    stale: staleRecords(connectors, (before) => ({ pending: true, updated_at: { $lt: before } })),
 
     /** Removes the record of a deleted connector. */
     async remove(org: string, id: string): Promise<void> {

@@ -3,7 +3,7 @@ import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
-import { newestFirst, type PageQuery } from '../queries.js';
+import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 export interface DatabaseRecord {
@@ -15,6 +15,8 @@ export interface DatabaseRecord {
   metadata_schema: MetadataField[];
   /** Set by the provisioning workflow when the graph can be written. */
   graph_ready: boolean;
+  /** Time after which the reconciler checks the workflow again; absent before its first check. */
+  check_at?: Date;
   created_at: Date;
   updated_at: Date;
 }
@@ -113,7 +115,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     async markDeleting(databaseId: string): Promise<void> {
       await databases.updateOne(
         { _id: databaseId, status: { $ne: 'deleting' } },
-        { $set: { status: 'deleting', updated_at: new Date() } },
+        { $set: { status: 'deleting', updated_at: new Date() }, $unset: { check_at: '' } },
       );
     },
 
@@ -159,13 +161,11 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return databases.find().toArray();
     },
 
-    /** Databases in provisioning or deletion that have not changed since `before`; due until they are ready or removed. */
-    takeStale(before: Date, _next: Date, limit: number): Promise<DatabaseRecord[]> {
-      return databases
-        .find({ status: { $in: ['provisioning', 'deleting'] }, updated_at: { $lt: before } })
-        .limit(limit)
-        .toArray();
-    },
+    /** Databases in provisioning or deletion. */
+    stale: staleRecords<DatabaseRecord>(databases, (before) => ({
+      status: { $in: ['provisioning', 'deleting'] },
+      updated_at: { $lt: before },
+    })),
   };
 }
 

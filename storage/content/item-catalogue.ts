@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../../domain/states.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
-import { newestFirst, type PageQuery, takeStale } from '../queries.js';
+import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
 import { sourceProcessing } from './removed-items.js';
@@ -115,10 +115,8 @@ export function createItemCatalogue({
       return (await items.updateOne(unchanged, written)).matchedCount === 1;
     },
 
-    /** Items whose index rows are out of date, without their content; they are not due again before `next`. */
-    takeRowsDue(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
-      return takeStale(items, { rows_due: { $gt: '' } }, { before, next, limit }, { projection: WITHOUT_CONTENT });
-    },
+    /** Items whose index rows are out of date, without their content. */
+    rowsDue: staleRecords(items, () => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_CONTENT }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { ItemType } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { IndexingStatus } from '../../domain/states.js';
-import { takeStale } from '../queries.js';
+import { staleRecords } from '../queries.js';
 
 export type ItemSource =
   | { kind: 'file'; file_id: string; filename: string; file_kind: FileKind; mime_type: string; size: number }
@@ -157,11 +157,10 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
         .toArray();
     },
 
-    /** Items in progress that are due for a check, without their content; they are not due again before `next`. */
-    takeStale(before: Date, next: Date, limit: number): Promise<ItemRecord[]> {
-      const inProgress = { indexing_status: { $in: IN_PROGRESS_STATUSES } };
-      return takeStale(items, inProgress, { before, next, limit }, { projection: WITHOUT_CONTENT });
-    },
+    /** Items in progress, without their content. */
+    stale: staleRecords(items, () => ({ indexing_status: { $in: IN_PROGRESS_STATUSES } }), {
+      projection: WITHOUT_CONTENT,
+    }),
 
     /** Whether a request has stored items. */
     async anyOfBatch(batch: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/states.js';
-import { takeStale } from '../queries.js';
+import { type StaleRecords, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
@@ -71,6 +71,12 @@ export function createRemovedItems({
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<void>;
 }) {
+  const pending = staleRecords(removedItems, () => ({ removal: { $gt: '' } }));
+  const setCheckAt = async (refs: readonly RemovalRef[], before: Date, check_at: Date) => {
+    const removal = { $in: refs.map((ref) => ref.removal) };
+    await removedItems.updateMany({ removal, check_at: { $lt: before } }, { $set: { check_at } });
+  };
+
   return {
     /** Deletes all of these items that exist, in one transaction. Items in progress end as `errored` with E2005. */
     remove(
@@ -136,12 +142,17 @@ export function createRemovedItems({
       );
     },
 
-    /** Unfinished removals that are due for a check; they are not due again before `next`. */
-    async takeStale(before: Date, next: Date, limit: number): Promise<RemovalRef[]> {
-      const stale = await takeStale(removedItems, { removal: { $gt: '' } }, { before, next, limit });
-      const refs = new Map(stale.map(({ org, removal }) => [removal, { org, removal: removal! }]));
-      return [...refs.values()];
-    },
+    /** Unfinished removals. */
+    stale: {
+      async list(before, limit) {
+        const refs = new Map<string, RemovalRef>();
+        for (const { org, removal } of await pending.list(before, limit))
+          refs.set(removal!, { org, removal: removal! });
+        return [...refs.values()];
+      },
+      markStarted: setCheckAt,
+      markFailed: setCheckAt,
+    } satisfies StaleRecords<RemovalRef>,
   };
 }
 

@@ -2,7 +2,7 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { takeStale } from '../queries.js';
+import { staleRecords } from '../queries.js';
 import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
 
@@ -22,6 +22,8 @@ export interface CrewExecutionRecord {
   urls: WebhookUrls;
   tasks: CrewTaskRecord[];
   error_message: string | null;
+  /** Number of the latest event; callbacks carry it. */
+  sequence: number;
   /** Time after which the reconciler checks the execution's workflow. */
   check_at: Date;
   created_at: Date;
@@ -97,6 +99,18 @@ export function createCrewExecutions(
     },
 
     /**
+     * Counts a step, in the transaction that stores it.
+     * @returns the execution with the step's sequence and the present receivers; null when it is no longer stored
+     */
+    countStep(id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+      return crewExecutions.findOneAndUpdate(
+        { _id: id },
+        { $inc: { sequence: 1 } },
+        { session: tx, returnDocument: 'after' },
+      );
+    },
+
+    /**
      * Task: running -> completed, or pending_human_input when a person must approve the output. Belongs to the
      * transaction that stores the delivery.
      * @returns the changed execution, or null when this attempt had ended before
@@ -116,6 +130,7 @@ export function createCrewExecutions(
             'tasks.$.output': output,
             ...(humanInput ? { status: 'pending_human_input' } : {}),
           },
+          $inc: { sequence: 1 },
         },
         { session: tx, returnDocument: 'after' },
       );
@@ -143,6 +158,7 @@ export function createCrewExecutions(
             'tasks.$.status': is_approve ? 'completed' : 'retrying',
             check_at: now,
           },
+          $inc: { sequence: is_approve ? 1 : 0 },
         },
         { session: tx, returnDocument: 'after' },
       );
@@ -173,6 +189,7 @@ export function createCrewExecutions(
             expires_at: new Date(now.getTime() + retentionMs),
             ...(failed ? { 'tasks.$[current].status': 'error' as const } : {}),
           },
+          $inc: { sequence: 1 },
         },
         {
           session: tx,
@@ -190,21 +207,12 @@ export function createCrewExecutions(
       await crewFeedback.updateMany({ execution: id, expires_at: null }, { $set: { expires_at } });
     },
 
-    /**
-     * Unfinished executions that are due for a check, without inputs and outputs. They are not due again before `next`,
-     * or a day later when they wait for a person.
-     */
-    takeStale(before: Date, next: Date, limit: number): Promise<CrewExecutionRecord[]> {
-      const waiting = { $eq: ['$status', 'pending_human_input'] };
-      return takeStale(
-        crewExecutions,
-        { status: { $in: UNFINISHED_STATUSES } },
-        { before, next, limit },
-        {
-          projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
-          checkAt: { $cond: [waiting, new Date(next.getTime() + DAY_MS), next] },
-        },
-      );
-    },
+    /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
+    stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_STATUSES } }), {
+      projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
+      checkAt: (next) => ({
+        $cond: [{ $eq: ['$status', 'pending_human_input'] }, new Date(next.getTime() + DAY_MS), next],
+      }),
+    }),
   };
 }

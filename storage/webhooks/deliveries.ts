@@ -4,7 +4,7 @@ import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliver
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
-import { newestFirst, type PageQuery, takeStale } from '../queries.js';
+import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -22,6 +22,8 @@ export interface DeliveryRecord {
   payload: IndexingEvent | null;
   /** URL and body of a crew's callback, built once. */
   message?: CallbackMessage;
+  /** Id of the RSA key that signs a job's callback. */
+  signing_key?: string;
   status: DeliveryState;
   attempts: number;
   /** Failed automatic attempts since the retry schedule was started or restarted: the position in the schedule. */
@@ -257,10 +259,17 @@ export function createDeliveries(
       return newestFirst(deliveries, filter, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
-    /** Unfinished deliveries whose next attempt is overdue, without attempt logs; they are not due again before `next`. */
-    takeStale(before: Date, next: Date, limit: number): Promise<DeliveryRecord[]> {
-      const overdue = { status: { $in: UNFINISHED_STATES }, next_attempt_at: { $lt: before } };
-      return takeStale(deliveries, overdue, { before, next, limit }, { projection: { message: 0, attempt_log: 0 } });
-    },
+    /**
+     * Unfinished deliveries whose next attempt is overdue, without attempt logs. The longer a delivery waits for its
+     * receiver, the less often it is checked.
+     */
+    stale: staleRecords(
+      deliveries,
+      (before) => ({ status: { $in: UNFINISHED_STATES }, next_attempt_at: { $lt: before } }),
+      {
+        projection: { message: 0, attempt_log: 0 },
+        checkAt: (next) => ({ $add: [next, { $subtract: [next, '$next_attempt_at'] }] }),
+      },
+    ),
   };
 }

@@ -1,14 +1,14 @@
-import { Binary, type Collection } from 'mongodb';
-import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import type { Collection } from 'mongodb';
+import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 import type { FailureStreak } from '../../domain/webhooks/failure-streak.js';
+import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
 
-export interface RegistrationRecord {
+export interface RegistrationRecord extends SigningSecretFields {
   /** The organisation; it has one registration. */
   _id: string;
   url: string;
   event_types: EventType[];
-  sealed_secret: Binary | null;
   /** The failed attempts since the last success; null or absent after a success. */
   failing?: FailureStreak | null;
   /** Set when the service disabled the webhook; registering again clears it. */
@@ -20,12 +20,12 @@ export interface RegistrationRecord {
 
 export type Registrations = ReturnType<typeof createRegistrations>;
 
-/** The webhook registration of each organisation. The secret is sealed, and opened only to sign. */
+/** The webhook registration of each organisation. Secrets are sealed, and opened only to sign. */
 export function createRegistrations(
   { registrations }: { registrations: Collection<RegistrationRecord> },
   sealer: Sealer,
 ) {
-  const context = (org: string): SealedContext => `webhook-signing-secret/${org}`;
+  const secrets = createSecretSealing(sealer, 'webhook-signing-secret');
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
   const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
     _id,
@@ -33,11 +33,12 @@ export function createRegistrations(
     updated_at,
     failing,
   });
-  const seal = (org: string, secret: string) => new Binary(sealer.seal(secret, context(org)));
+  const findForOrg = (org: string) => registrations.findOne({ _id: org });
+
   return {
     /** @returns null when nothing is registered */
     findForOrg(org: string): Promise<RegistrationRecord | null> {
-      return registrations.findOne({ _id: org });
+      return findForOrg(org);
     },
 
     /**
@@ -46,20 +47,24 @@ export function createRegistrations(
      */
     async register(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
       const now = new Date();
+      const replaced = secret === undefined ? {} : secrets.replacing(org, await findForOrg(org), secret, now);
       const record = await registrations.findOneAndUpdate(
         { _id: org },
-        {
-          $set: {
-            url,
-            event_types: eventTypes,
-            updated_at: now,
-            failing: null,
-            disabled_at: null,
-            disabled_reason: null,
-            ...(secret === undefined ? {} : { sealed_secret: seal(org, secret) }),
+        [
+          {
+            $set: {
+              url: { $literal: url },
+              event_types: eventTypes,
+              created_at: { $ifNull: ['$created_at', now] },
+              updated_at: now,
+              failing: null,
+              disabled_at: null,
+              disabled_reason: null,
+              sealed_secret: { $ifNull: ['$sealed_secret', null] },
+              ...replaced,
+            },
           },
-          $setOnInsert: { created_at: now, ...(secret === undefined ? { sealed_secret: null } : {}) },
-        },
+        ],
         { upsert: true, returnDocument: 'after' },
       );
       return record!;
@@ -70,10 +75,11 @@ export function createRegistrations(
       return (await registrations.deleteOne({ _id: org })).deletedCount === 1;
     },
 
-    /** @param secret null removes the stored secret. @returns false when nothing is registered */
+    /** @param secret null removes all stored secrets. @returns false when nothing is registered */
     async setSecret(org: string, secret: string | null): Promise<boolean> {
-      const sealed_secret = secret === null ? null : seal(org, secret);
-      const result = await registrations.updateOne({ _id: org }, { $set: { sealed_secret, updated_at: new Date() } });
+      const updated_at = new Date();
+      const fields = secret === null ? NO_SECRETS : secrets.replacing(org, await findForOrg(org), secret, updated_at);
+      const result = await registrations.updateOne({ _id: org }, [{ $set: { ...fields, updated_at } }]);
       return result.matchedCount === 1;
     },
 
@@ -92,9 +98,9 @@ export function createRegistrations(
       );
     },
 
-    /** @returns the plain secret, or null when webhooks are not signed */
-    openSecret(record: RegistrationRecord): string | null {
-      return record.sealed_secret === null ? null : sealer.open(record.sealed_secret.value(), context(record._id));
+    /** @returns the secrets that sign now, the current one first; empty when webhooks are not signed */
+    openSecrets(record: RegistrationRecord, now: Date): string[] {
+      return secrets.open(record._id, record, now);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { workflowIds } from '../workflow-ids.js';
-import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of a job that starting its workflow needs; a subset of `AiJobRecord`. */
 export interface StartJobInput {
@@ -24,7 +24,7 @@ export function createJobStarters({ client, call, start }: WorkflowStarter) {
         taskQueue: 'ai',
         args: [{ job: _id, org, time_limit_ms }],
         staticSummary: model,
-        typedSearchAttributes: searchAttributes({ org, source: _id, model }),
+        ...ownedBy({ org, source: _id, model }),
       });
     },
 

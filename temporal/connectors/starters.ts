@@ -7,7 +7,7 @@ import {
 import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of a connector that its schedule needs; a subset of `ConnectorRecord`. */
 export interface ScheduleConnectorInput {
@@ -89,10 +89,10 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
   async function startRemoval({ _id, org, database }: ScheduleConnectorInput): Promise<void> {
     await start('removeConnector', {
       workflowId: workflowIds.connectorRemoval(org, _id),
-      taskQueue: 'connectors',
+      taskQueue: 'control',
       args: [{ connector: _id, org }],
       staticSummary: `Remove a connector of ${database}`,
-      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
+      ...ownedBy({ org, database, source: _id }),
     });
   }
 }
@@ -111,7 +111,7 @@ function scheduleOptions({ _id, org, kind, database, schedule }: ScheduleConnect
       taskQueue: 'connectors',
       args: [{ connector: _id, org } satisfies SyncRef],
       staticSummary: `Sync a ${kind} connector into ${database}`,
-      typedSearchAttributes: searchAttributes({ org, database, source: _id }),
+      ...ownedBy({ org, database, source: _id }),
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
+import { createInteractiveQuota } from './interactive-quota.js';
 
 /** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
 export interface StartItemInput {
@@ -16,17 +17,19 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 
 /** Starts the workflows of items and databases. */
 export function createContentStarters({ start }: WorkflowStarter) {
-  const itemAttributes = ({ org, database, id }: StartItemInput) => searchAttributes({ org, database, source: id });
+  const ownerOf = ({ org, database, id }: StartItemInput) => ({ org, database, source: id });
+  const interactive = createInteractiveQuota();
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
 
   return {
-    startItem: (item: StartItemInput): Promise<void> =>
+    /** @param priorityKey of the ingest that the item belongs to */
+    startItem: (item: StartItemInput, priorityKey?: number): Promise<void> =>
       start('indexItem', {
         workflowId: workflowIds.item(item.org, item.database_id, item.id, item.version),
         taskQueue: 'content',
         args: [refOf(item)],
         staticSummary: `Index ${item.id} into ${item.database}`,
-        typedSearchAttributes: itemAttributes(item),
+        ...ownedBy(ownerOf(item), priorityKey),
       }),
 
     /** Each later change of the same version needs another run. */
@@ -37,45 +40,50 @@ export function createContentStarters({ start }: WorkflowStarter) {
         taskQueue: 'content',
         args: [refOf(item)],
         staticSummary: `Rewrite the index rows of ${item.id}`,
-        typedSearchAttributes: itemAttributes(item),
+        ...ownedBy(ownerOf(item), PRIORITIES.upkeep),
       }),
 
-    /** @param items number of queued items, for the summary */
-    startIngest: (ref: IngestRef, items: number, database: string): Promise<void> =>
-      start('startIngestedItems', {
+    /**
+     * A few items go before bulk work of any organisation.
+     * @param items number of queued items
+     */
+    async startIngest(ref: IngestRef, items: number, database: string): Promise<void> {
+      const priorityKey = (await interactive.take(ref.org, items)) ? PRIORITIES.interactive : PRIORITIES.usual;
+      await start('startIngestedItems', {
         workflowId: workflowIds.ingest(ref.org, ref.batch),
         taskQueue: 'content',
         args: [ref],
         staticSummary: `Start ${items} ${items === 1 ? 'item' : 'items'} for ${database}`,
-        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
-      }),
+        ...ownedBy({ org: ref.org, database }, priorityKey),
+      });
+    },
 
     startProvisioning: (ref: DatabaseRef, database: string): Promise<void> =>
       start('provisionDatabase', {
         workflowId: workflowIds.database(ref.org, ref.database_id),
-        taskQueue: 'content',
+        taskQueue: 'control',
         args: [ref],
         staticSummary: `Provision ${database}`,
-        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
+        ...ownedBy({ org: ref.org, database }, PRIORITIES.interactive),
       }),
 
     startDatabaseDeletion: (ref: DatabaseRef, database: string): Promise<void> =>
       start('deleteDatabase', {
         workflowId: workflowIds.databaseRemoval(ref.org, ref.database_id),
-        taskQueue: 'content',
+        taskQueue: 'control',
         args: [ref],
         staticSummary: `Delete ${database}`,
-        typedSearchAttributes: searchAttributes({ org: ref.org, database }),
+        ...ownedBy({ org: ref.org, database }),
       }),
 
     /** Clears the remaining data of deleted items. */
     startRemoval: (ref: RemovalRef): Promise<void> =>
       start('clearRemovedItems', {
         workflowId: workflowIds.removal(ref.org, ref.removal),
-        taskQueue: 'content',
+        taskQueue: 'control',
         args: [ref],
         staticSummary: 'Clear the remaining data of deleted items',
-        typedSearchAttributes: searchAttributes({ org: ref.org }),
+        ...ownedBy({ org: ref.org }, PRIORITIES.upkeep),
       }),
   };
 }

@@ -14,7 +14,7 @@ import {
 } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { workflowIds } from '../workflow-ids.js';
-import { searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of an execution that starting its workflow needs; a subset of `CrewExecutionRecord`. */
 export interface StartExecutionInput {
@@ -43,7 +43,7 @@ export function createCrewStarters({ client, start }: WorkflowStarter) {
         taskQueue: 'crews',
         args: [crewRef(execution)],
         staticSummary: `Crew ${execution.crew}`,
-        typedSearchAttributes: searchAttributes({ org: execution.org, source: execution._id, crew: execution.crew }),
+        ...ownedBy({ org: execution.org, source: execution._id, crew: execution.crew }),
       });
     },
 

@@ -1,6 +1,6 @@
 import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { type StartOptions, searchAttributes, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, type StartOptions, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of a delivery that starting its workflow needs; a subset of `DeliveryRecord`. */
 export interface StartDeliveryInput {
@@ -42,6 +42,6 @@ function optionsOf({
     taskQueue: 'deliveries',
     args: [ref],
     staticSummary: `${event_type} of ${doc_id}${payload === null ? '' : ` in ${payload.database}`}`,
-    typedSearchAttributes: searchAttributes({ org, source: doc_id, database: payload?.database }),
+    ...ownedBy({ org, source: doc_id, database: payload?.database }),
   };
 }

@@ -44,9 +44,10 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
   const pagesRead = () => collections.checkpoints.find({ owner: `${item}/1` }).toArray();
   return {
     async begin() {
+      // First, because drawing the pages keeps this process busy.
+      collections = await connectCollections(product.mongodbUri, 'postback-test');
       const pages = words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk']));
       const content = scannedPdf(await Promise.all(pages));
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
       api = await clientOf(org, product);
       await api.createDatabase(database);
       await api.ingest({ database, document_metadata: '[{"id":"log"}]' }, [{ name: 'log.pdf', content }]);
@@ -85,9 +86,9 @@ export function lostItem({ product }: CrashProduct): InterruptedWork {
   let collections: Collections;
   return {
     async begin() {
+      collections = await connectCollections(product.mongodbUri, 'postback-test');
       const page = await scan(['This page ends its worker', 'The lamp was lit at dusk']);
       const content = scannedPdf(Array(8).fill(page));
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
       api = await clientOf(org, product);
       receiver = await registeredReceiver(api);
       await api.createDatabase(database);

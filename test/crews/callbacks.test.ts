@@ -67,6 +67,7 @@ describe('callbacks of crews', () => {
     expect(sent('task_pending_human_input', 'draft_reply').json).toEqual({
       event: 'task_pending_human_input',
       execution_id: id,
+      sequence: 4,
       task_id: 'draft_reply',
       agent: 'reply_writer',
       output: paused.tasks[1].output,
@@ -76,11 +77,15 @@ describe('callbacks of crews', () => {
     expect(sent('crew_completed').json).toEqual({
       event: 'crew_completed',
       execution_id: id,
+      sequence: 8,
       output: result,
       meta,
       timestamp: expect.stringMatching(TIME),
     });
     expect(sent('step', 'classify_request').json.output).toEqual({ type: 'thought', text: 'delivery' });
+    const ordered = callbacksOf(id).sort((a, b) => Number(a.json.sequence) - Number(b.json.sequence));
+    expect(ordered.map(({ json }) => json.sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(ordered.map(({ json }) => json.timestamp)).toEqual(ordered.map(({ json }) => json.timestamp).sort());
     // The receiver gets a callback before its response is recorded.
     await eventually('all recorded', async () => {
       const found = await deliveries(id);
@@ -148,16 +153,15 @@ describe('callbacks of crews', () => {
     expect(second!.headers['x-service-delivery-id']).toBe(first!.headers['x-service-delivery-id']);
   });
 
-  test('callbacks are signed when the organisation has a webhook secret', async () => {
+  test('callbacks are signed when the organisation has a secret for crews', async () => {
     const org = 'crew-signed';
     const signed = await crewOf(org);
     const { taskWebhookUrl } = urls('signed');
     const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(unsigned, 2);
     for (const { headers } of callbacksOf(unsigned)) expect(headers).not.toHaveProperty('x-service-signature');
-    const api = await clientOf(org);
     const secret = 'a secret of sixteen or more';
-    await api.post('/webhooks/indexing', { url: `${receiver.url}/indexing`, signing_secret: secret });
+    await signed.request('POST', '/crews/signing-secret', { signing_secret: secret });
     const id = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(id, 2);
     for (const { body, headers, json } of callbacksOf(id)) {

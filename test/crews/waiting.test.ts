@@ -96,6 +96,7 @@ describe('an execution that waits', () => {
       urls: webhookUrlsOf(urls),
       tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
       error_message: null,
+      sequence: 0,
       check_at: now,
       created_at: now,
       finished_at: null,

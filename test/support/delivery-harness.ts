@@ -11,9 +11,11 @@ import { createOutboundClient } from '../../providers/outbound/guarded-client.js
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
+import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
+import { DELIVERY_SLOTS } from '../../worker/workers.js';
 
 interface HarnessOptions {
   /** Milliseconds within which an indexing receiver must respond. */
@@ -32,6 +34,7 @@ export function createDeliveryHarness(collections: Collections) {
   const deliveries = createDeliveries(collections);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
+  const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
   const log = pino({ level: 'silent' });
   const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
   return {
@@ -49,13 +52,14 @@ export function createDeliveryHarness(collections: Collections) {
       const { activities } = createDeliveryActivities({
         deliveries,
         callbacks: {
-          ...createCrewCallbacks({ registrations }),
+          ...createCrewCallbacks({ crewSigningSecrets }),
           async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
           'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
         },
         outbound,
         metrics: createWorkerMetrics(),
         log,
+        slots: DELIVERY_SLOTS,
         random: () => 0.5,
         now,
       });

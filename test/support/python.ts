@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 
@@ -21,6 +22,26 @@ export function pythonWithCryptography(): string {
   if (installed === undefined)
     throw new Error('install Python 3 with its cryptography package: pip install cryptography');
   return installed;
+}
+
+/**
+ * The environment in which `python3` has a package of PyPI. The package is downloaded once, beside the system's Python.
+ * @returns null when there is no Python 3, or the package cannot be installed
+ */
+export function pythonEnvironmentWith(name: string): NodeJS.ProcessEnv | null {
+  const folder = join(defaultCacheDir(process.env), 'python-packages', name);
+  const env = { ...process.env, PYTHONPATH: folder };
+  const present = () => spawnSync('python3', ['-c', `import ${name}`], { env, stdio: 'ignore' }).status === 0;
+  if (present()) return env;
+  const downloaded = `${folder}.${process.pid}`;
+  succeeds('python3', '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', downloaded, name);
+  try {
+    // In one step, because other test processes look for it too.
+    renameSync(downloaded, folder);
+  } catch {
+    rmSync(downloaded, { recursive: true, force: true });
+  }
+  return present() ? env : null;
 }
 
 function succeeds(command: string, ...args: string[]): boolean {

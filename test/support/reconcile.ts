@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { ReconcileReport } from '../../domain/workflow-contract.js';
+import type { ReconcileReport, TaskQueue } from '../../domain/workflow-contract.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import type * as workflows from '../../workflows/index.js';
 import type { ProductAddress } from './product.js';
+
+const taskQueue: TaskQueue = 'control';
 
 /** Runs the product's reconciler now, and resolves with its report when it has ended. */
 export async function reconcile({ temporalAddress }: ProductAddress): Promise<ReconcileReport> {
   const temporal = await connectTemporal(temporalAddress, 'default');
+  const options = (job: string) => ({ taskQueue, workflowId: `${job}-in-a-test-${randomUUID()}` });
   try {
-    const workflowId = `sweep-in-a-test-${randomUUID()}`;
-    return await temporal.workflow.execute<() => Promise<ReconcileReport>>('sweep', {
-      taskQueue: 'content',
-      workflowId,
-    });
+    const [report] = await Promise.all([
+      temporal.workflow.execute<typeof workflows.sweep>('sweep', options('sweep')),
+      temporal.workflow.execute<typeof workflows.dropAbandonedFiles>('dropAbandonedFiles', options('files')),
+    ]);
+    return report;
   } finally {
     await temporal.connection.close();
   }

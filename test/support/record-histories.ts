@@ -132,7 +132,14 @@ try {
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');
   await record('delete-database', await newest('WorkflowType="deleteDatabase"'));
-  await record('sweep', await newest('WorkflowType="sweep" AND ExecutionStatus="Completed"'));
+  // `sweep.json` is older than the activities per kind of record.
+  for (const [name, type] of [
+    ['sweep-per-kind', 'sweep'],
+    ['drop-abandoned-files', 'dropAbandonedFiles'],
+    ['compact-search-index', 'compactSearchIndex'],
+  ] as const) {
+    await record(name, await newest(`WorkflowType="${type}" AND ExecutionStatus="Completed"`));
+  }
 } finally {
   await temporal.connection.close();
   await receiver.close();

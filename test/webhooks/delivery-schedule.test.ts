@@ -217,7 +217,7 @@ describe('the delivery schedule', () => {
       const job = aiJobRecord({
         org,
         webhook_receiver: receiver.url,
-        signing_key: signing_key ?? (await harness.signingKeys.currentId()),
+        signing_key: signing_key ?? (await harness.signingKeys.currentId(org)),
         now,
       });
       await harness.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });

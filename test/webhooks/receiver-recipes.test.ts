@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,9 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { pythonWithCryptography } from '../support/python.js';
+import { Webhook } from 'standardwebhooks';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
+import { pythonEnvironmentWith, pythonWithCryptography } from '../support/python.js';
 
 // Runs the recipes of docs/receivers.md as a reader would: each code block is saved to the file that it names.
 
@@ -18,12 +20,18 @@ const recipe = (file: string): string => {
   return block.slice(block.indexOf('\n') + 1);
 };
 
-const SECRET = 'the-current-secret';
-const PREVIOUS = 'the-previous-secret';
+const [SECRET, PREVIOUS, CREW_SECRET] = [1, 2, 3].map(
+  (byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`,
+) as [string, string, string];
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const hmac = (body: string, secret = SECRET) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-const rsa = (body: string) =>
-  sign('sha256', Buffer.from(createHash('sha256').update(body).digest('hex')), keys.privateKey).toString('hex');
+const MINUTE_MS = 60_000;
+/** Headers of an attempt as the service sends them. @param secrets the current secret first */
+const hmac = (body: string, secrets = [SECRET], ageMs = 0, delivery_id = 'dlv_1') =>
+  webhookHeaders({ delivery_id, event: 'e' }, Buffer.from(body), secrets, new Date(Date.now() - ageMs));
+const rsa = (body: string) => {
+  const digest = Buffer.from(createHash('sha256').update(body).digest('hex'));
+  return { 'x-service-signature': sign('sha256', digest, keys.privateKey).toString('hex') };
+};
 const indexed = (delivery: string) =>
   JSON.stringify({
     event: 'indexing.status_changed',
@@ -55,7 +63,7 @@ beforeAll(() => {
   cpSync(dirname(fileURLToPath(new URL('../../receiver/index.js', import.meta.url))), join(library, 'dist'), {
     recursive: true,
   });
-  for (const name of ['koa', 'express', 'fastify']) {
+  for (const name of ['koa', 'express', 'fastify', 'standardwebhooks']) {
     const installed = join(process.cwd(), 'node_modules', name);
     if (existsSync(installed)) symlinkSync(installed, join(folder, 'node_modules', name));
   }
@@ -67,12 +75,13 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function start(command: string, args: string[]) {
+async function start(command: string, args: string[], environment = process.env) {
   const env = {
-    ...process.env,
+    ...environment,
     PORT: '0',
     SIGNING_SECRET: SECRET,
     PREVIOUS_SIGNING_SECRET: PREVIOUS,
+    CREW_SIGNING_SECRET: CREW_SECRET,
     PUBLIC_KEY_FILE: publicKeyFile,
   };
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -84,8 +93,8 @@ async function start(command: string, args: string[]) {
   const first = await nextLine();
   const port = /^listening on (\d+)$/.exec(first)?.[1];
   if (!port) throw new Error(`${command} ${args.join(' ')} did not start: ${first}`);
-  const post = async (path: string, body: string, signature?: string): Promise<number> => {
-    const headers = { 'content-type': 'application/json', ...(signature && { 'x-service-signature': signature }) };
+  const post = async (path: string, body: string, signature: Record<string, string> = {}): Promise<number> => {
+    const headers = { ...signature, 'Content-Type': 'application/json' };
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers });
     await response.arrayBuffer();
     return response.status;
@@ -95,36 +104,43 @@ async function start(command: string, args: string[]) {
 
 type Receiver = Awaited<ReturnType<typeof start>>;
 
-async function expectIndexingReceiver({ post, nextLine }: Receiver): Promise<void> {
+/** @param rotated the secrets that sign a webhook after a rotation */
+async function expectIndexingReceiver({ post, nextLine }: Receiver, rotated = [PREVIOUS]): Promise<void> {
   const path = '/webhooks/indexing';
-  expect(await post(path, indexed('dlv_1'))).toBe(401);
-  expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1')).slice(7))).toBe(401);
-  expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_2')))).toBe(401);
-  expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1'), ''))).toBe(401);
-  expect(await post('/elsewhere', indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(404);
-  expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(204);
+  const body = indexed('dlv_1');
+  expect(await post(path, body)).toBe(401);
+  const { 'webhook-signature': signature = '', ...headers } = hmac(body);
+  expect(await post(path, body, { ...headers, 'webhook-signature': signature.slice(3) })).toBe(401);
+  expect(await post(path, body, { ...headers, 'webhook-signature': 'v1,AAAA' })).toBe(401);
+  expect(await post(path, body, hmac(indexed('dlv_2')))).toBe(401);
+  expect(await post(path, body, hmac(body, [CREW_SECRET]))).toBe(401);
+  expect(await post(path, body, hmac(body, [SECRET], 6 * MINUTE_MS))).toBe(401);
+  expect(await post(path, body, hmac(body, [SECRET], -6 * MINUTE_MS))).toBe(401);
+  expect(await post('/elsewhere', body, hmac(body))).toBe(404);
+  expect(await post(path, body, hmac(body, [SECRET], 4 * MINUTE_MS))).toBe(204);
   expect(await nextLine()).toBe('handbook/doc ü is completed');
   // A repeat gets a response but is not processed: the next line belongs to the next delivery.
-  expect(await post(path, indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(204);
+  expect(await post(path, body, hmac(body))).toBe(204);
   const other = indexed('dlv_2').replace('handbook', 'other');
-  expect(await post(path, other, hmac(other, PREVIOUS))).toBe(204);
+  expect(await post(path, other, hmac(other, rotated))).toBe(204);
   expect(await nextLine()).toBe('other/doc ü is completed');
 }
 
 async function expectJobReceiver({ post, nextLine }: Receiver): Promise<void> {
   expect(await post('/webhooks/jobs', jobBody)).toBe(401);
   expect(await post('/webhooks/jobs', jobBody, rsa(indexed('dlv_1')))).toBe(401);
-  expect(await post('/webhooks/jobs', jobBody, 'zz')).toBe(401);
+  expect(await post('/webhooks/jobs', jobBody, { 'x-service-signature': 'zz' })).toBe(401);
   expect(await post('/webhooks/jobs', jobBody, rsa(jobBody))).toBe(204);
   expect(await nextLine()).toBe('job 9f0c: success');
 }
 
 async function expectCrewReceiver({ post, nextLine }: Receiver): Promise<void> {
   const body = JSON.stringify({ event: 'crew_completed', execution_id: '0b1d', output: 'ü' }, null, 2);
+  const event = indexed('dlv_1');
   expect(await post('/webhooks/crews', body)).toBe(401);
-  expect(await post('/webhooks/crews', body, hmac(indexed('dlv_1')))).toBe(401);
-  expect(await post('/webhooks/crews', indexed('dlv_1'), hmac(indexed('dlv_1')))).toBe(400);
-  expect(await post('/webhooks/crews', body, hmac(body, PREVIOUS))).toBe(204);
+  expect(await post('/webhooks/crews', body, hmac(body))).toBe(401);
+  expect(await post('/webhooks/crews', event, hmac(event, [CREW_SECRET]))).toBe(400);
+  expect(await post('/webhooks/crews', body, hmac(body, [CREW_SECRET], 0, 'dlv_crew'))).toBe(204);
   expect(await nextLine()).toBe('crew 0b1d: crew_completed');
 }
 
@@ -139,7 +155,28 @@ describe('recipes with the library', () => {
   });
 });
 
-describe('recipes without the library', () => {
+describe('recipes with a library of Standard Webhooks', () => {
+  const rotated = [PREVIOUS, SECRET];
+
+  test('javascript', async () => {
+    writeFileSync(join(folder, 'standardwebhooks.mjs'), recipe('standardwebhooks.mjs'));
+    await expectIndexingReceiver(await start(process.execPath, ['standardwebhooks.mjs']), rotated);
+  });
+
+  const python = pythonEnvironmentWith('standardwebhooks');
+  (python ? test : test.skip)('python (needs python3 and PyPI)', async () => {
+    writeFileSync(join(folder, 'standard_webhooks.py'), recipe('standard_webhooks.py'));
+    await expectIndexingReceiver(await start('python3', ['standard_webhooks.py'], python!), rotated);
+  });
+
+  test('a secret of text is passed as raw', () => {
+    const headers = hmac(jobBody, ['a secret of my own']);
+    const webhook = new Webhook(Buffer.from('a secret of my own'), { format: 'raw' });
+    expect(webhook.verify(jobBody, headers)).toEqual(JSON.parse(jobBody));
+  });
+});
+
+describe('recipes without a library', () => {
   const has = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
 
   test('python', async () => {
@@ -157,8 +194,8 @@ describe('recipes without the library', () => {
     writeFileSync(join(folder, 'job_callback.py'), recipe('job_callback.py'));
     const verify = (signature: string) =>
       execFileSync(python, ['-c', script, signature, publicKeyFile], { cwd: folder, input: jobBody }).toString().trim();
-    expect(verify(rsa(jobBody))).toBe('True');
-    expect(verify(rsa(`${jobBody} `))).toBe('False');
+    expect(verify(rsa(jobBody)['x-service-signature'])).toBe('True');
+    expect(verify(rsa(`${jobBody} `)['x-service-signature'])).toBe('False');
     expect(verify('zz')).toBe('False');
   });
 

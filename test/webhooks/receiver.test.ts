@@ -1,6 +1,8 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
 import { CREW_EVENTS } from '../../domain/webhooks/events.js';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import {
   type CrewCallback,
   verifyCrewCallback,
@@ -9,7 +11,8 @@ import {
   WebhookVerificationError,
 } from '../../receiver/index.js';
 
-const SECRET = 'whsec_a-secret-of-the-receiver';
+const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+const OTHER_SECRET = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
 const event = {
   event: 'indexing.status_changed',
   delivery_id: 'dlv_1',
@@ -20,6 +23,16 @@ const event = {
 const body = Buffer.from(JSON.stringify(event));
 const hmac = (bytes: string | Buffer, secret = SECRET) =>
   `sha256=${createHmac('sha256', secret).update(bytes).digest('hex')}`;
+
+/** Headers of an attempt `age` seconds ago, signed by the published library. */
+function signedNow(bytes: string | Buffer, library = new Webhook(SECRET), age = 0): Record<string, string> {
+  const at = new Date(Date.now() - age * 1000);
+  return {
+    'webhook-id': 'dlv_1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': library.sign('dlv_1', at, bytes),
+  };
+}
 
 function failureOf(verification: () => unknown): string {
   try {
@@ -32,7 +45,7 @@ function failureOf(verification: () => unknown): string {
 }
 
 describe('an indexing webhook', () => {
-  const signed = { 'X-Service-Signature': hmac(body) };
+  const signed = signedNow(body);
 
   test('verifies from bytes or text, and returns the event', () => {
     for (const rawBody of [body, new Uint8Array(body), body.toString()]) {
@@ -42,40 +55,91 @@ describe('an indexing webhook', () => {
     expect(verifyIndexingWebhook(within, signed, SECRET)).toEqual(event);
   });
 
+  const lists = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name, [value]]));
+  const upperCase = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name.toUpperCase(), value]));
   test.each([
-    ["Node's headers", { 'x-service-signature': hmac(body) }],
-    ['a plain object in any case', { 'X-SERVICE-SIGNATURE': hmac(body) }],
-    ['one value in a list', { 'x-service-signature': [hmac(body)] }],
-    ['fetch Headers', new Headers({ 'X-Service-Signature': hmac(body) })],
-    ['a map', new Map([['x-service-signature', hmac(body)]]) as unknown as Headers],
+    ["Node's headers", signed],
+    ['a plain object in any case', upperCase],
+    ['one value in a list', lists],
+    ['fetch Headers', new Headers(signed)],
+    ['a map', new Map(Object.entries(signed)) as unknown as Headers],
   ])('reads %s', (_what, headers) => {
     expect(verifyIndexingWebhook(body, headers, SECRET).delivery_id).toBe('dlv_1');
   });
 
   test('accepts the old and the new secret during a rotation', () => {
-    expect(failureOf(() => verifyIndexingWebhook(body, signed, ['another-secret-of-16', SECRET]))).toBe('verified');
+    expect(failureOf(() => verifyIndexingWebhook(body, signed, [OTHER_SECRET, SECRET]))).toBe('verified');
     expect(failureOf(() => verifyIndexingWebhook(body, signed, [SECRET, undefined]))).toBe('verified');
-    expect(failureOf(() => verifyIndexingWebhook(body, signed, ['another-secret-of-16']))).toBe('bad_signature');
+    expect(failureOf(() => verifyIndexingWebhook(body, signed, [OTHER_SECRET]))).toBe('bad_signature');
+    const at = new Date(Number(signed['webhook-timestamp']) * 1000);
+    const another = new Webhook(OTHER_SECRET).sign('dlv_1', at, body);
+    const both = { ...signed, 'webhook-signature': `${another} v1a,AAAA ${signed['webhook-signature']}` };
+    expect(failureOf(() => verifyIndexingWebhook(body, both, SECRET))).toBe('verified');
+    expect(failureOf(() => verifyIndexingWebhook(body, both, OTHER_SECRET))).toBe('verified');
+  });
+
+  test('is trusted for 5 minutes, or for as long as the receiver says', () => {
+    const failure = (age: number, toleranceSeconds?: number) =>
+      failureOf(() => verifyIndexingWebhook(body, signedNow(body, undefined, age), SECRET, { toleranceSeconds }));
+    expect([failure(290), failure(310), failure(-290), failure(-310)]).toEqual([
+      'verified',
+      'bad_timestamp',
+      'verified',
+      'bad_timestamp',
+    ]);
+    expect([failure(310, 600), failure(90, 60), failure(1e6, Infinity)]).toEqual([
+      'verified',
+      'bad_timestamp',
+      'verified',
+    ]);
+    expect(failure(0, Number.NaN)).toBe('bad_timestamp');
+  });
+
+  test('the signature of the specification verifies only where the age does not matter', () => {
+    const unlimited = { toleranceSeconds: Infinity };
+    const plain = { 'X-Service-Signature': hmac(body) };
+    expect(failureOf(() => verifyIndexingWebhook(body, plain, SECRET))).toBe('missing_signature');
+    expect(failureOf(() => verifyIndexingWebhook(body, plain, SECRET, { toleranceSeconds: 1e9 }))).toBe(
+      'missing_signature',
+    );
+    expect(failureOf(() => verifyIndexingWebhook(body, plain, [OTHER_SECRET, SECRET], unlimited))).toBe('verified');
+    for (const forged of [hmac(body).slice(7), hmac(body).toUpperCase(), `${hmac(body)} `, hmac(body, '')]) {
+      const headers = { 'x-service-signature': forged };
+      expect(failureOf(() => verifyIndexingWebhook(body, headers, SECRET, unlimited))).toBe('bad_signature');
+    }
+    // It does not rescue a request whose other signature is wrong.
+    const mixed = { ...plain, ...signedNow(body, new Webhook(OTHER_SECRET)) };
+    expect(failureOf(() => verifyIndexingWebhook(body, mixed, SECRET, unlimited))).toBe('bad_signature');
   });
 
   test.each([
-    ['no header', {}, 'missing_signature'],
-    ['an empty header', { 'x-service-signature': '' }, 'missing_signature'],
-    ['two headers', { 'x-service-signature': [hmac(body), hmac(body)] }, 'missing_signature'],
-    ['the digest without its prefix', { 'x-service-signature': hmac(body).slice(7) }, 'bad_signature'],
-    ['an upper-case digest', { 'x-service-signature': `sha256=${hmac(body).slice(7).toUpperCase()}` }, 'bad_signature'],
-    [
-      'a base64 digest',
-      { 'x-service-signature': `sha256=${createHmac('sha256', SECRET).update(body).digest('base64')}` },
-      'bad_signature',
-    ],
-    ['a truncated digest', { 'x-service-signature': hmac(body).slice(0, -1) }, 'bad_signature'],
-    ['a longer value', { 'x-service-signature': `${hmac(body)} ` }, 'bad_signature'],
-    ['another secret', { 'x-service-signature': hmac(body, 'another-secret-of-16') }, 'bad_signature'],
-    ['an empty secret', { 'x-service-signature': hmac(body, '') }, 'bad_signature'],
-    ['non-ASCII characters', { 'x-service-signature': 'sha256=ééé' }, 'bad_signature'],
+    ['base64 without a prefix', 'c2l4dGVlbiBvciBtb3Jl', undefined],
+    ['base64 without padding', 'c2l4dGVlbiBvciBtb3JlIQ', undefined],
+    ['text', 'sixteen or more characters', { format: 'raw' } as const],
+    ['base64url', 'whsec_AAAA-AAAA_AAAA', { format: 'raw' } as const],
+    ['a length that base64 never has', 'abcdefghijklmnopq', { format: 'raw' } as const],
+  ])('a chosen secret of %s is the key that the published library reads', (_what, secret, format) => {
+    const headers = signedNow(body, new Webhook(secret, format));
+    expect(failureOf(() => verifyIndexingWebhook(body, headers, secret))).toBe('verified');
+    const sent = webhookHeaders(event, body, [secret], new Date());
+    expect(new Webhook(secret, format).verify(body, sent)).toEqual(event);
+  });
+
+  const { 'webhook-signature': signature = '' } = signed;
+  test.each([
+    ['no signature', { 'webhook-signature': undefined }, 'missing_signature'],
+    ['an empty signature', { 'webhook-signature': '' }, 'missing_signature'],
+    ['two signatures', { 'webhook-signature': [signature, signature] }, 'missing_signature'],
+    ['the digest without its version', { 'webhook-signature': signature.slice(3) }, 'bad_signature'],
+    ['another version', { 'webhook-signature': `v2,${signature.slice(3)}` }, 'bad_signature'],
+    ['a truncated digest', { 'webhook-signature': signature.slice(0, -1) }, 'bad_signature'],
+    ['non-ASCII characters', { 'webhook-signature': 'v1,ééé' }, 'bad_signature'],
+    ['another id', { 'webhook-id': 'dlv_2' }, 'bad_signature'],
+    ['no id', { 'webhook-id': undefined }, 'bad_signature'],
+    ['another time', { 'webhook-timestamp': '1' }, 'bad_signature'],
+    ['no time', { 'webhook-timestamp': undefined }, 'bad_signature'],
   ])('with %s is not trusted', (_what, headers, code) => {
-    expect(failureOf(() => verifyIndexingWebhook(body, headers, SECRET))).toBe(code);
+    expect(failureOf(() => verifyIndexingWebhook(body, { ...signed, ...headers }, SECRET))).toBe(code);
   });
 
   test('a body with other bytes but the same meaning does not verify', () => {
@@ -85,8 +149,7 @@ describe('an indexing webhook', () => {
   });
 
   test.each([[undefined], [''], [[]], [[undefined, '']]])('without a secret (%j) nothing is trusted', (secret) => {
-    const forged = { 'x-service-signature': hmac(body, '') };
-    expect(failureOf(() => verifyIndexingWebhook(body, forged, secret))).toBe('missing_secret');
+    expect(failureOf(() => verifyIndexingWebhook(body, signed, secret))).toBe('missing_secret');
   });
 
   test('a parsed body is reported as malformed, not as a wrong signature', () => {
@@ -102,16 +165,16 @@ describe('an indexing webhook', () => {
     '{"event":"other","delivery_id":"d"}',
     '{"event":"indexing.status_changed"}',
   ])('a signed body that is not an event (%s) is malformed', (text) => {
-    expect(failureOf(() => verifyIndexingWebhook(text, { 'x-service-signature': hmac(text) }, SECRET))).toBe(
-      'malformed_body',
-    );
+    const unlimited = { toleranceSeconds: Infinity };
+    const headers = { 'x-service-signature': hmac(text) };
+    expect(failureOf(() => verifyIndexingWebhook(text, headers, SECRET, unlimited))).toBe('malformed_body');
   });
 
   test('signed bytes that are not UTF-8 are malformed', () => {
     const bytes = Buffer.from([0x22, 0xff, 0x22]);
-    expect(failureOf(() => verifyIndexingWebhook(bytes, { 'x-service-signature': hmac(bytes) }, SECRET))).toBe(
-      'malformed_body',
-    );
+    const unlimited = { toleranceSeconds: Infinity };
+    const headers = { 'x-service-signature': hmac(bytes) };
+    expect(failureOf(() => verifyIndexingWebhook(bytes, headers, SECRET, unlimited))).toBe('malformed_body');
   });
 });
 
@@ -119,6 +182,7 @@ describe('a crew callback', () => {
   const callback = {
     event: 'task_completed',
     execution_id: '0b1d',
+    sequence: 3,
     task_id: 'draft_reply',
     agent: 'reply_writer',
     output: 'Grüße',
@@ -128,16 +192,15 @@ describe('a crew callback', () => {
   const text = JSON.stringify(callback, null, 2);
   const verified = (value: object, secret = SECRET) => {
     const raw = JSON.stringify(value);
-    return verifyCrewCallback(raw, { 'x-service-signature': hmac(raw) }, secret);
+    return verifyCrewCallback(raw, signedNow(raw), secret);
   };
 
-  test('verifies with the secret of the indexing webhook and returns the callback', () => {
-    const signed = { 'X-Service-Signature': hmac(text), 'X-Service-Delivery-ID': 'dlv_1' };
+  test('verifies with the secret for crews and returns the callback', () => {
+    const signed = signedNow(text);
     expect(verifyCrewCallback(text, signed, SECRET)).toEqual(callback);
-    expect(verifyCrewCallback(Buffer.from(text), new Headers(signed), ['another-secret-of-16', SECRET])).toEqual(
-      callback,
-    );
-    expect(failureOf(() => verifyCrewCallback(text, signed, 'another-secret-of-16'))).toBe('bad_signature');
+    expect(verifyCrewCallback(Buffer.from(text), new Headers(signed), [OTHER_SECRET, SECRET])).toEqual(callback);
+    expect(failureOf(() => verifyCrewCallback(text, signed, OTHER_SECRET))).toBe('bad_signature');
+    expect(failureOf(() => verifyCrewCallback(text, signedNow(text, undefined, 400), SECRET))).toBe('bad_timestamp');
     expect(failureOf(() => verifyCrewCallback(`${text}\n`, signed, SECRET))).toBe('bad_signature');
     expect(failureOf(() => verifyCrewCallback(text, signed, undefined))).toBe('missing_secret');
   });
@@ -154,9 +217,7 @@ describe('a crew callback', () => {
   test('an indexing webhook is not accepted as a crew callback, nor a crew callback as an indexing webhook', () => {
     expect(failureOf(() => verified(event))).toBe('malformed_body');
     expect(failureOf(() => verified({ ...callback, execution_id: undefined }))).toBe('malformed_body');
-    expect(failureOf(() => verifyIndexingWebhook(text, { 'x-service-signature': hmac(text) }, SECRET))).toBe(
-      'malformed_body',
-    );
+    expect(failureOf(() => verifyIndexingWebhook(text, signedNow(text), SECRET))).toBe('malformed_body');
   });
 
   test('the event determines the type of the payload', () => {

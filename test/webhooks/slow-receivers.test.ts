@@ -1,17 +1,18 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createReceiverLoad } from '../../activities/webhooks/receiver-load.js';
+import { createWaitingDeliveries } from '../../activities/webhooks/waiting-deliveries.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
-import { DELIVERY_TUNING } from '../../worker/workers.js';
+import { DELIVERY_SLOTS, DELIVERY_TUNING } from '../../worker/workers.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
@@ -34,6 +35,8 @@ describe('a receiver that hangs', () => {
   let running: Promise<void>;
   let hanging: Server;
   let requests = 0;
+  let recovered = false;
+  const held: ServerResponse[] = [];
   let healthy: Receiver;
 
   beforeAll(async () => {
@@ -41,8 +44,10 @@ describe('a receiver that hangs', () => {
     collections = await connectCollections(databaseBeside(mongodbUri, 'slow-receivers'), 'postback-test');
     temporal = await connectTemporal(temporalAddress, 'default');
     connection = await NativeConnection.connect({ address: temporalAddress });
-    hanging = createServer(() => {
+    hanging = createServer((_request, response) => {
       requests += 1;
+      if (recovered) response.writeHead(204).end();
+      else held.push(response);
     }).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
     healthy = await startReceiver();
@@ -95,8 +100,18 @@ describe('a receiver that hangs', () => {
     expect(requests).toBeLessThanOrEqual(50);
   });
 
+  test('gets its backlog in order when it has recovered, without Temporal, which asks for one delivery a second', async () => {
+    recovered = true;
+    for (const response of held) response.writeHead(204).end();
+    const delivered = () => collections.deliveries.countDocuments({ org: 'slow', status: 'delivered' });
+    await eventually('the backlog is delivered', async () => (await delivered()) === HANGING);
+    // Their workflows end when Temporal asks for them.
+    const { count } = await temporal.workflow.count(`TaskQueue="${taskQueue}" AND ExecutionStatus="Running"`);
+    expect(count).toBeGreaterThan(0);
+  });
+
   test('many such receivers together leave half of the slots to other retries', async () => {
-    const load = createReceiverLoad(1);
+    const load = createReceiverLoad(1, DELIVERY_SLOTS);
     const never = new Promise<void>(() => undefined);
     const slow = Array.from({ length: 100 }, (_, n) => `slow-${n}`);
     for (const receiver of slow) void load.track(receiver, () => never);
@@ -108,5 +123,30 @@ describe('a receiver that hangs', () => {
     expect(inProgress).toBeGreaterThan(slow.length);
     expect(inProgress).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
     expect(load.hasRoom('quick')).toBe(true);
+  });
+
+  test('receivers that are just not slow leave slots for the first attempts of others', () => {
+    const load = createReceiverLoad(NEVER_MS, DELIVERY_SLOTS);
+    const never = new Promise<void>(() => undefined);
+    for (let n = 0; n < 10; n += 1) {
+      expect(load.isQuick(`receiver-${n}`)).toBe(true);
+      while (load.isQuick(`receiver-${n}`)) {
+        void load.track(`receiver-${n}`, () => load.trackFirst(`receiver-${n}`, () => never));
+      }
+    }
+    expect(load.isQuick('another')).toBe(true);
+  });
+
+  test('a backlog of any size costs Temporal one activity task a second', () => {
+    const waiting = createWaitingDeliveries(() => 0);
+    const backlog = Array.from({ length: 1_500 }, (_, n) => `delivery-${n}`);
+    const waits = backlog.map((delivery) => waiting.add('hanging', delivery));
+    expect(waits[0]).toBeLessThan(5_000);
+    for (const [n, ms] of waits.slice(1).entries()) expect(ms - waits[n]!).toBe(1_000);
+    // When Temporal asks for the first again, it waits for its next turn, and keeps its place.
+    expect(waiting.add('hanging', backlog[0]!)).toBeGreaterThan(waits.at(-1)!);
+    expect(waiting.next('hanging')).toBe(backlog[0]);
+    expect(waiting.next('hanging')).toBe(backlog[1]);
+    expect(waiting.add('another', 'delivery')).toBeLessThan(5_000);
   });
 });

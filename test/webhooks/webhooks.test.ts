@@ -75,7 +75,6 @@ describe('webhooks of the indexing service', () => {
       signing_secret_configured: true,
     });
     const secret = registered.body.data.signing_secret as string;
-    expect(secret).toMatch(/^whsec_[\w-]{43}$/);
     const id = await ingestNote();
     const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
     expect(request.headers['content-type']).toBe('application/json');

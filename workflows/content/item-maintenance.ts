@@ -1,6 +1,7 @@
 /** Workflows of one activity each, which Temporal retries until it succeeds. */
-import { proxyActivities } from '@temporalio/workflow';
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ItemMaintenanceActivities } from '../../activities/content/item-maintenance.js';
+import type { ItemRemovalActivities } from '../../activities/content/item-removal.js';
 import type { IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 
 const { startItems } = proxyActivities<ItemMaintenanceActivities>({
@@ -9,7 +10,7 @@ const { startItems } = proxyActivities<ItemMaintenanceActivities>({
   summary: 'Start the workflow of each item',
   retry: { maximumInterval: '30 seconds' },
 });
-const { clearRemovedItems: clearItems } = proxyActivities<ItemMaintenanceActivities>({
+const { clearRemovedItems: clearItems } = proxyActivities<ItemRemovalActivities>({
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '20 seconds',
   summary: 'Delete chunks, index rows, graph and files',
@@ -24,7 +25,7 @@ const { refreshIndexRows: writeIndexRows } = proxyActivities<ItemMaintenanceActi
 
 /** Starts a workflow for every item that an ingest request queued. @returns the number of items */
 export async function startIngestedItems(ingest: IngestRef): Promise<number> {
-  return await startItems(ingest);
+  return await startItems(ingest, workflowInfo().priority?.priorityKey);
 }
 
 /** Deleted items are invisible to readers at once; this deletes their data. @returns the number of items */

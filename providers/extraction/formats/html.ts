@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as cheerio from 'cheerio';
-import type { Extraction } from '../../../domain/extraction.js';
+import { Parser } from 'htmlparser2';
+import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { cleanText } from '../plain-text.js';
 import type { Grid, Span } from '../tables/layout.js';
 import { HeadingSections } from './headings.js';
@@ -13,6 +14,10 @@ const NOISE =
   'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
 const LAYOUT = 'table, h1, h2, h3, h4, h5, h6, ul, ol, p + p';
 const MAX_SPAN = 100;
+/** Browsers build 512 levels. The time of the tree builder grows with the square of the depth. */
+const MAX_DEPTH = 1_000;
+/** Elements without an end tag close each other, so that they alone cannot nest. */
+const OPTIONAL_END = new Set('p li dt dd tr td th thead tbody tfoot colgroup option optgroup rt rp'.split(' '));
 const BLOCKS = new Set(
   (
     'address article aside blockquote body dd details div dl dt fieldset figcaption figure footer header hr li main ol p ' +
@@ -20,10 +25,15 @@ const BLOCKS = new Set(
   ).split(' '),
 );
 
-/** A web page: its title, and the text and tables under each heading. Navigation, scripts and styles are left out. */
+/**
+ * A web page: its title, and the text and tables under each heading. Navigation, scripts and styles are left out.
+ * @throws ExtractionError E2003 nested too deeply
+ */
 export async function extractHtml(path: string): Promise<Extraction> {
   // Without a byte order mark, the page's own charset declaration applies.
-  const $ = cheerio.loadBuffer(await readFile(path));
+  const file = await readFile(path);
+  checkDepth(file);
+  const $ = cheerio.loadBuffer(file);
   const title = cleanText($('title').first().text()).replace(/\s+/g, ' ').trim();
   $(NOISE).remove();
   const sections = new HeadingSections();
@@ -61,6 +71,21 @@ export async function extractHtml(path: string): Promise<Extraction> {
   for (const node of $('body').contents().toArray()) visit(node);
   close();
   return { title: title || null, sections: sections.finish() };
+}
+
+function checkDepth(file: Buffer): void {
+  let depth = 0;
+  const parser = new Parser({
+    onopentag(name) {
+      if (!OPTIONAL_END.has(name) && ++depth > MAX_DEPTH)
+        throw new ExtractionError('E2003', 'It is nested too deeply.');
+    },
+    onclosetag(name) {
+      if (!OPTIONAL_END.has(name)) depth--;
+    },
+  });
+  // Tags are ASCII in every encoding that has no zero bytes.
+  parser.end(file.toString('latin1'));
 }
 
 /** Tables are also used for layout: one with headings, lists or other tables inside holds no data. */

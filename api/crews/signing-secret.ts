@@ -1,0 +1,55 @@
+import Router from '@koa/router';
+import { signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
+import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
+import type { RequestState } from '../request-context.js';
+import { deletedSchema } from '../webhooks/registration-responses.js';
+import { chooseSecret, ROTATION_DESCRIPTION, signingSecretSchema } from '../webhooks/signing-secret.js';
+import { organisationOnly } from './deployed-crews.js';
+import { crewOperation } from './document.js';
+
+export interface CrewSigningSecretDependencies {
+  crewSigningSecrets: CrewSigningSecrets;
+}
+
+/** The secret that signs an organisation's crew callbacks; independent of its indexing webhook. */
+export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecretDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/crews/signing-secret' });
+
+  router.post(
+    '/',
+    organisationOnly(),
+    crewOperation(
+      {
+        summary: 'Set or generate the signing secret for crews',
+        scope: 'admin',
+        description: `Signs the callbacks of all crews of the organisation. ${ROTATION_DESCRIPTION}`,
+        body: signingSecretRequestSchema,
+        example: { signing_secret: 'at-least-16-characters' },
+        status: 200,
+        response: signingSecretSchema,
+      },
+      async (ctx, { body, respond }) => {
+        const { secret, response } = chooseSecret(body.signing_secret);
+        await crewSigningSecrets.set(ctx.state.principal.org, secret);
+        respond(response);
+      },
+    ),
+  );
+
+  router.delete(
+    '/',
+    organisationOnly(),
+    crewOperation(
+      { summary: 'Delete the signing secret for crews', scope: 'admin', status: 200, response: deletedSchema },
+      async (ctx, { respond }) => {
+        const deleted = await crewSigningSecrets.remove(ctx.state.principal.org);
+        respond({
+          deleted,
+          message: deleted ? 'Signing secret deleted; callbacks are unsigned.' : 'No signing secret was stored.',
+        });
+      },
+    ),
+  );
+
+  return router;
+}

@@ -1,0 +1,73 @@
+import { Binary, type Document } from 'mongodb';
+import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+
+/** The fields of a record that has a signing secret. */
+export interface SigningSecretFields {
+  sealed_secret: Binary | null;
+  /** Secrets that were replaced a short time ago, newest first. */
+  previous_secrets?: PreviousSecret[];
+}
+
+interface PreviousSecret {
+  sealed_secret: Binary;
+  /** Until when it still signs. */
+  until: Date;
+}
+
+/** How long a replaced secret signs beside its successor, so that receivers can change over. */
+const OVERLAP_MS = DAY_MS;
+/** Each one makes every request longer. */
+const MAX_PREVIOUS_SECRETS = 4;
+
+export const NO_SECRETS = { sealed_secret: null, previous_secrets: [] } satisfies SigningSecretFields;
+
+/**
+ * Seals and opens the signing secrets of organisations.
+ * @param purpose keeps a sealed value from being used for another purpose
+ */
+export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
+  const context = (org: string): SealedContext => `${purpose}/${org}`;
+  const open = (org: string, sealed: Binary) => sealer.open(sealed.value(), context(org));
+  const tryOpen = (org: string, sealed: Binary) => {
+    try {
+      return open(org, sealed);
+    } catch {
+      return null;
+    }
+  };
+
+  return {
+    /**
+     * The fields of an update (a pipeline's `$set`) that make `secret` the current one. A secret that is set again is
+     * not replaced; one that no sealing key opens any more is dropped.
+     * @param stored the record as it was read
+     */
+    replacing(org: string, stored: SigningSecretFields | null, secret: string, now: Date): Document {
+      const sealed_secret = new Binary(sealer.seal(secret, context(org)));
+      if (stored?.sealed_secret) {
+        const current = tryOpen(org, stored.sealed_secret);
+        if (current === secret) return {};
+        if (current === null) return { ...NO_SECRETS, sealed_secret };
+      }
+      const hasSecret = { $ne: [{ $ifNull: ['$sealed_secret', null] }, null] };
+      const replaced = { sealed_secret: '$sealed_secret', until: new Date(now.getTime() + OVERLAP_MS) };
+      const earlier = {
+        $filter: { input: { $ifNull: ['$previous_secrets', []] }, cond: { $gt: ['$$this.until', now] } },
+      };
+      const previous = { $concatArrays: [{ $cond: [hasSecret, [replaced], []] }, earlier] };
+      return {
+        sealed_secret,
+        previous_secrets: { $slice: [previous, MAX_PREVIOUS_SECRETS] },
+      };
+    },
+
+    /** @returns the plain secrets that sign now, the current one first; empty when there is no secret */
+    open(org: string, { sealed_secret, previous_secrets = [] }: SigningSecretFields, now: Date): string[] {
+      if (sealed_secret === null) return [];
+      const previous = previous_secrets.filter(({ until }) => until > now);
+      const sealed = [sealed_secret, ...previous.map((secret) => secret.sealed_secret)];
+      return [...new Set(sealed.map((value) => open(org, value)))];
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { connectTemporal } from '../../temporal/connection.js';
+import type { Client } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
+
+const BULK = 150;
+
+describe('beside the bulk ingest of another organisation', () => {
+  const { mongodbUri, temporalAddress } = sharedProduct();
+  const org = 'fairness-neighbour';
+  const bulkOrg = 'fairness-bulk';
+  let temporal: TemporalClient;
+  let neighbour: Client;
+  let bulk: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    temporal = await connectTemporal(temporalAddress, 'default');
+    [neighbour, bulk] = await Promise.all([clientOf(org), clientOf(bulkOrg)]);
+    for (const api of [neighbour, bulk]) await api.createDatabase('notes');
+    receiver = await registeredReceiver(neighbour);
+  });
+  afterAll(async () => {
+    await bulk?.del('/databases/notes');
+    await receiver?.close();
+    await temporal?.connection.close();
+  });
+
+  const unfinished = () =>
+    withDb(mongodbUri, (db) =>
+      db.collection('items').countDocuments({ org: bulkOrg, indexing_status: { $ne: 'completed' } }),
+    );
+  const priorityOf = async (organisation: string) => {
+    const query = `PostbackOrganisation="${organisation}" AND WorkflowType="indexItem"`;
+    const found = await eventually('an item', async () => {
+      for await (const execution of temporal.workflow.list({ query })) return execution;
+      return undefined;
+    });
+    const { raw } = await temporal.workflow.getHandle(found.workflowId, found.runId).describe();
+    return raw.workflowExecutionInfo?.priority;
+  };
+
+  test('a note is announced while most of the bulk still waits', async () => {
+    const entries = Array.from({ length: BULK }, (_, n) => ({ id: `bulk-${n}`, text: `Entry ${n} of a long list.` }));
+    await bulk.ingest({ database: 'notes', memories: JSON.stringify(entries) });
+    await neighbour.ingest({ database: 'notes', memories: '[{"id":"note","text":"The lamp was lit at dusk."}]' });
+    await receiver.waitFor('the webhook of the note', ({ json }) => json.id === 'note');
+    expect(await unfinished()).toBeGreaterThan(BULK / 2);
+    // A small request goes first, with the organisation as fairness key.
+    expect(await priorityOf(org)).toMatchObject({ priorityKey: 2, fairnessKey: org });
+    expect(await priorityOf(bulkOrg)).toMatchObject({ priorityKey: 3, fairnessKey: bulkOrg });
+  });
+});

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+
+interface Package {
+  version: string;
+  license?: string;
+  link?: boolean;
+}
+interface Manifest {
+  overrides: Record<string, Record<string, string>>;
+}
+
+const readJson = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
+const { '': _root, ...packages } = readJson<{ packages: Record<string, Package> }>('package-lock.json').packages;
+
+/** SPDX identifiers of licences that ask for no more than attribution. */
+const PERMISSIVE = new Set([
+  ...['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0', 'Unlicense', 'CC0-1.0'],
+  // Data about browsers, for build tools.
+  'CC-BY-4.0',
+]);
+/** Shared libraries that are loaded, not linked: users can replace them. */
+const LOADED_LIBRARIES = /^@img\/sharp-(libvips|wasm32|win32)/;
+/** Binaries of other platforms, whose licence is not in the lock file, with the package that they belong to. */
+const PLATFORM_BINARIES: [prefix: string, owner: string][] = [
+  ['@biomejs/cli-', '@biomejs/biome'],
+  ['@lancedb/lancedb-', '@lancedb/lancedb'],
+  ['@swc/core-', '@swc/core'],
+  ['@unrs/resolver-binding-', 'unrs-resolver'],
+];
+
+/** Packages whose manifest has no SPDX identifier, with the licence of their text. An upgrade needs another look. */
+const READ_BY_A_PERSON: Record<string, string> = {
+  'busboy@0.3.1': 'MIT',
+  'dicer@0.3.0': 'MIT',
+  'humanize-number@0.0.2': 'MIT',
+  'json-bignum@0.0.3': 'MIT',
+  'only@0.0.2': 'MIT',
+  'streamsearch@0.1.2': 'MIT',
+  'unionfs@4.6.0': 'Unlicense',
+};
+
+/** Whether an SPDX expression allows use under permissive licences alone. */
+function isPermissive(expression: string, allowed: ReadonlySet<string> = PERMISSIVE): boolean {
+  const plain = expression.replace(/[()]/g, '');
+  if (/ AND .* OR | OR .* AND /.test(plain)) throw new Error(`a licence that needs a reader: ${expression}`);
+  if (plain.includes(' OR ')) return plain.split(' OR ').some((each) => allowed.has(each));
+  return plain.split(' AND ').every((each) => allowed.has(each));
+}
+
+function licenseOf(path: string): string {
+  const name = path.split('node_modules/').at(-1)!;
+  const { license = READ_BY_A_PERSON[`${name}@${packages[path]!.version}`] } = packages[path]!;
+  if (license) return license;
+  const owner = PLATFORM_BINARIES.find(([prefix]) => name.startsWith(prefix))?.[1];
+  return packages[`node_modules/${owner}`]?.license ?? 'unknown';
+}
+
+describe('the packages', () => {
+  test('have permissive licences', () => {
+    const withLibraries = new Set([...PERMISSIVE, 'LGPL-3.0-or-later']);
+    const rejected = Object.entries(packages).flatMap(([path, { link }]) => {
+      const name = path.split('node_modules/').at(-1)!;
+      const allowed = LOADED_LIBRARIES.test(name) ? withLibraries : PERMISSIVE;
+      return link || isPermissive(licenseOf(path), allowed) ? [] : [`${path}: ${licenseOf(path)}`];
+    });
+    expect(rejected).toEqual([]);
+    expect(Object.keys(packages).length).toBeGreaterThan(500);
+  });
+
+  test.each([
+    ['MIT', true],
+    ['(MIT OR GPL-3.0-only)', true],
+    ['Apache-2.0 AND MIT', true],
+    ['GPL-3.0-only', false],
+    ['MIT AND GPL-3.0-only', false],
+    ['LGPL-3.0-or-later', false],
+    ['SEE LICENSE IN LICENSE', false],
+    ['unknown', false],
+  ])('a package under %s is accepted: %s', (expression, accepted) => expect(isPermissive(expression)).toBe(accepted));
+
+  test('are overridden only for reasons that docs/dependencies.md gives', () => {
+    const { overrides } = readJson<Manifest>('package.json');
+    const listed = [...readFileSync('docs/dependencies.md', 'utf8').matchAll(/^\| `([^`]+)` > `([^`]+)` +\|/gm)];
+    expect(listed.map(([, owner, name]) => `${owner} > ${name}`).sort()).toEqual(
+      Object.entries(overrides)
+        .flatMap(([owner, replaced]) => Object.keys(replaced).map((name) => `${owner} > ${name}`))
+        .sort(),
+    );
+  });
+});
+
+describe('the audit of known vulnerabilities', () => {
+  /** Runs the audit with a registry that responds like this. */
+  async function audit(respond: RequestListener) {
+    const registry = createServer(respond).listen(0, '127.0.0.1');
+    await once(registry, 'listening');
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
+    // npm stores what it learns about an advisory.
+    const cache = mkdtempSync(join(tmpdir(), 'postback-npm-'));
+    const env = { ...process.env, npm_config_registry: url, npm_config_cache: cache, npm_config_loglevel: 'error' };
+    try {
+      return await new Promise<{ code: number; text: string }>((resolve) => {
+        execFile(process.execPath, ['bin/audit.mjs'], { env }, (error, _out, text) =>
+          resolve({ code: error ? Number(error.code) : 0, text }),
+        );
+      });
+    } finally {
+      registry.closeAllConnections();
+      registry.close();
+      rmSync(cache, { recursive: true, force: true });
+    }
+  }
+  const { version } = packages['node_modules/koa']!;
+  const advisory = (severity: string) => ({
+    koa: [{ id: 1, url: 'https://example.com/1', title: 'a flaw', severity, vulnerable_versions: `<=${version}` }],
+  });
+  /** What a registry says about a package: its versions in the lock file. */
+  const packumentOf = (name: string) => {
+    const locked = Object.entries(packages).filter(([path]) => path.endsWith(`node_modules/${name}`));
+    const versions = locked.map(([, entry]) => [entry.version, { name, version: entry.version }]);
+    return { name, versions: Object.fromEntries(versions) };
+  };
+  const respondWith =
+    (advisories: object): RequestListener =>
+    (request, response) => {
+      response.setHeader('content-type', 'application/json');
+      if (request.url?.includes('/advisories/bulk')) response.end(JSON.stringify(advisories));
+      else response.end(JSON.stringify(packumentOf(decodeURIComponent(request.url!.slice(1)))));
+    };
+
+  test('fails for a high or critical vulnerability, and names the package', async () => {
+    expect(await audit(respondWith(advisory('critical')))).toEqual({
+      code: 1,
+      text: expect.stringMatching(/critical: koa .*\n[\s\S]*[1-9] of them high or critical/),
+    });
+  });
+
+  test('reports a lesser one, and passes', async () => {
+    expect(await audit(respondWith(advisory('low')))).toEqual({
+      code: 0,
+      text: expect.stringMatching(/low: koa .*\n[\s\S]*packages, 0 of them high or critical/),
+    });
+    expect(await audit(respondWith({}))).toEqual({ code: 0, text: expect.stringContaining('0 vulnerable packages') });
+  });
+
+  test('says that it was skipped when the registry has no such endpoint', async () => {
+    const noEndpoint: RequestListener = (_request, response) => response.writeHead(405).end();
+    expect(await audit(noEndpoint)).toEqual({
+      code: 0,
+      text: expect.stringMatching(/^dependency audit skipped: .*405/),
+    });
+  });
+});

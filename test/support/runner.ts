@@ -1,0 +1,39 @@
+import { register } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import circus, { type TestRunner } from 'jest-circus/runner';
+import { useJestGlobals } from './jest-globals.js';
+
+type Exports = Record<string, unknown>;
+
+const GLOBALS = new URL('./jest-globals.js', import.meta.url).href;
+
+register(
+  `data:text/javascript,${encodeURIComponent(`
+    export const resolve = (specifier, context, next) =>
+      specifier === '@jest/globals' ? { url: '${GLOBALS}', shortCircuit: true } : next(specifier, context);
+  `)}`,
+);
+
+/**
+ * Runs one test file with Jest's usual runner, but lets Node load the file and what it imports. Jest loads every package
+ * again for every test file, which costs a second of CPU and more each time; here a worker process loads a module once,
+ * and all its test files share it. So `jest.mock` is not available, and no module of the tests keeps state between files.
+ */
+const runTestFile: TestRunner = (globalConfig, config, environment, runtime, path, ...rest) => {
+  shareClasses(environment.global);
+  runtime.unstable_shouldLoadAsEsm = (file) => file === path;
+  runtime.unstable_importModule = (file) => {
+    useJestGlobals(runtime.requireModuleOrMock(file, '@jest/globals') as Exports);
+    return import(pathToFileURL(file).href);
+  };
+  return circus.default(globalConfig, config, environment, runtime, path, ...rest);
+};
+export default runTestFile;
+
+/** Jest's matchers run in a realm of their own: without this `expect.any(Date)` and `instanceof` would miss there. */
+function shareClasses(matchersGlobal: Exports): void {
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    const value = (globalThis as Exports)[name];
+    if (typeof value === 'function' && /^[A-Z]/.test(name)) matchersGlobal[name] = value;
+  }
+}
