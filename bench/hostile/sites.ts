@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { call } from '../../cli/api-client.js';
+import { request as call } from '../../cli/api-client.js';
 import type { HostileCase, Target } from './case.js';
 
 type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
