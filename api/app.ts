@@ -2,6 +2,7 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { AllowedCidr } from '../domain/address-rules.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { limitBodyMemory } from './body-memory.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
@@ -13,6 +14,7 @@ import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
+import { cutSlowBodies } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
 import { type DeliveryDependencies, deliveryRoutes } from './webhooks/deliveries.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
@@ -32,6 +34,8 @@ export type ApiDependencies = HealthDependencies &
   > & {
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
+    slowRequestSeconds: number;
+    bodyMemoryBytes: number;
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
@@ -59,6 +63,8 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     // Closes the connection, so that the client's next request reaches another process.
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
+  app.use(cutSlowBodies(deps.slowRequestSeconds));
+  app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects is not an error of the server.
   app.on('error', (error: NodeJS.ErrnoException) => {

@@ -25,14 +25,14 @@ const SAVED_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
  * Does the work of a request once per `Idempotency-Key`: the same request sent again gets the first response, byte for
  * byte. Only 2xx responses are saved: with any other response no work has started, and a repeated request runs again.
  * While `work` runs, `ctx.state.saveResponseWith` saves the response in the transaction of the work.
- * @param body with method and URL, the content that must be equal in a repeated request
+ * @param content returns what must be equal in a repeated request, besides method and URL; called only with a key
  * @throws ServiceError INVALID_PARAMETERS for a malformed key, IDEMPOTENCY_CONFLICT when the key was sent with another
  * request, IDEMPOTENCY_IN_PROGRESS while the first request runs
  */
 export async function respondOnce(
   ctx: RequestContext,
   keys: IdempotencyKeys,
-  body: string | Uint8Array,
+  content: () => string,
   work: () => Promise<unknown>,
 ): Promise<void> {
   const sent = ctx.headers['idempotency-key'];
@@ -43,7 +43,7 @@ export async function respondOnce(
   const { data: key, error } = idempotencyKeySchema.safeParse(sent);
   if (error) throw new ServiceError('INVALID_PARAMETERS', `Idempotency-Key: ${error.issues[0]?.message}`);
   const scope = { org: ctx.state.principal.org, route: `${ctx.method} ${ctx._matchedRoute}`, key };
-  const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`).update(body).digest('hex');
+  const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`).update(content()).digest('hex');
   const outcome = await keys.claim(scope, fingerprint);
   if (outcome.state === 'claimed') await runClaimed(ctx, keys, outcome.claim, work);
   else if (outcome.state === 'saved') replay(ctx, outcome.response);

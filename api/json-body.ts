@@ -14,6 +14,7 @@ const MAX_JSON_BYTES = 1024 * 1024;
  */
 export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
+    ctx.state.holdBody?.(Math.min(ctx.request.length ?? (isChunked(ctx.req) ? maxBytes : 0), maxBytes));
     const text = await readText(ctx.req, ctx.request.length, maxBytes);
     ctx.request.text = text;
     ctx.request.body = text.trim() === '' ? undefined : parse(text);
@@ -27,6 +28,10 @@ declare module 'koa' {
     /** The body as it was sent, for values whose notation matters. */
     text?: string;
   }
+}
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
 }
 
 async function readText(request: IncomingMessage, length: number | undefined, maxBytes: number): Promise<string> {

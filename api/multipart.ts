@@ -25,6 +25,7 @@ const MAX_FIELDS = 50;
  * Reads a multipart request while it arrives. After an error it reads to the end of the request and stores nothing more:
  * most clients read a response only after they have sent everything.
  * @param store gets each file as a stream, which it must read to the end
+ * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
  * @throws ServiceError INVALID_PARAMETERS for a malformed or incomplete body, VALIDATION_ERROR for too many files or
  * fields, PAYLOAD_TOO_LARGE for a size over its limit
@@ -33,6 +34,7 @@ export async function readMultipart<T>(
   request: IncomingMessage,
   limits: UploadLimits,
   store: (file: Readable, filename: string) => Promise<T>,
+  hold: (bytes: number) => void = () => undefined,
 ): Promise<{ fields: Map<string, string>; files: UploadedFile<T>[] }> {
   const form = openForm(request, limits);
   const fields = new Map<string, string>();
@@ -40,6 +42,7 @@ export async function readMultipart<T>(
   const unfinished = new Set<Readable>();
   const errors: unknown[] = [];
   let fieldBytes = 0;
+  const streams: { bytesRead: number }[] = [];
 
   form.on('field', (name, value, nameTruncated, valueTruncated) => {
     fieldBytes += Buffer.byteLength(value);
@@ -51,6 +54,7 @@ export async function readMultipart<T>(
   form.on('file', (field, stream, filename = '') => {
     // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
+    streams.push(stream as typeof stream & { bytesRead: number });
     if (errors.length > 0) {
       stream.resume();
       return;
@@ -70,7 +74,11 @@ export async function readMultipart<T>(
   form.on('fieldsLimit', () => errors.push(tooMany(MAX_FIELDS, 'field')));
 
   try {
-    await pipeInto(form, request, limits.maxRequestBytes);
+    await pipeInto(form, request, (received) => {
+      if (received > limits.maxRequestBytes) throw tooLarge('The request', limits.maxRequestBytes);
+      const stored = streams.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+      hold(Math.min(received - stored, limits.maxFieldBytes));
+    });
   } catch (error) {
     errors.push(error);
     for (const stream of unfinished) stream.destroy(error as Error);
@@ -80,8 +88,12 @@ export async function readMultipart<T>(
   return { fields, files: settled.flatMap((file) => (file.status === 'fulfilled' ? [file.value] : [])) };
 }
 
-/** Resolves at the end of the form. @throws ServiceError for a request that is incomplete, malformed or too large */
-async function pipeInto(form: BusboyInstance, request: IncomingMessage, maxBytes: number): Promise<void> {
+/** Resolves at the end of the form. @param check gets the bytes received so far @throws ServiceError for a request that is incomplete, malformed or too large */
+async function pipeInto(
+  form: BusboyInstance,
+  request: IncomingMessage,
+  check: (received: number) => void,
+): Promise<void> {
   let received = 0;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -95,7 +107,11 @@ async function pipeInto(form: BusboyInstance, request: IncomingMessage, maxBytes
       });
       request.on('data', (chunk: Buffer) => {
         received += chunk.length;
-        if (received > maxBytes) reject(tooLarge('The request', maxBytes));
+        try {
+          check(received);
+        } catch (error) {
+          reject(error);
+        }
       });
       request.pipe(form);
     });

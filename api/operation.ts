@@ -124,7 +124,12 @@ export function operations(
       // Routes that need no key have no principal.
       if (ctx.state.principal) requireScope(ctx.state.principal, scopeOf(operation, ctx.method));
       return idempotencyKeys && !form
-        ? respondOnce(ctx, idempotencyKeys, ctx.request.text ?? '', () => run(ctx))
+        ? respondOnce(
+            ctx,
+            idempotencyKeys,
+            () => ctx.request.text ?? '',
+            () => run(ctx),
+          )
         : run(ctx);
     };
     return Object.assign(middleware, { declared: { operation, envelope, tag } });

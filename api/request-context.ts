@@ -16,6 +16,8 @@ export interface RequestState {
   address: string;
   /** Set by authentication: absent on routes that need no key. */
   principal: Principal;
+  /** Reserves memory for a body of so many bytes, until the response. @throws ServiceError RATE_LIMITED */
+  holdBody?: (bytes: number) => void;
   /** Error codes that this route reports under another name. */
   errorCodeAliases?: Partial<Record<ErrorCode, ErrorCode>>;
   /** Set while a request with an `Idempotency-Key` runs, for `respondWith`: runs the writes and saves the response in one transaction. */

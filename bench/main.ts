@@ -3,6 +3,7 @@ import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
 import { footprint } from './footprint.js';
 import { hanging } from './hanging.js';
+import { hostile } from './hostile.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
@@ -23,12 +24,15 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
 
 /**
  * `postback bench`: runs a benchmark of `bench/README.md` by its name.
- * @param folder the test collection for `retrieval`
+ * @param argument the folder of the test collection for `retrieval`; for `hostile`, a part of the names of the cases to run
  * @throws Error for an unknown name
  */
-export async function bench(name: string, folder?: string): Promise<void> {
-  if (name === 'retrieval' && folder !== undefined) return retrieval(folder);
+export async function bench(name: string, argument?: string): Promise<void> {
+  if (name === 'retrieval' && argument !== undefined) return retrieval(argument);
+  if (name === 'hostile') return hostile(argument);
   const benchmark = BENCHMARKS[name];
   if (benchmark) return benchmark();
-  throw new Error(`usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | retrieval <folder>]`);
+  throw new Error(
+    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<case>] | retrieval <folder>]`,
+  );
 }

@@ -54,9 +54,15 @@ program
 program
   .command('bench')
   .description('run a benchmark; see bench/README.md')
-  .argument('[name]', 'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes or retrieval')
-  .argument('[folder]', 'for retrieval: folder with documents.jsonl and queries.jsonl')
-  .action(async (name, folder) => (await import('../bench/main.js')).bench(name ?? 'throughput', folder));
+  .argument(
+    '[name]',
+    'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes, fairness, hostile or retrieval',
+  )
+  .argument(
+    '[argument]',
+    'for retrieval: folder with documents.jsonl and queries.jsonl; for hostile: a part of the names',
+  )
+  .action(async (name, argument) => (await import('../bench/main.js')).bench(name ?? 'throughput', argument));
 
 const keys = program.command('keys').description('manage API keys');
 keys

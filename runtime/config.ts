@@ -91,6 +91,8 @@ export const settingsSchema = z.object({
   POSTBACK_MAX_FILE_BYTES: positive.default(100 * MiB),
   POSTBACK_MAX_REQUEST_BYTES: positive.default(512 * MiB),
   POSTBACK_MAX_FIELD_BYTES: positive.default(32 * MiB),
+  /** Of JSON bodies and text fields that are in progress together. One organisation may use half of it. */
+  POSTBACK_BODY_MEMORY_BYTES: positive.default(128 * MiB),
 
   /** Proxies whose `X-Forwarded-For` is believed: address ranges, separated by commas. */
   POSTBACK_TRUSTED_PROXIES: z.string().default(''),
@@ -102,6 +104,10 @@ export const settingsSchema = z.object({
   POSTBACK_FAILED_LOGINS_PER_MINUTE: z.coerce.number().int().min(0).default(300),
   /** Requests with one publishable key that one address may send in a minute; 0: no limit. */
   POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: z.coerce.number().int().min(0).default(600),
+  /** Open connections of one address; 0: no limit. */
+  POSTBACK_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).default(1_000),
+  /** How long the headers of a request may take to arrive, and the rest of a request without a valid key. */
+  POSTBACK_SLOW_REQUEST_SECONDS: positive.max(600).default(10),
   /** How long the response to a request with an `Idempotency-Key` is stored for its repeats. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
 

@@ -1,6 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { limitConnections } from '../api/slow-requests.js';
+import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { type Collections, connectCollections } from '../storage/collections.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
@@ -19,11 +24,14 @@ describe('the rate limit of a key', () => {
       POSTBACK_RATE_LIMIT_BURST: '4',
       POSTBACK_FAILED_LOGINS_PER_MINUTE: '3',
       POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
+      POSTBACK_BODY_MEMORY_BYTES: '800000',
+      POSTBACK_SLOW_REQUEST_SECONDS: '1',
       POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
     });
   });
   afterAll(() => limited.stop());
 
+  const INVALID = 'pbk_api_unknown_unknown_unknown';
   const newClient = async (): Promise<Client> =>
     createClient(limited.apiUrl, (await makeKey(mongodbUri, 'limited')).key);
   /** Repeats a request that exceeds the burst: it does not count in the minute. */
@@ -78,8 +86,81 @@ describe('the rate limit of a key', () => {
     for (let n = 0; n < 12; n++) expect((await fetch(`${limited.apiUrl}/healthz`)).status).toBe(200);
   });
 
+  test('limits the memory of bodies in progress; one organisation may use half of it', async () => {
+    const ofOrg = async (org: string) => createClient(limited.apiUrl, (await makeKey(mongodbUri, org)).key);
+    const message = async (org: string, bytes: number) =>
+      (await (await ofOrg(org)).post('/query', { query: 'x'.repeat(bytes) })).body.error?.message;
+    const TOO_MANY = 'Too many large requests are in progress; retry later.';
+    expect(await message('one', 600_000)).toBe(TOO_MANY);
+    expect(await message('one', 400_000)).not.toBe(TOO_MANY);
+
+    const { key } = await makeKey(mongodbUri, 'one');
+    const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1');
+    socket.write(
+      `POST /context/ingest HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n` +
+        'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n' +
+        `--b\r\nContent-Disposition: form-data; name="memories"\r\n\r\n${'x'.repeat(300_000)}`,
+    );
+    await eventually('no room for another', async () => (await message('one', 400_000)) === TOO_MANY);
+    expect(await message('two', 400_000)).not.toBe(TOO_MANY);
+    expect(await message('one', 10_000)).not.toBe(TOO_MANY);
+    socket.destroy();
+    await eventually('room again', async () => (await message('one', 400_000)) !== TOO_MANY);
+
+    // Files are stored while they arrive.
+    const files = [{ name: 'a.txt', content: 'x'.repeat(700_000) }];
+    const response = await (await ofOrg('one')).ingest({ database: 'no-such' }, files);
+    expect(response.body.error?.code).toBe('DATABASE_NOT_FOUND');
+  });
+
+  describe('of slow requests', () => {
+    const head = (path: string, key: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n`;
+
+    /** Sends a byte now and then until the connection ends, or until `enough`. @returns what was received */
+    async function trickle(start: string, enough: (received: string) => boolean = () => false): Promise<string> {
+      const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1');
+      let received = '';
+      socket.on('data', (chunk) => {
+        received += chunk;
+        if (enough(received)) socket.destroy();
+      });
+      socket.on('error', () => undefined);
+      socket.write(start);
+      const timer = setInterval(() => socket.write('x'), 50);
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+      clearInterval(timer);
+      return received;
+    }
+
+    test('closes connections whose headers do not arrive', async () => {
+      expect(await trickle('GET /databases HTTP/1.1\r\nX-Slow: ')).toMatch(/^(HTTP\/1.1 408 |$)/);
+    });
+
+    test('rejects a request without a valid key before its body, and closes the connection', async () => {
+      const paths = ['/query', '/v3/ai/async', '/crews/any/kickoff', '/context/ingest'];
+      const received = paths.map((path) => trickle(`${head(path, INVALID)}Content-Length: 100000\r\n\r\n`));
+      for (const response of await Promise.all(received)) expect(response).toMatch(/^HTTP\/1.1 (401|429) /);
+    });
+
+    test('closes a connection with a valid key whose JSON body does not arrive', async () => {
+      const { key } = await makeKey(mongodbUri, 'slow');
+      expect(await trickle(`${head('/query', key)}Content-Length: 100000\r\n\r\n{`)).not.toContain(' 200 ');
+    });
+
+    test('accepts a form that arrives more slowly than a JSON body may', async () => {
+      const { key } = await makeKey(mongodbUri, 'slow');
+      const part = '--b\r\nContent-Disposition: form-data; name="database"\r\n\r\nno-such\r\n--b--\r\n';
+      const start = `${head('/context/ingest', key)}Content-Type: multipart/form-data; boundary=b\r\n`;
+      const rest = 150;
+      const received = await trickle(`${start}Content-Length: ${part.length + rest}\r\n\r\n${part}`, (text) =>
+        text.includes('}'),
+      );
+      expect(received).toContain('DATABASE_NOT_FOUND');
+    });
+  });
+
   describe('by address', () => {
-    const INVALID = 'pbk_api_unknown_unknown_unknown';
     const newAddress = () => `198.51.${randomInt(256)}.${randomInt(256)}`;
     const get = (key: string, forwarded: string) =>
       createClient(limited.apiUrl, key).request('GET', '/webhooks/indexing', {
@@ -215,5 +296,37 @@ describe('rate limits of several processes', () => {
     await eventually('a warning', () => warnings > 0);
     expect((await limit.take('alone')).allowed).toBe(false);
     await client.close();
+  });
+});
+
+describe('the connections of one address', () => {
+  test.each([
+    ['are limited', '', 2],
+    ['are not limited when it is a trusted proxy', '127.0.0.0/8', 4],
+  ])('%s', async (_, trusted, expected) => {
+    const server = createServer((_request, response) => response.end());
+    server.on('connection', limitConnections(2, parseAllowedCidrs(trusted)));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ask = async () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const answered = await new Promise<boolean>((resolve) => {
+        socket.once('data', () => resolve(true)).once('close', () => resolve(false));
+      });
+      return { socket, answered };
+    };
+    const first = await Promise.all(Array.from({ length: 4 }, ask));
+    expect(first.filter(({ answered }) => answered)).toHaveLength(expected);
+    for (const { socket } of first) socket.destroy();
+    await eventually('room for another connection', async () => {
+      const { socket, answered } = await ask();
+      socket.destroy();
+      return answered;
+    });
+    server.close();
+    await once(server, 'close');
   });
 });

@@ -42,7 +42,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const batch = newFileId();
         await receiveFiles(receiving, { org, batch }, async (received) => {
-          const { files } = await readMultipart(ctx.req, limits, received.receive);
+          const { files } = await readMultipart(ctx.req, limits, received.receive, ctx.state.holdBody);
           const upload = newUpload(org, files, deps.uploadRetentionMs);
           await deps.quotas.admit(org, { uploads: 1, stored_bytes: upload.size }, (tx) => deps.uploads.add(upload, tx));
           received.kept = new Set([upload._id]);

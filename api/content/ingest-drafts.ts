@@ -146,7 +146,7 @@ async function readField<Element extends z.ZodType>(
 }
 
 /** Levels and values of one request; metadata may be free, but not without end. */
-const BOUNDS = { maxDepth: 100, maxValues: 500_000 };
+const BOUNDS = { maxDepth: 100, maxValues: 250_000 };
 
 function parseField(name: string, text: string, maxElements: number): unknown {
   try {

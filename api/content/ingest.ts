@@ -51,18 +51,23 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
         await receiveFiles(deps, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(ctx.req, deps.limits, received.receive);
-          await respondOnce(ctx, deps.idempotencyKeys, contentOf(fields, files), async () => {
-            const request = readRequest(fields);
-            const database = await requireReady(deps.databases, org, request.database);
-            const drafts = await draftItems(request.type, fields, files, deps.limits.maxItems);
-            await checkDrafts(drafts, database, deps.limits.maxItems);
-            const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
-              respondWith(responseFor(drafts, accepted), write),
-            );
-            await tidyFiles(batch, plan.replacedFiles);
-            await startIndexing(org, batch, plan, database.name);
-          });
+          const { fields, files } = await readMultipart(ctx.req, deps.limits, received.receive, ctx.state.holdBody);
+          await respondOnce(
+            ctx,
+            deps.idempotencyKeys,
+            () => contentOf(fields, files),
+            async () => {
+              const request = readRequest(fields);
+              const database = await requireReady(deps.databases, org, request.database);
+              const drafts = await draftItems(request.type, fields, files, deps.limits.maxItems);
+              await checkDrafts(drafts, database, deps.limits.maxItems);
+              const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
+                respondWith(responseFor(drafts, accepted), write),
+              );
+              await tidyFiles(batch, plan.replacedFiles);
+              await startIndexing(org, batch, plan, database.name);
+            },
+          );
         });
       },
     ),

@@ -46,6 +46,8 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
         return false;
       }
     },
+    /** Ids of the current processes. */
+    pids: { api: api.pid, worker: worker.pid },
     /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time of the API so far, in milliseconds on one core. */

@@ -1,0 +1,42 @@
+import type { Middleware } from 'koa';
+import { ServiceError } from '../domain/errors.js';
+import type { RequestState } from './request-context.js';
+
+/** Of each request, so many bytes do not count: small requests are never rejected. */
+const FREE_BYTES = 64 * 1024;
+
+/**
+ * Limits what the bodies of all requests together hold in memory: JSON, and the text fields of forms. One organisation
+ * may use half of it. Files do not count, because they are stored while they arrive.
+ *
+ * It sets `ctx.state.holdBody`, which reserves memory until the response; without room it throws ServiceError
+ * RATE_LIMITED.
+ */
+export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
+  let total = 0;
+  const byOrg = new Map<string, number>();
+  const take = (org: string, bytes: number) => {
+    total += bytes;
+    const held = (byOrg.get(org) ?? 0) + bytes;
+    if (held === 0) byOrg.delete(org);
+    else byOrg.set(org, held);
+  };
+  return async (ctx, next) => {
+    let held = 0;
+    ctx.state.holdBody = (bytes) => {
+      const more = bytes - FREE_BYTES - held;
+      if (more <= 0) return;
+      const { org } = ctx.state.principal;
+      if (total + more > maxBytes || (byOrg.get(org) ?? 0) + more > maxBytes / 2) {
+        throw new ServiceError('RATE_LIMITED', 'Too many large requests are in progress; retry later.', 1);
+      }
+      held += more;
+      take(org, more);
+    };
+    try {
+      await next();
+    } finally {
+      if (held > 0) take(ctx.state.principal.org, -held);
+    }
+  };
+}

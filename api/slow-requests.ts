@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Middleware } from 'koa';
+import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
+import type { RequestState } from './request-context.js';
+
+/** A body that is not a form must arrive within this many times the limit of the headers. */
+const BODY_FACTOR = 6;
+
+/**
+ * Closes the connections of requests whose body arrives too slowly: without a valid key `seconds` after the response,
+ * which does not wait for the body, and with a key when a body that is not a form takes `BODY_FACTOR` times as long.
+ * Forms are uploads, which may be slow for good reasons; the server limits them itself (`requestTimeout`).
+ */
+export function cutSlowBodies(seconds: number): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const { req, res, state } = ctx;
+    if (hasBody(req)) {
+      const cutAfter = (limit: number) => {
+        const timer = setTimeout(() => req.complete || req.destroy(), limit * 1000).unref();
+        req.once('close', () => clearTimeout(timer));
+      };
+      if (!ctx.is('multipart')) cutAfter(seconds * BODY_FACTOR);
+      res.once('finish', () => state.principal || req.complete || cutAfter(seconds));
+    }
+    await next();
+  };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Limits the open connections of one address, so that nobody can use up all that the process may open.
+ * @param trusted ranges of proxies, which have the connections of many clients
+ * @returns a listener for `connection`, which closes the connections beyond the limit
+ */
+export function limitConnections(max: number, trusted: readonly AllowedCidr[]): (socket: Socket) => void {
+  const open = new Map<string, number>();
+  return (socket) => {
+    const address = socket.remoteAddress;
+    if (address === undefined || isInRanges(address, trusted)) return;
+    const key = addressKey(address) ?? address;
+    const count = open.get(key) ?? 0;
+    if (count >= max) {
+      socket.destroy();
+      return;
+    }
+    open.set(key, count + 1);
+    socket.once('close', () => {
+      const left = open.get(key)! - 1;
+      if (left === 0) open.delete(key);
+      else open.set(key, left);
+    });
+  };
+}
