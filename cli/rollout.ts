@@ -11,7 +11,7 @@ import { installTemporalLogger } from '../worker/logging.js';
 import { runningSettings } from './data-folder.js';
 
 /** How long the workers of a new version have to start. */
-const PROMOTE_WAIT_MS = 60_000;
+const PROMOTE_WAIT_MS = 5 * 60_000;
 
 /**
  * `postback worker promote`: makes the version of this code the current version of the workers.
