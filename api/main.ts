@@ -11,7 +11,7 @@ import { createExtractor, describeFile, detectFileKind } from '../providers/extr
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
-import { runProcess, stopRequested } from '../runtime/process.js';
+import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
@@ -36,6 +36,8 @@ const TEMPORAL_CALL_MS = 5_000;
 const PING_MS = 2_000;
 /** How long running requests may take to finish after the signal to stop. */
 const DRAIN_MS = 10_000;
+/** How long closing the connections may take after the running requests. */
+const CLOSE_MS = 5_000;
 
 await runProcess(runApi);
 
@@ -85,6 +87,7 @@ async function runApi(): Promise<void> {
 
   await stopped;
   log.info('API stopping');
+  exitAfter(DRAIN_MS + CLOSE_MS);
   stopping.abort();
   await closeServer(server);
   internal?.close();

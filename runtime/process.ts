@@ -29,6 +29,17 @@ export function stopRequested(): Promise<void> {
   });
 }
 
+/**
+ * Ends the process when it still runs after so many milliseconds: a server that is away can hold up an orderly stop for
+ * ever, and whatever was in progress is repeated anyway.
+ */
+export function exitAfter(ms: number): void {
+  setTimeout(() => {
+    console.error('postback: not stopped in time, so ended with work in progress');
+    process.exit(1);
+  }, ms).unref();
+}
+
 /** Empty variables count as not set. AWS's clients read theirs from the environment and would use an empty value. */
 function dropEmptyAwsSettings(): void {
   for (const [name, value] of Object.entries(process.env)) {

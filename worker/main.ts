@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
-import { runProcess, stopRequested } from '../runtime/process.js';
+import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
@@ -11,6 +11,9 @@ import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveMetrics } from './metrics.js';
 import { createWorkers } from './workers.js';
+
+/** How long closing the connections may take after the running work. */
+const CLOSE_MS = 5_000;
 
 await runProcess(runWorker);
 
@@ -47,6 +50,7 @@ async function runWorker(): Promise<void> {
 
   await Promise.race([stopped, running]);
   log.info('workers stopping');
+  exitAfter(graceMs + CLOSE_MS);
   shutDown(workers);
   const finished = running.then(drainDeliveries);
   await atMost(graceMs, finished);
