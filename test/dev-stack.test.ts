@@ -165,6 +165,17 @@ describe('the identity of a process', () => {
   });
 });
 
+describe('a process', () => {
+  it('ends with code 1 when it cannot stop in order', async () => {
+    const { child } = await startNode(`
+      const { exitAfter } = await import(${moduleUrl('../runtime/process.js')});
+      setInterval(() => undefined, 1_000);
+      exitAfter(10);
+      console.log('stopping');`);
+    expect((await once(child, 'exit'))[0]).toBe(1);
+  });
+});
+
 describe('servers', () => {
   it('end when the process that started them is killed', async () => {
     const options = { command: 'sleep', args: ['1000'], logFile: join(folder, 'log'), pidFile: join(folder, 'pid') };

@@ -29,7 +29,6 @@ describe('while a server is unavailable', () => {
       TEMPORAL_ADDRESS: temporal.address,
       POSTBACK_EMBEDDINGS: 'off',
       POSTBACK_RECONCILE_SECONDS: '2',
-      POSTBACK_SHUTDOWN_SECONDS: '1',
     });
     const { key } = await makeKey(direct, 'outages');
     api = createClient(product.apiUrl, key);
@@ -89,15 +88,5 @@ describe('while a server is unavailable', () => {
     expect(await jobs.finished(submitted)).toMatchObject({ status: 'success', output: { language: 'en' } });
     await reportsReady({ mongodb: true, temporal: true });
     await receiver.close();
-  });
-
-  test('both: the worker stops when it is asked to', async () => {
-    const pid = product.worker.pid();
-    mongodb.cut();
-    temporal.cut();
-    process.kill(pid, 'SIGTERM');
-    await eventually('another worker process', () => product.worker.pid() !== pid);
-    mongodb.restore();
-    temporal.restore();
   });
 });
