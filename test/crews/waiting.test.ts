@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
 import { webhookUrlsOf } from '../../domain/crews/crews.js';
@@ -21,7 +21,7 @@ import { createStarters, type Starters } from '../../temporal/starters.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
-import { startTimeSkipping } from '../support/time-skipping.js';
+import { startTimeSkipping, untilIdle } from '../support/time-skipping.js';
 
 const TASK = 'write_letter';
 
@@ -47,17 +47,25 @@ describe('an execution that waits', () => {
   });
 
   /**
+   * Runs a worker until the callback resolves. The worker has a connection of its own, because this server gives work to
+   * the polls of a worker that has stopped, until their connection is closed.
    * @param maxCachedWorkflows 0: every step replays the whole history, as after a restart. Required when another worker
-   *   follows, because this server keeps sending work to workers that have stopped
+   *   follows
    */
-  async function startWorker(maxCachedWorkflows = 0): Promise<Worker> {
-    return Worker.create({
-      connection: env.nativeConnection,
-      taskQueue: 'crews',
-      workflowBundle: await workflowBundle(),
-      maxCachedWorkflows,
-      activities: crewActivities(),
-    });
+  async function withWorker<T>(run: () => Promise<T>, maxCachedWorkflows = 0): Promise<T> {
+    const connection = await NativeConnection.connect({ address: env.address });
+    try {
+      const worker = await Worker.create({
+        connection,
+        taskQueue: 'crews',
+        workflowBundle: await workflowBundle(),
+        maxCachedWorkflows,
+        activities: crewActivities(),
+      });
+      return await worker.runUntil(run);
+    } finally {
+      await connection.close();
+    }
   }
 
   function crewActivities(starters: Pick<Starters, 'startDelivery'> = createStarters(env.client)) {
@@ -111,11 +119,13 @@ describe('an execution that waits', () => {
     return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
   }
 
-  const waits = (id: string, attempt: number) =>
-    eventually(`attempt ${attempt} waits`, async () => {
+  async function waits(id: string, attempt: number): Promise<void> {
+    await eventually(`attempt ${attempt} waits`, async () => {
       const { status, tasks } = (await executions.getById(id))!;
       return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
     });
+    await untilIdle(env.client.workflow.getHandle(`crew/${id}`));
+  }
 
   async function addFeedback(id: string, attempt: number, is_approve: boolean): Promise<ResumeRef> {
     const feedback = newFeedbackId();
@@ -141,8 +151,7 @@ describe('an execution that waits', () => {
   }
 
   test('is resumed after ninety days by other workers', async () => {
-    const first = await startWorker();
-    const { id, handle } = await first.runUntil(async () => {
+    const { id, handle } = await withWorker(async () => {
       const started = await start();
       await waits(started.id, 1);
       return started;
@@ -151,8 +160,7 @@ describe('an execution that waits', () => {
     await env.sleep('90 days');
     expect((await env.currentTimeMs()) - before).toBeGreaterThanOrEqual(90 * DAY_MS);
     expect((await handle.describe()).status.name).toBe('RUNNING');
-    const second = await startWorker();
-    await second.runUntil(async () => {
+    await withWorker(async () => {
       expect(await resume(id, 1, false)).toBe('retrying');
       await waits(id, 2);
       await env.sleep('90 days');
@@ -167,8 +175,7 @@ describe('an execution that waits', () => {
 
   test('continues as a new run after many attempts, and keeps counting them', async () => {
     // Replaying twenty attempts at each step would be slow.
-    const worker = await startWorker(10);
-    await worker.runUntil(async () => {
+    await withWorker(async () => {
       const { id, handle } = await start();
       await waits(id, 1);
       const { runId } = await handle.describe();
@@ -184,12 +191,11 @@ describe('an execution that waits', () => {
       await expect(resume(id, 20, true)).rejects.toMatchObject({ cause: { type: 'NotPending' } });
       expect(await resume(id, 23, true)).toBe('completed');
       expect(await handle.result()).toEqual({ status: 'completed' });
-    });
+    }, 10);
   });
 
   test('ends as an error when an operator cancels it', async () => {
-    const worker = await startWorker();
-    await worker.runUntil(async () => {
+    await withWorker(async () => {
       const { id, handle } = await start();
       await waits(id, 1);
       await handle.cancel();
@@ -255,8 +261,7 @@ describe('an execution that waits', () => {
   });
 
   test('continues from its record when its workflow was terminated', async () => {
-    const worker = await startWorker();
-    await worker.runUntil(async () => {
+    await withWorker(async () => {
       const { id, handle } = await start();
       await waits(id, 1);
       expect(await resume(id, 1, false)).toBe('retrying');
