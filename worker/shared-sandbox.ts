@@ -20,7 +20,7 @@ export function workerWithSharedSandbox(activities: readonly object[]): typeof W
       logger: Logger,
     ): Promise<WorkflowCreator> {
       users++;
-      sandbox ??= super.createWorkflowCreator(bundle, { ...options, activities: allActivities }, logger);
+      sandbox ??= Worker.createWorkflowCreator(bundle, { ...options, activities: allActivities }, logger);
       const shared = await sandbox;
       return {
         createWorkflow: (workflow) => shared.createWorkflow(workflow),
