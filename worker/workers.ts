@@ -1,8 +1,9 @@
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
+import type { NativeConnection, Worker, WorkerOptions, WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
+import { workerWithSharedSandbox } from './shared-sandbox.js';
 
 /** Attempts that a worker of deliveries can have in progress. */
 export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;
@@ -68,9 +69,10 @@ export async function createWorkers(options: {
   version?: WorkerDeploymentVersion;
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
+  const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
   return Promise.all(
     options.queues.map((taskQueue) =>
-      Worker.create({
+      ProcessWorker.create({
         connection: options.connection,
         namespace: options.namespace,
         dataConverter: options.dataConverter ?? {},
