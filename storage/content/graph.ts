@@ -96,6 +96,7 @@ export function createGraphStore({
         entities
           .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } })
           .limit(limit * 4)
+          .project<MentionedEntity>({ _id: 0, name: 1, type: 1, key: 1, source_id: 1, 'mentions.chunk_id': 1 })
           .toArray(),
         relations
           .find({ ...owners, 'evidence.chunk_id': { $in: [...hits] } })
@@ -119,8 +120,11 @@ export function createGraphStore({
   };
 }
 
+/** The fields of an entity that a query shows, without the sentences. */
+type MentionedEntity = Pick<EntityRecord, 'name' | 'type' | 'key' | 'source_id'> & { mentions: { chunk_id: string }[] };
+
 /** Merges the entities with the same key in several items; the most mentioned come first. */
-function mergeEntities(nodes: readonly EntityRecord[], hits: ReadonlySet<string>) {
+function mergeEntities(nodes: readonly MentionedEntity[], hits: ReadonlySet<string>) {
   const merged = new Map<string, { name: string; type: string; source_ids: string[]; chunk_ids: string[] }>();
   for (const node of nodes) {
     const entity = merged.get(node.key) ?? { name: node.name, type: node.type, source_ids: [], chunk_ids: [] };
