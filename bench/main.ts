@@ -4,6 +4,7 @@ import { fairness } from './fairness.js';
 import { footprint } from './footprint.js';
 import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
+import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
@@ -13,6 +14,7 @@ import { throughput } from './throughput.js';
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   throughput,
   deliveries: deliveryList,
+  indexing,
   receivers,
   jobs,
   footprint,
