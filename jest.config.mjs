@@ -4,10 +4,11 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.js'],
   testEnvironment: 'node',
   transform: {},
+  testSequencer: '<rootDir>/test/support/sequencer.js',
   testRunner: '<rootDir>/test/support/runner.js',
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // Beyond what `eventually` waits for, so that its message, which names the missing condition, comes first.
   testTimeout: 300_000,
-  maxWorkers: 2,
+  maxWorkers: 3,
 };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { build, checkNode, install, root, run } from './prepare.mjs';
 
 const HELP = `npm test                every check and every test
-npm run test:fast       the tests without the slow files (jest.fast.config.mjs lists them), without the other checks
+npm run test:fast       the tests without the slow files (test/support/slow-files.ts lists them), without the other checks
 npm test -- <pattern>   only the test files whose path matches, without the other checks
 
 The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser), the running time of

@@ -117,8 +117,17 @@ describe('the rate limit of a key', () => {
     const head = (path: string, key: string) =>
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n`;
 
-    /** Sends a byte now and then until the connection ends, or until `enough`. @returns what was received */
-    async function trickle(start: string, enough: (received: string) => boolean = () => false): Promise<string> {
+    /**
+     * Sends bytes slowly until the connection ends.
+     * @param limit sends no more bytes than this
+     * @param enough ends the connection when it returns true
+     * @returns what was received
+     */
+    async function trickle(
+      start: string,
+      limit = Number.POSITIVE_INFINITY,
+      enough: (received: string) => boolean = () => false,
+    ): Promise<string> {
       const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1');
       let received = '';
       socket.on('data', (chunk) => {
@@ -127,7 +136,8 @@ describe('the rate limit of a key', () => {
       });
       socket.on('error', () => undefined);
       socket.write(start);
-      const timer = setInterval(() => socket.write('x'), 50);
+      let sent = 0;
+      const timer = setInterval(() => sent++ < limit && socket.write('x'), 50);
       await new Promise<void>((resolve) => socket.once('close', () => resolve()));
       clearInterval(timer);
       return received;
@@ -153,9 +163,8 @@ describe('the rate limit of a key', () => {
       const part = '--b\r\nContent-Disposition: form-data; name="database"\r\n\r\nno-such\r\n--b--\r\n';
       const start = `${head('/context/ingest', key)}Content-Type: multipart/form-data; boundary=b\r\n`;
       const rest = 150;
-      const received = await trickle(`${start}Content-Length: ${part.length + rest}\r\n\r\n${part}`, (text) =>
-        text.includes('}'),
-      );
+      const form = `${start}Content-Length: ${part.length + rest}\r\n\r\n${part}`;
+      const received = await trickle(form, rest, (text) => text.includes('}'));
       expect(received).toContain('DATABASE_NOT_FOUND');
     });
   });

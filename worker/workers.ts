@@ -1,9 +1,10 @@
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
+import type { NativeConnection, Worker, WorkerOptions, WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
 import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
+import { workerWithSharedSandbox } from './shared-sandbox.js';
 
 /** Attempts that a worker of deliveries can have in progress. */
 export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;
@@ -75,11 +76,12 @@ export async function createWorkers(options: {
   version?: WorkerDeploymentVersion;
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
+  const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
   const groups = options.queues.includes('content') ? [createGroupWorker(options)] : [];
   return Promise.all([
     ...groups,
     ...options.queues.map((taskQueue) =>
-      Worker.create({
+      ProcessWorker.create({
         connection: options.connection,
         namespace: options.namespace,
         dataConverter: options.dataConverter ?? {},

@@ -1,0 +1,42 @@
+/**
+ * Test files that take more than a few seconds, as paths in `test/` without the ending; the longest first. They start
+ * servers of their own, end processes, let time pass, read scans or sync whole sites. `npm run test:fast` leaves them
+ * out, and `npm test` starts with them.
+ */
+export const SLOW_FILES: readonly string[] = [
+  'recovery',
+  'cli',
+  'continue-as-new',
+  'outages',
+  'rollout',
+  'histories',
+  'content/scans',
+  'crews/waiting',
+  's3-storage',
+  'crews/models',
+  'connectors/web',
+  'compose-run',
+  'content/extraction-files',
+  'ai-jobs/openai-jobs',
+  'content/storage-outage',
+  'connectors/connectors',
+  'connectors/hostile-sources',
+  'connectors/s3',
+  'connectors/s3-pages',
+  'connectors/feed',
+  'connectors/pace',
+  'content/hostile-files',
+  'content/fairness',
+  'crews/recovery',
+  'isolation',
+  'ai-jobs/providers-ocr',
+  'content/embeddings',
+  'content/feedback',
+  'content/item-changes',
+  'content/query-filters',
+  'operators',
+  'payments/fields',
+  'temporal-access',
+  'webhooks/delivery-schedule',
+  'webhooks/slow-receivers',
+];
