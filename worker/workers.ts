@@ -1,5 +1,5 @@
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import type { NativeConnection, Worker, WorkerOptions, WorkflowBundle } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
 import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';

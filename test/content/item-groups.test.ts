@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -96,6 +97,8 @@ describe('a group of items', () => {
     await createRegistrations(collections, sealer()).register(org, 'https://example.com/', ['indexing.status_changed']);
   });
   afterAll(async () => {
+    // The environments of the activities keep the SDK's runtime, which another test file may install.
+    await Runtime.instance().shutdown();
     await index?.close();
     await collections?.mongoClient.close();
     rmSync(folder, { recursive: true, force: true });
