@@ -5,6 +5,7 @@ import { footprint } from './footprint.js';
 import { fusion } from './fusion.js';
 import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
+import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
@@ -14,6 +15,7 @@ import { throughput } from './throughput.js';
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   throughput,
   deliveries: deliveryList,
+  indexing,
   receivers,
   jobs,
   footprint,
