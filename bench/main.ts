@@ -2,8 +2,10 @@ import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
 import { footprint } from './footprint.js';
+import { fusion } from './fusion.js';
 import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
+import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
@@ -13,6 +15,7 @@ import { throughput } from './throughput.js';
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   throughput,
   deliveries: deliveryList,
+  indexing,
   receivers,
   jobs,
   footprint,
@@ -24,15 +27,16 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
 
 /**
  * `postback bench`: runs a benchmark of `bench/README.md` by its name.
- * @param argument the folder of the test collection for `retrieval`; for `hostile`, a part of the names of the cases to run
+ * @param argument the folder of the test collection for `retrieval` and `fusion`; for `hostile`, a part of the names of the cases to run
  * @throws Error for an unknown name
  */
 export async function bench(name: string, argument?: string): Promise<void> {
   if (name === 'retrieval' && argument !== undefined) return retrieval(argument);
+  if (name === 'fusion' && argument !== undefined) return fusion(argument);
   if (name === 'hostile') return hostile(argument);
   const benchmark = BENCHMARKS[name];
   if (benchmark) return benchmark();
   throw new Error(
-    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<case>] | retrieval <folder>]`,
+    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<case>] | retrieval <folder> | fusion <folder>]`,
   );
 }

@@ -1,23 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
 import { QUERY_MODES } from '../domain/content/search.js';
 import { startBenchInstance } from './support/instance.js';
 import { mean, normalisedGain, percentile } from './support/measure.js';
+import { readTestCollection } from './support/test-collection.js';
 import { createDatabase, ingest } from './support/work.js';
-
-interface Document {
-  id: string;
-  title?: string;
-  text: string;
-}
-
-interface Query {
-  id: string;
-  query: string;
-  relevant: string[];
-}
 
 const INGEST_BATCH = 200;
 
@@ -26,10 +13,7 @@ const INGEST_BATCH = 200;
  * @param folder holds `documents.jsonl` and `queries.jsonl`, see `bench/README.md`
  */
 export async function retrieval(folder: string): Promise<void> {
-  const documents = jsonLines<Document>(join(folder, 'documents.jsonl')).filter(
-    (document) => document.text.trim() !== '',
-  );
-  const queries = jsonLines<Query>(join(folder, 'queries.jsonl'));
+  const { documents, queries } = readTestCollection(folder);
   const instance = await startBenchInstance();
   try {
     await createDatabase(instance, 'collection');
@@ -37,7 +21,7 @@ export async function retrieval(folder: string): Promise<void> {
     for (let n = 0; n < documents.length; n += INGEST_BATCH) {
       const batch = documents
         .slice(n, n + INGEST_BATCH)
-        .map(({ id, title, text }) => ({ id: String(id), title, text }));
+        .map(({ title, ...document }) => ({ ...document, ...(title === null ? {} : { title }) }));
       await ingest(instance, 'collection', 'app_knowledge', batch);
     }
     await untilIndexed(instance.collections, documents.length);
@@ -59,7 +43,7 @@ export async function retrieval(folder: string): Promise<void> {
         });
         times.push(performance.now() - sent);
         const ranked = [...new Set((chunks as { source_id: string }[]).map((chunk) => chunk.source_id))];
-        scores.push(normalisedGain(ranked, new Set(relevant.map(String))));
+        scores.push(normalisedGain(ranked, relevant));
       }
       const at = (share: number) => percentile(times, share).toFixed(0);
       console.log(`${mode.padEnd(7)} nDCG@10 ${mean(scores).toFixed(3)}   p50 ${at(0.5)} ms, p95 ${at(0.95)} ms`);
@@ -77,11 +61,4 @@ async function untilIndexed(
 ): Promise<void> {
   while ((await collections.items.countDocuments({ indexing_status: { $in: ['completed', 'errored'] } })) < count)
     await wait(500);
-}
-
-function jsonLines<T>(path: string): T[] {
-  return readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => JSON.parse(line) as T);
 }

@@ -8,7 +8,7 @@ import { connectTemporal } from '../temporal/connection.js';
 import { createStarters } from '../temporal/starters.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { durationMs, perSecond, runConcurrently } from './support/measure.js';
-import { type BenchReceiver, startReceiver } from './support/receiver.js';
+import { type CountingReceiver, startCountingReceiver } from './support/receiver.js';
 import { benchDelivery } from './support/records.js';
 import { createDatabase, ingestMemories } from './support/work.js';
 
@@ -89,29 +89,4 @@ async function measureLargeIngest(instance: BenchInstance, receiver: CountingRec
   const responseMs = await durationMs(() => ingestMemories(instance, 'bench', `large-${Date.now()}`, LARGE_INGEST));
   const remainingMs = await durationMs(() => receiver.reached(target));
   return { responseMs, webhooksMs: responseMs + remainingMs };
-}
-
-interface CountingReceiver extends BenchReceiver {
-  count(): number;
-  /** Resolves when the count has reached the target. */
-  reached(target: number): Promise<void>;
-}
-
-async function startCountingReceiver(): Promise<CountingReceiver> {
-  let count = 0;
-  let waiting: { target: number; done: () => void } | undefined;
-  const receiver = await startReceiver(() => {
-    count += 1;
-    if (waiting && count >= waiting.target) waiting.done();
-    return 204;
-  });
-  return {
-    ...receiver,
-    count: () => count,
-    reached: (target) =>
-      new Promise((done) => {
-        if (count >= target) done();
-        else waiting = { target, done };
-      }),
-  };
 }

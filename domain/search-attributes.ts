@@ -5,8 +5,8 @@
 export const SEARCH_ATTRIBUTES = {
   organisation: { name: 'PostbackOrganisation', type: 'KEYWORD' },
   database: { name: 'PostbackDatabase', type: 'KEYWORD' },
-  /** Id of the item, job, execution or connector. */
-  source: { name: 'PostbackSource', type: 'KEYWORD' },
+  /** Id of the item, job, execution or connector; the ids of a group of items. */
+  source: { name: 'PostbackSource', type: 'KEYWORD_LIST' },
   /** `<feature>/<subfeature>/<provider>` of an AI job. */
   model: { name: 'PostbackModel', type: 'KEYWORD' },
   crew: { name: 'PostbackCrew', type: 'KEYWORD' },
@@ -18,6 +18,5 @@ export const SEARCH_ATTRIBUTES = {
 } as const;
 
 /** Their types by name, as a Temporal server registers them. */
-export const SEARCH_ATTRIBUTE_TYPES: Readonly<Record<string, 'KEYWORD' | 'DATETIME'>> = Object.fromEntries(
-  Object.values(SEARCH_ATTRIBUTES).map(({ name, type }) => [name, type]),
-);
+export const SEARCH_ATTRIBUTE_TYPES: Readonly<Record<string, 'KEYWORD' | 'KEYWORD_LIST' | 'DATETIME'>> =
+  Object.fromEntries(Object.values(SEARCH_ATTRIBUTES).map(({ name, type }) => [name, type]));

@@ -20,6 +20,7 @@ import { createFeedback } from '../storage/content/feedback.js';
 import { createGraphStore } from '../storage/content/graph.js';
 import { createInterruptedNotifier } from '../storage/content/interrupted-items.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
+import { createItemGroups } from '../storage/content/item-groups.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createRemovedItems } from '../storage/content/removed-items.js';
@@ -80,6 +81,7 @@ export async function createSharedDependencies(
     ),
     databases: createDatabases(collections),
     items: createItems(collections),
+    itemGroups: createItemGroups(collections),
     itemQueue: createItemQueue(collections),
     itemCatalogue: createItemCatalogue(collections),
     files,

@@ -25,7 +25,8 @@ const INDEXES: Record<string, IndexDescription[]> = {
   ],
   items: [
     { key: { database_id: 1, id: 1 }, unique: true },
-    { key: { batch: 1, _id: 1 } },
+    // Requests, and the members of their groups.
+    { key: { batch: 1, group: 1, _id: 1 } },
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: LIST_INDEX },
     // Lists of one collection. Counts and sums are read from this index alone.

@@ -75,8 +75,13 @@ async function registerMissing(client: Client, namespace: string): Promise<void>
   const registered = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
   const missing = Object.values(SEARCH_ATTRIBUTES).filter(({ name }) => !(name in registered));
   if (missing.length === 0) return;
-  const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } = proto.temporal.api.enums.v1.IndexedValueType;
-  const types = { KEYWORD: INDEXED_VALUE_TYPE_KEYWORD, DATETIME: INDEXED_VALUE_TYPE_DATETIME };
+  const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_KEYWORD_LIST, INDEXED_VALUE_TYPE_DATETIME } =
+    proto.temporal.api.enums.v1.IndexedValueType;
+  const types = {
+    KEYWORD: INDEXED_VALUE_TYPE_KEYWORD,
+    KEYWORD_LIST: INDEXED_VALUE_TYPE_KEYWORD_LIST,
+    DATETIME: INDEXED_VALUE_TYPE_DATETIME,
+  };
   await operatorService.addSearchAttributes({
     namespace,
     searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, types[type]])),

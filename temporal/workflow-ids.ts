@@ -3,6 +3,7 @@ export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   item: (org: string, database: string, id: string, version: number) =>
     `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
+  itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,
   indexRows: (org: string, database: string, id: string, version: number) =>
     `index-rows/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,

@@ -65,22 +65,25 @@ export function ownedBy(
   values: {
     org: string;
     database?: string | undefined;
-    source?: string;
+    source?: string | string[];
     model?: string;
     crew?: string;
   },
   priorityKey: number = PRIORITIES.usual,
 ): { typedSearchAttributes: SearchAttributePair[]; priority: Priority } {
   const { organisation, database, source, model, crew } = SEARCH_ATTRIBUTES;
-  const pairs = [
+  const words = [
     [organisation, values.org],
     [database, values.database],
-    [source, values.source],
     [model, values.model],
     [crew, values.crew],
   ] as const;
+  const sources = values.source === undefined ? [] : [values.source].flat();
   return {
-    typedSearchAttributes: pairs.flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }])),
+    typedSearchAttributes: [
+      ...words.flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }])),
+      ...(sources.length === 0 ? [] : [{ key: source, value: sources }]),
+    ],
     priority: { priorityKey, fairnessKey: fairnessKeyOf(values.org) },
   };
 }

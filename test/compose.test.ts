@@ -141,7 +141,7 @@ describe('docker-compose.yml', () => {
     const keywords = /for name in (.*); do/.exec(script)?.[1]?.split(' ') ?? [];
     const others = [...script.matchAll(/create --name (\w+) --type (\w+)/g)].map(([, name, type]) => [
       name,
-      type!.toUpperCase(),
+      type!.replace('KeywordList', 'Keyword_List').toUpperCase(),
     ]);
     const registered = [...keywords.map((name) => [name, 'KEYWORD']), ...others];
     expect(Object.fromEntries(registered)).toEqual(SEARCH_ATTRIBUTE_TYPES);

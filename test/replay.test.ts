@@ -22,6 +22,7 @@ describe('executions that run during a deployment continue', () => {
       'deliverWebhook',
       'dropAbandonedFiles',
       'indexItem',
+      'indexItems',
       'provisionDatabase',
       'refreshIndexRows',
       'removeConnector',

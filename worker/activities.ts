@@ -3,6 +3,7 @@ import { createConnectorRemovalActivities } from '../activities/connectors/remov
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
+import { createItemGroupActivities } from '../activities/content/item-groups.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createItemRemovalActivities } from '../activities/content/item-removal.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
@@ -10,6 +11,7 @@ import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
+import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import { createSources } from '../providers/connectors/index.js';
 import { describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
@@ -34,6 +36,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
   const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
     content: contentActivities(dependencies),
+    [GROUP_QUEUE]: createItemGroupActivities(dependencies),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(dependencies),

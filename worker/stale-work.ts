@@ -1,6 +1,9 @@
 import { type StaleWork, staleWork } from '../activities/reconcile.js';
+import { workflowUnits } from '../domain/content/small-items.js';
 import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
+import type { ItemRecord } from '../storage/content/items.js';
+import type { StaleRecords } from '../storage/queries.js';
 import type { Starters } from '../temporal/starters.js';
 
 type Stores = Pick<
@@ -10,10 +13,23 @@ type Stores = Pick<
 
 const idOf = ({ _id }: { _id: string }): string => _id;
 
+/** Items of one group are one entry, because they have one workflow. */
+function byWorkflow(items: Stores['items']['stale']): StaleRecords<ItemRecord[]> {
+  return {
+    list: async (before, limit) => workflowUnits(await items.list(before, limit)),
+    markStarted: (units, before, next) => items.markStarted(units.flat(), before, next),
+    markFailed: (units, before, now) => items.markFailed(units.flat(), before, now),
+  };
+}
+
 /** How the reconciler finds the stale records of each kind, and how it starts their workflow. */
 export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
   return {
-    items: staleWork({ records: stores.items.stale, idOf, start: starters.startItem }),
+    items: staleWork({
+      records: byWorkflow(stores.items.stale),
+      idOf: ([item]) => idOf(item!),
+      start: starters.startItems,
+    }),
     jobs: staleWork({ records: stores.aiJobs.stale, idOf, start: starters.startJob }),
     crews: staleWork({ records: stores.crewExecutions.stale, idOf, start: starters.startCrew }),
     deliveries: staleWork({

@@ -1,7 +1,8 @@
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import type { NativeConnection, Worker, WorkerOptions, WorkflowBundle } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
+import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import { workerWithSharedSandbox } from './shared-sandbox.js';
 
@@ -55,14 +56,20 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
   },
 };
 
-/** Creates one worker per task queue. Any subset of the queues can run in one process. */
+/**
+ * Groups of items in progress. They keep the cores busy with embeddings, and their slots are not those of single items and
+ * files, which would wait behind them.
+ */
+const GROUP_SLOTS = 3;
+
+/** Creates one worker per task queue, and one for groups of items. Any subset of the queues can run in one process. */
 export async function createWorkers(options: {
   connection: NativeConnection;
   namespace: string;
   dataConverter?: DataConverter;
   bundle: WorkflowBundle;
   queues: readonly TaskQueue[];
-  activities: Readonly<Record<TaskQueue, object>>;
+  activities: Readonly<Record<TaskQueue | typeof GROUP_QUEUE, object>>;
   /** After a shutdown was requested: milliseconds until running activities are cancelled. */
   graceMs: number;
   /** Set: the workers get tasks only when this is the current version of their deployment. */
@@ -70,8 +77,10 @@ export async function createWorkers(options: {
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
   const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
-  return Promise.all(
-    options.queues.map((taskQueue) =>
+  const groups = options.queues.includes('content') ? [createGroupWorker(options)] : [];
+  return Promise.all([
+    ...groups,
+    ...options.queues.map((taskQueue) =>
       ProcessWorker.create({
         connection: options.connection,
         namespace: options.namespace,
@@ -86,7 +95,22 @@ export async function createWorkers(options: {
         ...TUNING[taskQueue],
       }),
     ),
-  );
+  ]);
+}
+
+/** Runs the activities of groups; their workflows are on the queue `content`. */
+function createGroupWorker(options: Parameters<typeof createWorkers>[0]): Promise<Worker> {
+  return Worker.create({
+    connection: options.connection,
+    namespace: options.namespace,
+    dataConverter: options.dataConverter ?? {},
+    taskQueue: GROUP_QUEUE,
+    activities: options.activities[GROUP_QUEUE],
+    ...versioning(options.version),
+    interceptors: { activity: [createFailureInterceptor(options.log)] },
+    shutdownGraceTime: options.graceMs,
+    maxConcurrentActivityTaskExecutions: GROUP_SLOTS,
+  });
 }
 
 /** Open executions continue on the workers of the current version. */

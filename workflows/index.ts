@@ -3,6 +3,7 @@ export { runAiJob } from './ai-jobs/run-ai-job.js';
 export { removeConnector, syncConnector } from './connectors/sync-connector.js';
 export { deleteDatabase, provisionDatabase } from './content/databases.js';
 export { indexItem } from './content/index-item.js';
+export { indexItems } from './content/index-items.js';
 export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
 export { runCrew } from './crews/run-crew.js';
 // Existing schedules start the reconciler under the name `sweep`.

@@ -86,9 +86,17 @@ export function createSyncActivities(deps: SyncDependencies) {
         await recordSeen(ref, connector, links);
         const { queued, added, replacedFiles } = await fetcher.toItems(connector, fetched, batch);
         const results = fetched.map(({ result }) => result);
+        let stored = queued;
         try {
           await recordStep(ref, {}, async (tx) => {
-            await quotas.admit(ref.org, added, () => itemQueue.add(queued, tx), tx);
+            await quotas.admit(
+              ref.org,
+              added,
+              async () => {
+                stored = await itemQueue.add(queued, tx);
+              },
+              tx,
+            );
             await resources.recordResults(results, tx);
           });
         } catch (error) {
@@ -98,7 +106,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         await fetcher.keepFiles(batch, fetched, replacedFiles);
         if (queued.length > 0) {
           await startOrDefer(log, 'ingest', { batch }, () =>
-            starters.startIngest({ org: ref.org, batch }, queued.length, connector.database),
+            starters.startIngest({ org: ref.org, batch }, stored, connector.database),
           );
         }
         return due.length;

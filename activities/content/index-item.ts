@@ -4,7 +4,7 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
-import { type Graph, MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
+import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
@@ -22,6 +22,7 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
+import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
 
@@ -29,9 +30,12 @@ export interface ItemDependencies extends FinishItemDependencies {
   items: FinishItemDependencies['items'] &
     Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
+  deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
   chunks: ClearItemsDependencies['chunks'] &
+    IndexTogetherDependencies['chunks'] &
     Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
+  itemGroups: IndexTogetherDependencies['itemGroups'];
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'copyTo' | 'remove'>;
   checkpoints: CheckpointStore;
@@ -39,7 +43,7 @@ export interface ItemDependencies extends FinishItemDependencies {
   extractor: Pick<Extractor, 'extractChunks'>;
   /** Null without an embedding model. */
   embedder: Pick<Embedder, 'embedDocuments'> | null;
-  graphExtractor: { extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph> };
+  graphExtractor: GraphExtractor;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -50,8 +54,27 @@ export function createItemActivities(deps: ItemDependencies) {
   const { items, chunks, files, checkpoints, databases, index, embedder } = deps;
   const finish = createFinishItem(deps);
   const runs = createItemRuns(items);
+  const indexTogether = createIndexTogether(deps);
 
   return {
+    /** queued -> processing -> graph_creation -> completed, for a short text. */
+    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> => {
+      const completed = { status: 'completed' } as const;
+      return forItem(ref, async (signal) => {
+        // An earlier attempt may have completed the item and died before it started the delivery.
+        const item = Context.current().info.attempt > 1 ? await items.getByRef(ref) : null;
+        if (item?.indexing_status === 'completed') await finish(ref, completed);
+        else {
+          await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (begun, runSignal) => {
+            if (!(await databases.isOpen(begun.database_id))) await discard(begun);
+            const failures = await indexTogether([begun], runSignal);
+            if (failures.size > 0) throw failures.get(begun._id);
+          });
+        }
+        return completed;
+      });
+    },
+
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
@@ -99,7 +122,8 @@ export function createItemActivities(deps: ItemDependencies) {
     linkItemGraph: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
-        await deps.graph.put(item, await deps.graphExtractor.extract(texts, signal));
+        const graph = await deps.graphExtractor.extract(texts, signal);
+        await deps.graph.put([{ item, graph }], { replace: true });
         if (!(await items.isCurrent(ref))) throw superseded();
       }),
 

@@ -1,22 +1,23 @@
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import { workflowUnits } from '../../domain/content/small-items.js';
 import type { IngestRef, ItemRef } from '../../domain/content/workflow-contract.js';
-import type { Items } from '../../storage/content/items.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ItemMaintenanceDependencies {
-  items: Pick<Items, 'listQueued'> & IndexRowsStores['items'];
+  items: Pick<Items, 'streamQueued'> & IndexRowsStores['items'];
   databases: IndexRowsStores['databases'];
   itemCatalogue: IndexRowsStores['itemCatalogue'];
   chunks: IndexRowsStores['chunks'];
   index: Pick<SearchIndex, 'exists' | 'write'>;
-  starters: Pick<ContentStarters, 'startItem'>;
+  starters: Pick<ContentStarters, 'startItems'>;
 }
 
 export type ItemMaintenanceActivities = ReturnType<typeof createItemMaintenanceActivities>;
 
-/** Queued items read at a time. */
+/** Queued items read at a time, and a little more: a group is not divided. */
 const START_PAGE = 200;
 /** Starts in progress at the same time for one large request. */
 const CONCURRENT_STARTS = 16;
@@ -27,28 +28,40 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
 
   return {
     /**
-     * Starts the workflow of each queued item of an ingest request.
+     * Starts the workflow of each group and of each other item that an ingest request has queued.
      * @param priorityKey of the items
      * @returns the number of items
      */
     startItems: ({ org, batch }: IngestRef, priorityKey?: number): Promise<number> =>
       withHeartbeat(async () => {
         let started = 0;
-        let last = '';
-        for (;;) {
-          const page = await items.listQueued(org, batch, last, START_PAGE);
-          if (page.length === 0) return started;
-          for (let n = 0; n < page.length; n += CONCURRENT_STARTS) {
+        for await (const page of pagesOf(items.streamQueued(org, batch))) {
+          const units = workflowUnits(page);
+          for (let n = 0; n < units.length; n += CONCURRENT_STARTS) {
             await Promise.all(
-              page.slice(n, n + CONCURRENT_STARTS).map((item) => starters.startItem(item, priorityKey)),
+              units.slice(n, n + CONCURRENT_STARTS).map((unit) => starters.startItems(unit, priorityKey)),
             );
           }
           started += page.length;
-          last = page.at(-1)!._id;
         }
+        return started;
       }),
 
     /** Rewrites the index rows of an item after a change of its metadata; does nothing when they are up to date. */
     refreshIndexRows: (ref: ItemRef): Promise<void> => withHeartbeat(() => refreshIndexRows(deps, ref)),
   };
+}
+
+/** @param items each group together */
+async function* pagesOf(items: AsyncIterable<ItemRecord>): AsyncGenerator<ItemRecord[]> {
+  let page: ItemRecord[] = [];
+  for await (const item of items) {
+    const sameGroup = item.group !== undefined && item.group === page.at(-1)?.group;
+    if (page.length >= START_PAGE && !sameGroup) {
+      yield page;
+      page = [];
+    }
+    page.push(item);
+  }
+  if (page.length > 0) yield page;
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ItemQueue } from '../../storage/content/item-queue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
@@ -48,9 +49,10 @@ export async function acceptIngest(
     const plan = await planIngest(deps.itemQueue, drafts, target);
     const notifications = await unchangedDeliveries(deps, plan, target);
     let deliveries: DeliveryRecord[] = [];
+    let records: ItemRecord[] = [];
     try {
       const write = async (tx: ClientSession) => {
-        await deps.itemQueue.add(plan.records, tx);
+        records = await deps.itemQueue.add(plan.records, tx);
         await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
         deliveries = [];
         for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
@@ -66,7 +68,7 @@ export async function acceptIngest(
       continue;
     }
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => startAll(deps.starters, deliveries));
-    return plan;
+    return { ...plan, records };
   }
 }
 

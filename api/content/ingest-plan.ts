@@ -1,5 +1,6 @@
 import { contentHash } from '../../domain/content/items.js';
 import { metadataFault } from '../../domain/content/metadata.js';
+import { groupNumbers } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { withPauses } from '../../domain/event-loop.js';
 import type { AddedUse } from '../../domain/quotas.js';
@@ -63,6 +64,8 @@ export async function planIngest(
     const owner = { org: database.org, database_id: database._id, database: database.name, collection, batch };
     plan.records.push(queuedItem({ ...owner, id, ...content, content_hash }, existing, now));
   }
+  const groups = groupNumbers(plan.records);
+  for (const [n, record] of plan.records.entries()) if (groups[n] !== undefined) record.group = groups[n];
   plan.added = usedBy(plan.records, existingById);
   return plan;
 }

@@ -110,7 +110,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   async function startIndexing(org: string, batch: string, { records }: IngestPlan, database: string): Promise<void> {
     if (records.length === 0) return;
     await startOrDefer(deps.log, 'ingest', { batch }, () =>
-      deps.starters.startIngest({ org, batch }, records.length, database),
+      deps.starters.startIngest({ org, batch }, records, database),
     );
   }
 }

@@ -27,11 +27,15 @@ export const queryResultSchema = z.object({
         source_id: z.string(),
         title: z.string().nullable(),
         text: z.string(),
-        score: z.number().meta({
-          description:
-            'BM25, cosine similarity or fused ranks: comparable within one response only. Weights, recency and ratings ' +
-            'change the order, not the score.',
-        }),
+        score: z
+          .number()
+          .min(0)
+          .max(1)
+          .meta({
+            description:
+              'How well the chunk matches, relative to the other hits: comparable within one response only. Weights, recency ' +
+              'and ratings are included.',
+          }),
         metadata: z.record(z.string(), z.unknown()),
         collection: z.string(),
         type: z.enum(ITEM_TYPES),

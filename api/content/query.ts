@@ -32,14 +32,13 @@ const querySchema = z
       .optional()
       .meta({
         description:
-          'A list, or an object of weights above 0. Among the best hundred hits, a hit in place r counts ' +
-          '`weight / (60 + r)`: with weight 2, the first sixty hits of a collection come before the first hit of a collection ' +
-          'with weight 1.',
+          'A list, or an object of weights above 0. Scores are multiplied by the weight of their collection, divided by the ' +
+          'greatest weight: a hit of a collection with weight 2 comes before hits with weight 1 and less than twice its score.',
         examples: [['manuals', 'notes'], { manuals: 2, notes: 1 }],
       }),
     type: z.enum([...ITEM_TYPES, 'all']).default('all'),
     query_by: z.enum(QUERY_MODES).default('hybrid').meta({
-      description: '`text`: BM25. `vector`: cosine similarity. `hybrid`: both rankings, fused by reciprocal rank.',
+      description: '`text`: BM25. `vector`: cosine similarity. `hybrid`: the scores of both, fused.',
     }),
     operator: z
       .enum(TEXT_OPERATORS)
@@ -62,8 +61,8 @@ const querySchema = z
       .default(0)
       .meta({
         description:
-          'How much the time of the last change counts. Among the best hundred hits, a hit in place r by relevance and in ' +
-          'place a by age, newest first, counts `(1 - bias) / (60 + r) + bias / (60 + a)`.',
+          'How much the time of the last change counts: the score is `(1 - bias) × relevance + bias × freshness`. Freshness is ' +
+          'the place by age among the best hundred hits, from 1 for the newest to 0 for the oldest.',
       }),
     graph_context: z
       .boolean()

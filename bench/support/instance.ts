@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInstance } from '../../cli/instance.js';
@@ -57,7 +57,8 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
       const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
       const temporal = stack.startedPids.find((pid) => pid !== Number(mongod)) ?? Number.NaN;
       const pids = { api: api.pid(), worker: worker.pid(), mongod: Number(mongod), temporal };
-      return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
+      const times = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
+      return { ...times, parsers: childrenOf(worker.pid()).reduce((sum, pid) => sum + cpuMs(pid), 0) };
     },
     async stop(): Promise<void> {
       await collections.mongoClient.close();
@@ -74,6 +75,17 @@ function cpuMs(pid: number): number {
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
     return Number.NaN;
+  }
+}
+
+/** Ids of the child processes, from /proc; none without /proc. */
+function childrenOf(pid: number): number[] {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
+    return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
+  } catch {
+    return [];
   }
 }
 

@@ -31,3 +31,29 @@ export async function startReceiver(
     },
   };
 }
+
+export interface CountingReceiver extends BenchReceiver {
+  count(): number;
+  /** Resolves when the count has reached the target. */
+  reached(target: number): Promise<void>;
+}
+
+/** Starts a receiver that accepts and counts all callbacks. */
+export async function startCountingReceiver(): Promise<CountingReceiver> {
+  let count = 0;
+  let waiting: { target: number; done: () => void } | undefined;
+  const receiver = await startReceiver(() => {
+    count += 1;
+    if (waiting && count >= waiting.target) waiting.done();
+    return 204;
+  });
+  return {
+    ...receiver,
+    count: () => count,
+    reached: (target) =>
+      new Promise((done) => {
+        if (count >= target) done();
+        else waiting = { target, done };
+      }),
+  };
+}

@@ -40,9 +40,18 @@ const WORDS =
     ' ',
   );
 
-function memoryText(n: number): string {
+const memoryText = (n: number): string => proseText(n, 2048);
+
+/** @returns a text of five words */
+export function noteText(n: number): string {
+  const word = (at: number) => WORDS[(n * 7 + at * 11) % WORDS.length];
+  return `Note ${n} ${word(1)} ${word(2)} ${word(n % 5)}.`;
+}
+
+/** @returns at least so many characters of prose */
+export function proseText(n: number, characters: number): string {
   let text = `Note ${n}.`;
-  for (let at = 0; text.length < 2048; at++) {
+  for (let at = 0; text.length < characters; at++) {
     text += ` ${WORDS[(n * 7 + at * 11 + ((at * at) % 13)) % WORDS.length]}${at % 14 === 13 ? '.' : ''}`;
   }
   return text;

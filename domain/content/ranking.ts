@@ -1,31 +1,6 @@
-/** Weight of the first ranks relative to later ones. 60 is the constant in the paper cited below. */
-export const RECIPROCAL_RANK_CONSTANT = 60;
-
-/**
- * Fuses rankings by reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009): a key scores the sum of
- * `1 / (k + rank)` over the rankings that contain it, with ranks from 1. Scores are not used, because BM25 and cosine
- * similarity have no common scale.
- * @param rankings each best first; a key counts once per ranking, at its first position
- * @returns best first; equal scores keep the order of first appearance, so the result is deterministic
- */
-export function fuseRankings<Key>(
-  rankings: readonly (readonly Key[])[],
-  k: number = RECIPROCAL_RANK_CONSTANT,
-): { key: Key; score: number }[] {
-  const scores = new Map<Key, number>();
-  for (const ranking of rankings) {
-    let rank = 0;
-    for (const key of new Set(ranking)) {
-      rank += 1;
-      scores.set(key, (scores.get(key) ?? 0) + 1 / (k + rank));
-    }
-  }
-  return [...scores].map(([key, score]) => ({ key, score })).sort((a, b) => b.score - a.score);
-}
-
-/** Maximum change of a source's weight by ratings, up or down. */
-const RATING_INFLUENCE = 0.1;
-/** Neutral ratings that are added to every source, so that a single rating has a sixth of the maximum effect. */
+/** Maximum number of places by which ratings move a hit, up or down. */
+const RATED_PLACES = 6;
+/** Neutral ratings that are added to every source, so that a single rating has a sixth of the maximum effect: one place. */
 const PRIOR_RATINGS = 5;
 
 /** Ratings of one source, each -1 to 1. */
@@ -34,43 +9,67 @@ export interface RatingTally {
   count: number;
 }
 
-/**
- * The weight of a source by its ratings: 1 plus the mean with a prior, within ±`RATING_INFLUENCE`. With the worst ratings, a
- * chunk at rank r falls behind (60 + r) / 9 unrated chunks (six at the first rank), and never out of the ranking.
- */
-export function ratingWeight({ sum, count }: RatingTally): number {
-  return 1 + RATING_INFLUENCE * (sum / (count + PRIOR_RATINGS));
+/** @returns by how many places ratings move the hits of a source, from -6 (down) to 6 (up) */
+export function ratedPlaces({ sum, count }: RatingTally): number {
+  return RATED_PLACES * (sum / (count + PRIOR_RATINGS));
 }
 
-/** What affects a hit besides its rank. */
+/** What affects a hit besides its relevance. */
 export interface Influence {
-  /** Weight of the collection times weight by ratings. */
+  /** Weight of the collection. */
   weight: number;
   /** When the item was last changed, in milliseconds since 1970. */
   changed: number;
+  /** Places up by ratings; negative for places down. */
+  places: number;
 }
 
 /**
- * Ranks hits again by weight and age. Ranks are weighted, not scores, so that a weight has the same effect in every query
- * mode: a hit at rank r scores `weight / (60 + r)`. With a recency bias b, this counts 1 - b, and the same formula with the
- * rank by age, newest first, counts b. Hits of equal age share a rank.
- * @param hits best first
- * @param recencyBias from 0 (age has no effect) to 1 (only age and weight have an effect)
- * @returns best first; equal scores keep their order
+ * Ranks hits again by weight, age and ratings. A hit first scores
+ * `weight / greatest weight × ((1 - bias) × relevance + bias × freshness)`. Freshness is the place by age among the hits: 1 for
+ * the newest, 0 for the oldest, in equal steps, so no time unit has to fit the documents; hits of equal age share a place. Then
+ * a rated hit gets the score that is found so many places before or after its own, so ratings always have an effect, and never
+ * a larger one. All scores stay within 0 and 1.
+ * @param hits best first, with scores from 0 to 1
+ * @param recencyBias from 0 (age has no effect) to 1 (relevance has no effect)
+ * @returns best first, with the new scores; of equal scores the better rated is first, else they keep their order
  */
-export function rerank<Hit>(hits: readonly Hit[], influence: (hit: Hit) => Influence, recencyBias = 0): Hit[] {
+export function rerank<Hit extends { score: number }>(
+  hits: readonly Hit[],
+  influence: (hit: Hit) => Influence,
+  recencyBias = 0,
+): Hit[] {
   const influences = hits.map(influence);
-  const byAge = [...new Set(influences.map(({ changed }) => changed))].sort((a, b) => b - a);
-  const ageRanks = new Map(byAge.map((changed, at) => [changed, at + 1]));
-  const scoreOf = (rank: number) => 1 / (RECIPROCAL_RANK_CONSTANT + rank);
-  return hits
+  const freshness = freshnessOf(influences.map(({ changed }) => changed));
+  const greatest = Math.max(...influences.map(({ weight }) => weight));
+  const weighted = hits
     .map((hit, at) => {
-      const { weight, changed } = influences[at]!;
-      return {
-        hit,
-        score: weight * ((1 - recencyBias) * scoreOf(at + 1) + recencyBias * scoreOf(ageRanks.get(changed)!)),
-      };
+      const { weight, changed, places } = influences[at]!;
+      const score = (1 - recencyBias) * hit.score + recencyBias * freshness.get(changed)!;
+      return { hit: { ...hit, score: (weight / greatest) * score }, places };
     })
-    .sort((a, b) => b.score - a.score)
+    .sort((a, b) => b.hit.score - a.hit.score);
+  const scores = weighted.map(({ hit }) => hit.score);
+  return weighted
+    .map(({ hit, places }, at) => ({
+      hit: places === 0 ? hit : { ...hit, score: scoreAt(scores, at - places) },
+      places,
+    }))
+    .sort((a, b) => b.hit.score - a.hit.score || b.places - a.places)
     .map(({ hit }) => hit);
+}
+
+/** @returns freshness by time of change: 1 for the newest, 0 for the oldest, and 1 when all are equally old */
+function freshnessOf(times: readonly number[]): Map<number, number> {
+  const newestFirst = [...new Set(times)].sort((a, b) => b - a);
+  const steps = Math.max(newestFirst.length - 1, 1);
+  return new Map(newestFirst.map((time, at) => [time, 1 - at / steps]));
+}
+
+/** @returns the score at a place between two others, in proportion; the first or last score beyond the ends */
+function scoreAt(scores: readonly number[], place: number): number {
+  const within = Math.min(Math.max(place, 0), scores.length - 1);
+  const before = scores[Math.floor(within)]!;
+  const after = scores[Math.ceil(within)]!;
+  return before + (after - before) * (within % 1);
 }

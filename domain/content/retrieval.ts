@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.js';
 import type { IndexingStatus } from '../states.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
-import { type RatingTally, ratingWeight, rerank } from './ranking.js';
+import { type RatingTally, ratedPlaces, rerank } from './ranking.js';
 import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from './search.js';
 import type { ItemRef } from './workflow-contract.js';
 
@@ -25,10 +25,13 @@ export interface Question {
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
 
-/** Hits of the index that weights, recency and ratings can reorder; later hits are not considered. */
-const CANDIDATES = 100;
+/** Hits of the index that ratings can reorder; later hits are not considered. */
+const CANDIDATES = 50;
+/** The same for weights and recency, which can move a hit further. */
+const WEIGHTED_CANDIDATES = 100;
 /** Chunks read in addition to the limit, because a hit may belong to a version that was replaced a moment ago. */
 const SPARE = 10;
+const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
 
@@ -109,7 +112,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
         type: question.type,
         source_ids: question.ids,
         metadata: question.metadata,
-        limit: CANDIDATES,
+        limit: candidates(question),
       });
       const best = await readCurrent(await reorder(database._id, question, hits), question.max_results);
       const graph = question.graph_context
@@ -135,7 +138,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     },
   };
 
-  /** Reorders hits by the weights of collections, by recency and by ratings. */
+  /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
   async function reorder(
     databaseId: string,
     { weights, recency_bias = 0 }: Question,
@@ -148,12 +151,12 @@ export function createRetrieval(deps: RetrievalDependencies) {
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
     const changed = new Map(owners.map((item) => [item.id, item.updated_at.getTime()]));
-    const ratings = new Map([...tallies].map(([source, tally]) => [source, ratingWeight(tally)]));
     return rerank(
       hits,
       ({ source_id, collection }) => ({
-        weight: (weights?.get(collection) ?? 1) * (ratings.get(source_id) ?? 1),
+        weight: weights?.get(collection) ?? 1,
         changed: changed.get(source_id) ?? 0,
+        places: ratedPlaces(tallies.get(source_id) ?? NO_RATINGS),
       }),
       recency_bias,
     );
@@ -176,6 +179,10 @@ export function createRetrieval(deps: RetrievalDependencies) {
     }
     return [...found.values()].slice(0, limit);
   }
+}
+
+function candidates({ weights, recency_bias = 0, max_results }: Question): number {
+  return weights || recency_bias > 0 ? WEIGHTED_CANDIDATES : Math.max(CANDIDATES, max_results + SPARE);
 }
 
 /** @returns the location of a chunk in its document, without absent fields */

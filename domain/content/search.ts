@@ -53,7 +53,7 @@ export interface SearchRequest {
   limit: number;
 }
 
-/** A hit. Scores are comparable only within one result. */
+/** A hit. Scores are comparable only within one ranking. */
 export interface SearchHit {
   chunk_id: string;
   source_id: string;
@@ -75,7 +75,8 @@ export interface SearchIndex {
    */
   write(table: string, rows: readonly IndexRow[], remove?: readonly string[]): Promise<void>;
   /**
-   * @returns hits, best first
+   * @returns hits, best first, with scores from 0 to 1: BM25 or cosine similarity scaled within the result, or both fused
+   * (`fusion.ts`)
    * @throws Error when the table does not exist; ServiceError SERVICE_UNAVAILABLE for a metadata filter on a table with rows
    * from before filters existed
    */

@@ -5,7 +5,29 @@ export interface ItemRef {
   /** Internal key (`itm_…`). */
   item: string;
   version: number;
+  /** True for an item that is indexed in one activity. */
+  small?: true;
 }
+
+/** A group of small items of one request. */
+export interface GroupRef {
+  /** `bat_…` */
+  batch: string;
+  /** From 0. */
+  group: number;
+}
+
+/** What became of the members of a group that were still in progress. */
+export interface GroupReport {
+  completed: number;
+  /** Replaced or deleted. */
+  dropped: number;
+  /** Continued by workflows of their own. */
+  separated: number;
+}
+
+/** The queue of the activities of groups, which the worker of `content` serves with slots of their own. */
+export const GROUP_QUEUE = 'content-groups';
 
 export interface ItemOutcome {
   status: TerminalIndexingStatus;

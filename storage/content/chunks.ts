@@ -42,6 +42,49 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
+    /**
+     * Stores the chunks of small items with their vectors.
+     * @param stored ids of those that an earlier run may have stored
+     */
+    async add(embedded: readonly EmbeddedChunk[], stored: ReadonlySet<string>): Promise<void> {
+      const records = embedded.map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) }));
+      if (records.length === 0) return;
+      await chunks.bulkWrite(
+        records.map((record) =>
+          stored.has(record._id)
+            ? { replaceOne: { filter: { _id: record._id }, replacement: record, upsert: true } }
+            : { insertOne: { document: record } },
+        ),
+        { ordered: false },
+      );
+    },
+
+    /** @returns ids of the chunks of these versions that are stored already, and of earlier versions by item */
+    async listStored(
+      items: readonly { _id: string; version: number }[],
+    ): Promise<{ current: Set<string>; older: Map<string, string[]> }> {
+      const versions = new Map(items.map(({ _id, version }) => [_id, version]));
+      const current = new Set<string>();
+      const older = new Map<string, string[]>();
+      const found = chunks
+        .find({ item: { $in: [...versions.keys()] } })
+        .project<Pick<ChunkRecord, '_id' | 'item' | 'version'>>({ item: 1, version: 1 });
+      for await (const { _id, item, version } of found) {
+        if (version === versions.get(item)) current.add(_id);
+        else if (version < versions.get(item)!) older.set(item, [...(older.get(item) ?? []), _id]);
+      }
+      return { current, older };
+    },
+
+    /** @returns the vectors of these chunks that are stored, by chunk id */
+    async getVectors(ids: readonly string[]): Promise<Map<string, Float32Array>> {
+      const vectors = new Map<string, Float32Array>();
+      if (ids.length === 0) return vectors;
+      const found = chunks.find({ _id: { $in: [...ids] } }).project<Pick<ChunkRecord, '_id' | 'vector'>>({ vector: 1 });
+      for await (const { _id, vector } of found) if (vector) vectors.set(_id, unpackVector(vector));
+      return vectors;
+    },
+
     /** @returns the chunks of a version in order, with vectors */
     listByRef(ref: ItemRef): Promise<EmbeddedChunk[]> {
       return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();

@@ -39,24 +39,28 @@ export function createGraphStore({
   relations: Collection<RelationRecord>;
 }) {
   return {
-    /** Stores the graph of an item version. Replaces the graphs of earlier runs and earlier versions. */
-    async put(item: ItemRecord, graph: Graph): Promise<void> {
-      const owner = { item: item._id, version: item.version, database_id: item.database_id, source_id: item.id };
-      const replaced = { item: item._id, version: { $lte: item.version } };
-      await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
-      const nodes: EntityRecord[] = graph.entities.map((entity, n) => ({
-        _id: `${item._id}/${item.version}/${n}`,
-        ...owner,
-        ...entity,
-        key: entityKey(entity.name),
-      }));
-      const edges: RelationRecord[] = graph.relations.map((relation, n) => ({
-        _id: `${item._id}/${item.version}/${n}`,
-        ...owner,
-        ...relation,
-      }));
-      if (nodes.length > 0) await entities.insertMany(nodes, { ordered: false });
-      if (edges.length > 0) await relations.insertMany(edges, { ordered: false });
+    /**
+     * Stores the graphs of item versions.
+     * @param replace removes the graphs of earlier runs and earlier versions; false when there are none
+     */
+    async put(graphs: readonly { item: ItemRecord; graph: Graph }[], { replace }: { replace: boolean }): Promise<void> {
+      if (graphs.length === 0) return;
+      if (replace) {
+        const replaced = {
+          $or: graphs.map(({ item: { _id, version } }) => ({ item: _id, version: { $lte: version } })),
+        };
+        await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
+      }
+      const nodes: EntityRecord[] = graphs.flatMap(({ item, graph }) =>
+        graph.entities.map((entity, n) => ({ ...partOf(item, n), ...entity, key: entityKey(entity.name) })),
+      );
+      const edges: RelationRecord[] = graphs.flatMap(({ item, graph }) =>
+        graph.relations.map((relation, n) => ({ ...partOf(item, n), ...relation })),
+      );
+      await Promise.all([
+        nodes.length > 0 && entities.insertMany(nodes, { ordered: false }),
+        edges.length > 0 && relations.insertMany(edges, { ordered: false }),
+      ]);
     },
 
     /** Removes the graphs of this version and of earlier versions. */
@@ -117,6 +121,11 @@ export function createGraphStore({
       };
     },
   };
+}
+
+/** The fields of the n-th entity or relation of an item version. */
+function partOf({ _id, version, database_id, id }: ItemRecord, n: number) {
+  return { _id: `${_id}/${version}/${n}`, item: _id, version, database_id, source_id: id };
 }
 
 /** Merges the entities with the same key in several items; the most mentioned come first. */

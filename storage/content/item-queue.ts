@@ -15,6 +15,7 @@ export type NewItem = Pick<
   | 'database'
   | 'collection'
   | 'batch'
+  | 'group'
   | 'id'
   | 'type'
   | 'title'
@@ -96,14 +97,17 @@ export function createItemQueue({
     /**
      * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor. A new item whose id
      * belonged to a deleted item continues with the key and the versions of the deleted item.
+     * @returns the stored records
      * @throws ServiceError SOURCE_ALREADY_EXISTS when another request has added or replaced one of the items
      */
-    async add(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
+    async add(records: readonly ItemRecord[], tx: ClientSession): Promise<ItemRecord[]> {
       const added = records.filter((record) => record.version === 1);
       const replaced = records.filter((record) => record.version > 1);
       try {
-        if (added.length > 0) await items.insertMany(await continueRemoved(added, tx), { session: tx });
-        for (const record of replaced) await replace(record, tx);
+        const inserted = added.length === 0 ? [] : await continueRemoved(added, tx);
+        if (inserted.length > 0) await items.insertMany(inserted, { session: tx });
+        if (replaced.length > 0) await replace(replaced, tx);
+        return [...inserted, ...replaced];
       } catch (error) {
         if (isDuplicateKey(error)) {
           throw new ServiceError(
@@ -134,10 +138,14 @@ export function createItemQueue({
     },
   };
 
-  async function replace(record: ItemRecord, tx: ClientSession): Promise<void> {
-    const { _id, ...fields } = record;
-    const result = await items.replaceOne({ _id, version: record.version - 1 }, fields, { session: tx });
-    if (result.matchedCount !== 1) throw changedConcurrently();
+  async function replace(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
+    const { matchedCount } = await items.bulkWrite(
+      records.map(({ _id, ...replacement }) => ({
+        replaceOne: { filter: { _id, version: replacement.version - 1 }, replacement },
+      })),
+      { session: tx },
+    );
+    if (matchedCount !== records.length) throw changedConcurrently();
   }
 
   /** Gives items whose ids belonged to deleted items the keys and next versions of those. */

@@ -31,6 +31,8 @@ export interface ItemRecord {
   additional_metadata: Record<string, unknown>;
   /** `bat_…`: the ingest request or connector batch that added it. */
   batch: string;
+  /** Number of its group in the batch, whose workflow indexes it. Absent when it has a workflow of its own. */
+  group?: number | undefined;
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
@@ -46,15 +48,17 @@ export interface ItemRecord {
   updated_at: Date;
 }
 
-/** The steps of indexing that may take long. */
-export type ItemStep = 'extract' | 'embed' | 'link';
+/** The steps of indexing that may take long. Small items have only one. */
+export type ItemStep = 'extract' | 'embed' | 'link' | 'index';
 
 export type Items = ReturnType<typeof createItems>;
 
-const IN_PROGRESS_STATUSES: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
+export const IN_PROGRESS_STATUSES: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 
 /** Projection: only what identifies an item and its state. */
 export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0 } as const;
+/** Projection: what starting the workflow of an item needs, and more. */
+const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0 } as const;
 
 /** Items and their indexing status. Every change of status is one conditional update. */
 export function createItems({ items }: { items: Collection<ItemRecord> }) {
@@ -70,7 +74,8 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /**
-     * Counts a run of a step, sets the status and clears the error.
+     * Counts a run of a step, sets the status and clears the error. An earlier run may have got further: a status never
+     * goes back.
      * @param again false: only if no run of this step has been lost
      * @returns the item, or null when this version was deleted, replaced, or has finished, or a run was lost
      */
@@ -78,6 +83,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       ref: ItemRef,
       { step, status, again }: { step: ItemStep; status: IndexingStatus; again: boolean },
     ): Promise<ItemRecord | null> {
+      const created = { $eq: ['$indexing_status', 'graph_creation'] };
       const begun = { $cond: [{ $eq: ['$runs.step', step] }, { $add: ['$runs.begun', 1] }, 1] };
       return items.findOneAndUpdate(
         {
@@ -90,7 +96,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
           {
             $set: {
               runs: { step, begun },
-              indexing_status: status,
+              indexing_status: { $cond: [created, '$indexing_status', status] },
               error_code: null,
               error_message: null,
               updated_at: new Date(),
@@ -144,22 +150,17 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       await items.deleteOne({ _id: ref.item, version: ref.version });
     },
 
-    /**
-     * @param after the last key of the previous page, or `''`
-     * @returns one page of the queued items of a request, by key, without their content
-     */
-    listQueued(org: string, batch: string, after: string, limit: number): Promise<ItemRecord[]> {
+    /** @returns the queued items of a request without their texts, each group together */
+    streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
       return items
-        .find({ org, batch, _id: { $gt: after }, indexing_status: 'queued' })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .project<ItemRecord>(WITHOUT_CONTENT)
-        .toArray();
+        .find({ org, batch, indexing_status: 'queued' })
+        .sort({ group: 1, _id: 1 })
+        .project<ItemRecord>(WITHOUT_TEXT);
     },
 
-    /** Items in progress, without their content. */
+    /** Items in progress, without their texts. */
     stale: staleRecords(items, () => ({ indexing_status: { $in: IN_PROGRESS_STATUSES } }), {
-      projection: WITHOUT_CONTENT,
+      projection: WITHOUT_TEXT,
     }),
 
     /** Whether a request has stored items. */

@@ -128,6 +128,13 @@ export function createDeliveries(
       return record;
     },
 
+    /** Stores deliveries, in the transaction of their events. */
+    async addAll(added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> {
+      const records = added.map(pendingDelivery);
+      if (records.length > 0) await deliveries.insertMany(records, { session: tx });
+      return records;
+    },
+
     getById(deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.findOne({ _id: deliveryId });
     },

@@ -1,3 +1,4 @@
+import { isSmall, workflowUnits } from '../../domain/content/small-items.js';
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
@@ -11,7 +12,14 @@ export interface StartItemInput {
   database_id: string;
   id: string;
   version: number;
+  batch: string;
+  group?: number | undefined;
+  source: { kind: 'file' | 'text' };
+  bytes: number;
 }
+
+/** An ingest that needs no more workflows than this starts them itself. */
+const DIRECT_STARTS = 4;
 
 export type ContentStarters = ReturnType<typeof createContentStarters>;
 
@@ -21,16 +29,37 @@ export function createContentStarters({ start }: WorkflowStarter) {
   const interactive = createInteractiveQuota();
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
 
+  /** @param priorityKey of the ingest that the item belongs to */
+  const startItem = (item: StartItemInput, priorityKey?: number): Promise<void> =>
+    start('indexItem', {
+      workflowId: workflowIds.item(item.org, item.database_id, item.id, item.version),
+      taskQueue: 'content',
+      args: [{ ...refOf(item), ...(isSmall(item) ? { small: true } : {}) }],
+      staticSummary: `Index ${item.id} into ${item.database}`,
+      ...ownedBy(ownerOf(item), priorityKey),
+    });
+
+  /** @param items one item, or the known members of one group; each gets a workflow, or all get one */
+  async function startItems(items: readonly StartItemInput[], priorityKey?: number): Promise<void> {
+    const { org, database, batch, group } = items[0]!;
+    if (group === undefined) {
+      await Promise.all(items.map((item) => startItem(item, priorityKey)));
+      return;
+    }
+    await start('indexItems', {
+      workflowId: workflowIds.itemGroup(org, batch, group),
+      // The workflow indexes the members that are in progress when it runs. A run with none does nothing.
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      taskQueue: 'content',
+      args: [{ batch, group }],
+      staticSummary: `Index ${items.length} items into ${database}`,
+      ...ownedBy({ org, database, source: items.map(({ id }) => id) }, priorityKey),
+    });
+  }
+
   return {
-    /** @param priorityKey of the ingest that the item belongs to */
-    startItem: (item: StartItemInput, priorityKey?: number): Promise<void> =>
-      start('indexItem', {
-        workflowId: workflowIds.item(item.org, item.database_id, item.id, item.version),
-        taskQueue: 'content',
-        args: [refOf(item)],
-        staticSummary: `Index ${item.id} into ${item.database}`,
-        ...ownedBy(ownerOf(item), priorityKey),
-      }),
+    startItem,
+    startItems,
 
     /** Each later change of the same version needs another run. */
     startIndexRows: (item: StartItemInput): Promise<void> =>
@@ -44,16 +73,21 @@ export function createContentStarters({ start }: WorkflowStarter) {
       }),
 
     /**
-     * A few items go before bulk work of any organisation.
-     * @param items number of queued items
+     * Starts the workflows of queued items, or the workflow that starts them. A few items go before bulk work of any
+     * organisation.
      */
-    async startIngest(ref: IngestRef, items: number, database: string): Promise<void> {
-      const priorityKey = (await interactive.take(ref.org, items)) ? PRIORITIES.interactive : PRIORITIES.usual;
+    async startIngest(ref: IngestRef, items: readonly StartItemInput[], database: string): Promise<void> {
+      const priorityKey = (await interactive.take(ref.org, items.length)) ? PRIORITIES.interactive : PRIORITIES.usual;
+      const units = workflowUnits(items);
+      if (units.length <= DIRECT_STARTS) {
+        await Promise.all(units.map((unit) => startItems(unit, priorityKey)));
+        return;
+      }
       await start('startIngestedItems', {
         workflowId: workflowIds.ingest(ref.org, ref.batch),
         taskQueue: 'content',
         args: [ref],
-        staticSummary: `Start ${items} ${items === 1 ? 'item' : 'items'} for ${database}`,
+        staticSummary: `Start ${items.length} items for ${database}`,
         ...ownedBy({ org: ref.org, database }, priorityKey),
       });
     },

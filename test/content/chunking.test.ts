@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { mean, normalisedGain } from '../../bench/support/measure.js';
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
-import { fuseRankings } from '../../domain/content/ranking.js';
 
 const sentence = (n: number, words = 10) =>
   `${Array.from({ length: words - 1 }, (_, at) => (at === 0 ? 'Word' : 'word')).join(' ')} number${n}. `;
@@ -103,20 +102,7 @@ describe('chunks', () => {
   });
 });
 
-describe('ranking', () => {
-  test('a key high in both rankings beats a key that is first in only one', () => {
-    const fused = fuseRankings([
-      ['a', 'b', 'c'],
-      ['d', 'b', 'e'],
-    ]);
-    expect(fused[0]!.key).toBe('b');
-    expect(fused.map(({ key }) => key)).toEqual(['b', 'a', 'd', 'c', 'e']);
-  });
-
-  test('fusing empty rankings returns nothing', () => {
-    expect(fuseRankings([[], []])).toEqual([]);
-  });
-
+describe('the measure of the retrieval benchmarks', () => {
   test('the gain is 1 with all relevant documents first, decreases with their places, and is 0 without them', () => {
     expect(normalisedGain(['a', 'b', 'x'], new Set(['a', 'b']))).toBe(1);
     expect(normalisedGain(['x', 'a'], new Set(['a']))).toBeCloseTo(1 / Math.log2(3));

@@ -8,6 +8,8 @@ import { sharedProduct, withDb } from '../support/product.js';
 import type { Receiver } from '../support/receiver.js';
 
 const BULK = 150;
+/** Long enough for the work of seconds, most of which the end of the test saves. */
+const WORDS = 'the keeper lit the lamp and wrote the hour of the evening into the log of the house '.repeat(10);
 
 describe('beside the bulk ingest of another organisation', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
@@ -34,8 +36,8 @@ describe('beside the bulk ingest of another organisation', () => {
     withDb(mongodbUri, (db) =>
       db.collection('items').countDocuments({ org: bulkOrg, indexing_status: { $ne: 'completed' } }),
     );
-  const priorityOf = async (organisation: string) => {
-    const query = `PostbackOrganisation="${organisation}" AND WorkflowType="indexItem"`;
+  const priorityOf = async (organisation: string, type: string) => {
+    const query = `PostbackOrganisation="${organisation}" AND WorkflowType="${type}"`;
     const found = await eventually('an item', async () => {
       for await (const execution of temporal.workflow.list({ query })) return execution;
       return undefined;
@@ -45,13 +47,13 @@ describe('beside the bulk ingest of another organisation', () => {
   };
 
   test('a note is announced while most of the bulk still waits', async () => {
-    const entries = Array.from({ length: BULK }, (_, n) => ({ id: `bulk-${n}`, text: `Entry ${n} of a long list.` }));
+    const entries = Array.from({ length: BULK }, (_, n) => ({ id: `bulk-${n}`, text: `Entry ${n}: ${WORDS}` }));
     await bulk.ingest({ database: 'notes', memories: JSON.stringify(entries) });
     await neighbour.ingest({ database: 'notes', memories: '[{"id":"note","text":"The lamp was lit at dusk."}]' });
     await receiver.waitFor('the webhook of the note', ({ json }) => json.id === 'note');
     expect(await unfinished()).toBeGreaterThan(BULK / 2);
     // A small request goes first, with the organisation as fairness key.
-    expect(await priorityOf(org)).toMatchObject({ priorityKey: 2, fairnessKey: org });
-    expect(await priorityOf(bulkOrg)).toMatchObject({ priorityKey: 3, fairnessKey: bulkOrg });
+    expect(await priorityOf(org, 'indexItem')).toMatchObject({ priorityKey: 2, fairnessKey: org });
+    expect(await priorityOf(bulkOrg, 'indexItems')).toMatchObject({ priorityKey: 3, fairnessKey: bulkOrg });
   });
 });

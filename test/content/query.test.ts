@@ -107,6 +107,19 @@ describe('queries', () => {
     }
   });
 
+  test('scores run from 0 to 1 and fall, in every mode and with every influence', async () => {
+    for (const query_by of ['hybrid', 'text', 'vector']) {
+      for (const influence of [{}, { recency_bias: 0.4 }, { collections: { one: 3, two: 1 } }]) {
+        const { chunks } = await query({ query: 'boiling water for tea', query_by, ...influence });
+        const scores = chunks.map((chunk: { score: number }) => chunk.score);
+        expect(scores.length).toBeGreaterThan(1);
+        for (const score of scores) expect(score >= 0 && score <= 1).toBe(true);
+        expect(scores).toEqual([...scores].sort((a, b) => b - a));
+      }
+    }
+    expect((await query({ query: 'boiling water for tea' })).chunks[0].score).toBeCloseTo(1);
+  });
+
   test('text search supports or, and, phrase', async () => {
     const text = (words: string, operator: string) => query({ query: words, operator, query_by: 'text' }).then(ids);
     expect((await text('queen kettle', 'or')).sort()).toEqual(['bees', 'manual']);

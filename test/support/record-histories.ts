@@ -64,11 +64,36 @@ try {
     database: 'library',
     memories: JSON.stringify(['well', 'retried', 'gone'].map((id) => ({ id, text: `The note ${id}.` }))),
   });
-  await api.ingest({ database: 'library', document_metadata: '[{"id":"broken"}]' }, [
-    { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' },
-  ]);
-  for (const id of ['well', 'retried', 'gone', 'broken']) await api.ended('library', id);
-  await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="well"'));
+  await api.ingest({ database: 'library', memories: '[{"id":"alone","text":"The note alone."}]' });
+  // More than a request starts itself.
+  const files = ['broken.pdf', 'read.txt', 'one.txt', 'two.txt', 'three.txt'];
+  await api.ingest(
+    { database: 'library', document_metadata: JSON.stringify(files.map((name) => ({ id: name.split('.')[0] }))) },
+    files.map((name) => ({
+      name,
+      content: name === 'broken.pdf' ? '%PDF-1.7\nnothing of a PDF follows' : `The note ${name}.`,
+    })),
+  );
+  for (const id of ['well', 'retried', 'gone', 'broken', 'read', 'alone']) await api.ended('library', id);
+  await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="read"'));
+  await record('index-items-completed', await newest('WorkflowType="indexItems" AND PostbackSource="well"'));
+  await record('index-small-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="alone"'));
+  // As if its processing had been lost three times with its process.
+  await withDb(product.mongodbUri, async (db) => {
+    const alone = (await db.collection('items').findOne({ id: 'alone' }))!;
+    const runs = { step: 'index', begun: 3 };
+    const lost = {
+      ...alone,
+      _id: `${alone._id}-lost`,
+      id: 'lost',
+      indexing_status: 'queued',
+      runs,
+      check_at: new Date(0),
+    };
+    await db.collection<{ _id: string }>('items').insertOne(lost);
+  });
+  await reconcile(product);
+  await record('index-small-item-errored', await newest('WorkflowType="indexItem" AND PostbackSource="lost"'));
   const broken = await newest('WorkflowType="indexItem" AND PostbackSource="broken"');
   await record('index-item-errored', broken);
   // The file without `-shown` is older than the outcome's search attribute. The same applies below.

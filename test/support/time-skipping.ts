@@ -19,7 +19,7 @@ export async function startTimeSkipping(): Promise<TestWorkflowEnvironment> {
   const server = { executable: { type: 'existing-path', path } } as const;
   const skipping = await TestWorkflowEnvironment.createTimeSkipping({ server });
   // This server cannot list its search attributes, so the product's own registration does not work here.
-  const types = { KEYWORD: 2, DATETIME: 6 };
+  const types = { KEYWORD: 2, DATETIME: 6, KEYWORD_LIST: 7 };
   const searchAttributes = Object.entries(SEARCH_ATTRIBUTE_TYPES).map(([name, type]) => [name, types[type]]);
   await skipping.connection.operatorService.addSearchAttributes({
     namespace: 'default',

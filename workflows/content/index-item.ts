@@ -10,19 +10,21 @@ const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInter
 const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
 const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
 
+const { indexSmallItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Index the short text' });
 const { extractItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Extract the text and split it' });
 const { embedAndIndexItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Embed and index the chunks' });
 const { linkItemGraph } = proxyActivities<ItemActivities>({ ...short, summary: 'Add it to the graph' });
 const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Store the outcome and the delivery' });
 
 /**
- * One version of one item: queued -> processing -> graph_creation -> completed | errored.
+ * One version of one item: queued -> processing -> graph_creation -> completed | errored. A small item takes one activity.
  * A delivery, which is a workflow of its own, notifies the client of the outcome.
  */
 export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
   try {
     const outcome = await index(item);
-    const stored = await finishItem(item, outcome);
+    // A small item that completed has stored its outcome.
+    const stored = item.small && outcome.status === 'completed' ? outcome : await finishItem(item, outcome);
     if (outcome.status === 'errored') showOutcome(outcome.status);
     return stored;
   } catch (error) {
@@ -34,6 +36,7 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
 
 async function index(item: ItemRef): Promise<ItemOutcome> {
   try {
+    if (item.small) return await indexSmallItem(item); // processing, graph_creation, completed
     await extractItem(item); // processing
     await embedAndIndexItem(item);
     await linkItemGraph(item); // graph_creation

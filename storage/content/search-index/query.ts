@@ -1,15 +1,10 @@
 import { MatchQuery, Operator, type Table, tokenize } from '@lancedb/lancedb';
-import { fuseRankings } from '../../../domain/content/ranking.js';
+import { fuse, LIST_DEPTH, textRelevance, type VectorHit, vectorRelevance } from '../../../domain/content/fusion.js';
 import type { SearchHit, SearchRequest } from '../../../domain/content/search.js';
 import { ServiceError } from '../../../domain/errors.js';
 import { filterOf } from './filters.js';
 import { dimensionsDiffer, dimensionsOf, spaced, WORDS } from './schema.js';
 
-/**
- * Minimum length of a vector ranking, and of both rankings that are fused: a chunk that is tenth in both should rank above
- * a chunk that is first in one. The vector index needs more candidates than results, because it ranks compressed vectors.
- */
-const DEPTH = 100;
 /** Candidates with all words that are checked for a phrase; the second number is used when the first gives too few hits. */
 const PHRASE_DEPTHS = [200, 2_000];
 /** Chunks with the phrase that are enough: no response shows more. */
@@ -29,6 +24,11 @@ interface Row extends Omit<SearchHit, 'score'> {
   text?: string;
 }
 
+/** The vector is still in the columns that LanceDB returned. */
+interface VectorRow extends Row {
+  vector: { toArray(): Float32Array };
+}
+
 /** A request with what the table's schema decides. */
 interface PlannedSearch extends SearchRequest {
   /** The restrictions as SQL; null without restrictions. Every ranking contains only rows that match. */
@@ -45,23 +45,20 @@ interface PlannedSearch extends SearchRequest {
 export async function searchTable(table: Table, search: SearchRequest): Promise<SearchHit[]> {
   if (search.limit <= 0) return [];
   const { limit } = search;
+  // Scores are scaled within a ranking, so a small limit must not shorten it.
+  const depth = Math.max(limit, LIST_DEPTH);
   const schema = await table.schema();
   const columns = new Set(schema.fields.map(({ name }) => name));
   if (search.metadata) await requireMetadata(table, columns);
   const request: PlannedSearch = { ...search, where: filterOf(search, columns), dimensions: dimensionsOf(schema) };
   switch (request.mode) {
     case 'text':
-      return byWords(table, request, limit);
+      return textRelevance(await byWords(table, request, depth)).slice(0, limit);
     case 'vector':
-      return byVector(table, request, limit);
+      return vectorRelevance(await byVector(table, request, depth)).slice(0, limit);
     case 'hybrid': {
-      if (!request.vector) return byWords(table, request, limit);
-      const depth = Math.max(limit, DEPTH);
       const [words, vectors] = await Promise.all([byWords(table, request, depth), byVector(table, request, depth)]);
-      const hits = new Map([...words, ...vectors].map((hit) => [hit.chunk_id, hit]));
-      return fuseRankings([words, vectors].map((ranking) => ranking.map(({ chunk_id }) => chunk_id)))
-        .slice(0, limit)
-        .map(({ key, score }) => ({ ...hits.get(key)!, score }));
+      return (request.vector ? fuse(words, vectors, request.vector) : textRelevance(words)).slice(0, limit);
     }
   }
 }
@@ -123,7 +120,7 @@ async function matches(
   return (await (request.where ? query.where(request.where) : query).toArray()) as Row[];
 }
 
-async function byVector(table: Table, request: PlannedSearch, limit: number): Promise<SearchHit[]> {
+async function byVector(table: Table, request: PlannedSearch, limit: number): Promise<VectorHit[]> {
   const { vector, dimensions } = request;
   if (!vector || dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
@@ -136,11 +133,11 @@ async function byVector(table: Table, request: PlannedSearch, limit: number): Pr
     // Without a maximum, so that a narrow filter still gets enough rows.
     .maximumNprobes(0)
     .refineFactor(REFINE);
-  const rows = (await (request.where ? query.where(request.where) : query)
-    .select([...COLUMNS, '_distance'])
-    .limit(Math.max(limit, DEPTH))
-    .toArray()) as Row[];
-  return rows.slice(0, limit).map((row) => hit(row, 1 - row._distance!));
+  const found = await (request.where ? query.where(request.where) : query)
+    .select([...COLUMNS, 'vector', '_distance'])
+    .limit(limit)
+    .toArray();
+  return (found as VectorRow[]).map((row) => ({ ...hit(row, 1 - row._distance!), vector: row.vector.toArray() }));
 }
 
 function wordHit(row: Row): SearchHit {

@@ -1,0 +1,47 @@
+import type { MongoClient } from 'mongodb';
+import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
+import type { ItemGroups } from '../../storage/content/item-groups.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import { inTransaction } from '../../storage/transactions.js';
+import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+
+export interface CompleteItemsDependencies {
+  mongoClient: MongoClient;
+  itemGroups: Pick<ItemGroups, 'complete'>;
+  registrations: Pick<Registrations, 'findForOrg'>;
+  deliveries: Pick<Deliveries, 'addAll'>;
+  starters: Pick<DeliveryStarters, 'startDelivery'>;
+  metrics: Pick<WorkMetrics, 'itemFinished'>;
+}
+
+/**
+ * Completes items of one request: their status and the deliveries that notify the organisation's webhook are written in one
+ * transaction. Then the deliveries are started; after a crash in between, the activity's retry or the reconciler starts them.
+ * @returns a function that returns the items that were in progress
+ */
+export function createCompleteItems(deps: CompleteItemsDependencies) {
+  const { mongoClient, itemGroups, registrations, deliveries, starters, metrics } = deps;
+  return async (items: readonly ItemRecord[]): Promise<ItemRecord[]> => {
+    let added: DeliveryRecord[] = [];
+    const completed = await inTransaction(mongoClient, async (tx) => {
+      const now = new Date();
+      added = [];
+      const finished = await itemGroups.complete(items, now, tx);
+      if (finished.length === 0) return finished;
+      const registration = await registrations.findForOrg(finished[0]!.org);
+      if (registration?.event_types.includes('indexing.status_changed')) {
+        const all = finished.map((item) =>
+          itemDelivery(item, { status: 'completed' }, itemDedupeKey(item._id, item.version), now),
+        );
+        added = await deliveries.addAll(all, tx);
+      }
+      return finished;
+    });
+    for (const _ of completed) metrics.itemFinished('completed');
+    await Promise.all(added.map((delivery) => starters.startDelivery(delivery)));
+    return completed;
+  };
+}

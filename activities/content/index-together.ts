@@ -1,0 +1,128 @@
+import { chunkSections, searchableText } from '../../domain/content/chunking.js';
+import type { Graph } from '../../domain/content/graph.js';
+import { rowsOf } from '../../domain/content/index-rows.js';
+import type { Embedder, SearchIndex } from '../../domain/content/search.js';
+import { ExtractionError } from '../../domain/extraction.js';
+import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { GraphStore } from '../../storage/content/graph.js';
+import type { ItemGroups } from '../../storage/content/item-groups.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import { type CompleteItemsDependencies, createCompleteItems } from './complete-items.js';
+import { superseded } from './item-failures.js';
+
+export interface GraphExtractor {
+  extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
+}
+
+export interface IndexTogetherDependencies extends CompleteItemsDependencies {
+  itemGroups: CompleteItemsDependencies['itemGroups'] & Pick<ItemGroups, 'keepInProgress' | 'linkGraph'>;
+  databases: Pick<Databases, 'metadataSchema'>;
+  chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
+  graph: Pick<GraphStore, 'put'>;
+  index: Pick<SearchIndex, 'write'>;
+  /** Null without an embedding model. */
+  embedder: Pick<Embedder, 'embedDocuments'> | null;
+  graphExtractor: GraphExtractor;
+}
+
+interface Work {
+  item: ItemRecord;
+  chunks: EmbeddedChunk[];
+}
+
+/**
+ * @returns a function that indexes small items of one database together, from `processing` to `completed`. Each step is one
+ * write. It can be repeated, and returns the errors of the items that did not complete, by key.
+ */
+export function createIndexTogether(deps: IndexTogetherDependencies) {
+  const { itemGroups, databases, chunks, graph, index } = deps;
+  const complete = createCompleteItems(deps);
+
+  return async (items: readonly ItemRecord[], signal: AbortSignal): Promise<Map<string, unknown>> => {
+    const failures = new Map<string, unknown>();
+    /** Keeps the work whose items the check keeps; the others were replaced or deleted. */
+    const keep = async (work: Work[], check: (items: ItemRecord[]) => Promise<ItemRecord[]>): Promise<Work[]> => {
+      const kept = new Set((await check(work.map(({ item }) => item))).map(({ _id }) => _id));
+      for (const { item } of work) if (!kept.has(item._id)) failures.set(item._id, superseded());
+      return work.filter(({ item }) => kept.has(item._id));
+    };
+
+    let work = divide(items, failures);
+    const stored = await chunks.listStored(items);
+    await embed(work, stored.current, signal);
+    work = await keep(work, itemGroups.keepInProgress);
+    if (work.length === 0) return failures;
+
+    await writeChunks(work, stored);
+    work = await keep(work, itemGroups.linkGraph);
+    await linkGraph(work, stored, failures, signal);
+    work = work.filter(({ item }) => !failures.has(item._id));
+    await keep(work, complete);
+    return failures;
+  };
+
+  function divide(items: readonly ItemRecord[], failures: Map<string, unknown>): Work[] {
+    return items.flatMap((item) => {
+      const text = item.source.kind === 'text' ? item.source.text : '';
+      const drafts = [...chunkSections({ sections: [{ text, headings: [] }] })];
+      if (drafts.length === 0) failures.set(item._id, new ExtractionError('E2004'));
+      const records = chunkRecords(item, item.title, drafts).map((record) => ({ ...record, vector: null }));
+      return records.length === 0 ? [] : [{ item, chunks: records }];
+    });
+  }
+
+  /** Embeds all chunks in one batch, except those that an earlier run has stored. */
+  async function embed(work: readonly Work[], repeated: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    if (!deps.embedder) return;
+    const all = work.flatMap(({ chunks: own }) => own);
+    const known = await chunks.getVectors([...repeated]);
+    for (const chunk of all) chunk.vector = known.get(chunk._id) ?? null;
+    const missing = all.filter(({ vector }) => vector === null);
+    if (missing.length === 0) return;
+    const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
+    const vectors = await deps.embedder.embedDocuments(texts, signal);
+    for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
+  }
+
+  /** Stores the chunks and writes them to the search index. Rows are removed by id: none of a newer version can be hit. */
+  async function writeChunks(work: readonly Work[], { current, older }: StoredChunks): Promise<void> {
+    const databaseId = work[0]!.item.database_id;
+    const schema = await databases.metadataSchema(databaseId);
+    const all = work.flatMap(({ chunks: own }) => own);
+    await chunks.add(all, current);
+    const outdated = work.flatMap(({ item }) => older.get(item._id) ?? []);
+    const repeated = all.flatMap(({ _id }) => (current.has(_id) ? [_id] : []));
+    const rows = work.flatMap(({ item, chunks: own }) => rowsOf(item, own, schema));
+    await index.write(databaseId, rows, [...outdated, ...repeated]);
+    if (outdated.length > 0) await chunks.remove(outdated);
+  }
+
+  /** Extracts and stores the graphs. An item at which its process was lost fails alone. */
+  async function linkGraph(
+    work: readonly Work[],
+    { current }: StoredChunks,
+    failures: Map<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const extracted = await Promise.all(
+      work.map(async ({ item, chunks: own }) => {
+        try {
+          return [{ item, graph: await deps.graphExtractor.extract(textsOf(own), signal) }];
+        } catch (error) {
+          if (!(error instanceof ProcessLostError)) throw error;
+          failures.set(item._id, error);
+          return [];
+        }
+      }),
+    );
+    await graph.put(extracted.flat(), { replace: current.size > 0 || work.some(({ item }) => item.version > 1) });
+  }
+}
+
+type StoredChunks = Awaited<ReturnType<Chunks['listStored']>>;
+
+function textsOf(chunks: readonly EmbeddedChunk[]): { chunk_id: string; text: string }[] {
+  return chunks.map(({ _id, text }) => ({ chunk_id: _id, text }));
+}

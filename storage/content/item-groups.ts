@@ -1,0 +1,102 @@
+import type { ClientSession, Collection } from 'mongodb';
+import type { GroupRef } from '../../domain/content/workflow-contract.js';
+import { TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
+import { IN_PROGRESS_STATUSES, type ItemRecord, WITHOUT_CONTENT } from './items.js';
+
+export type ItemGroups = ReturnType<typeof createItemGroups>;
+
+/** The fields that identify versions of items of one request: a replacement belongs to another request. */
+type Version = Pick<ItemRecord, '_id' | 'batch'>;
+
+/**
+ * Changes items of one request together. Each change is one conditional update of those that have been neither deleted nor
+ * replaced and have not finished.
+ */
+export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
+  const inProgress = (versions: readonly Version[]) => ({
+    _id: { $in: versions.map(({ _id }) => _id) },
+    batch: { $in: [...new Set(versions.map(({ batch }) => batch))] },
+    indexing_status: { $in: IN_PROGRESS_STATUSES },
+  });
+
+  async function keepInProgress<Item extends Version>(versions: readonly Item[], tx?: ClientSession): Promise<Item[]> {
+    if (versions.length === 0) return [];
+    const found = await items.find(inProgress(versions), { projection: { _id: 1 }, session: tx }).toArray();
+    const keys = new Set(found.map(({ _id }) => _id));
+    return versions.filter(({ _id }) => keys.has(_id));
+  }
+
+  return {
+    /** @returns the members of a group that are in progress, with their content */
+    listMembers({ batch, group }: GroupRef): Promise<ItemRecord[]> {
+      return items.find({ batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }).toArray();
+    },
+
+    /** @returns the members that have finished, without their content */
+    listFinished({ batch, group }: GroupRef): Promise<ItemRecord[]> {
+      return items
+        .find({ batch, group, indexing_status: { $in: [...TERMINAL_INDEXING_STATUSES] } })
+        .project<ItemRecord>(WITHOUT_CONTENT)
+        .toArray();
+    },
+
+    /** queued -> processing, and counts a run. An earlier run may have got further: a status never goes back. */
+    async begin(versions: readonly Version[]): Promise<void> {
+      const created = { $eq: ['$indexing_status', 'graph_creation'] };
+      await items.updateMany(inProgress(versions), [
+        {
+          $set: {
+            runs: { step: 'index', begun: 1 },
+            indexing_status: { $cond: [created, '$indexing_status', 'processing'] },
+            error_code: null,
+            error_message: null,
+            updated_at: new Date(),
+          },
+        },
+      ]);
+    },
+
+    /** Records that the runs ended by themselves. The next run of each is the first again. */
+    async endRuns(versions: readonly Version[]): Promise<void> {
+      if (versions.length > 0) await items.updateMany(inProgress(versions), { $unset: { runs: '' } });
+    },
+
+    keepInProgress,
+
+    /** processing -> graph_creation. @returns those that are still in progress */
+    async linkGraph<Item extends Version>(versions: readonly Item[]): Promise<Item[]> {
+      if (versions.length === 0) return [];
+      const change = { $set: { indexing_status: 'graph_creation' as const, updated_at: new Date() } };
+      const { matchedCount } = await items.updateMany(inProgress(versions), change);
+      return matchedCount === versions.length ? [...versions] : keepInProgress(versions);
+    },
+
+    /** -> completed, in the transaction that stores the deliveries. @returns those that were in progress */
+    async complete<Item extends Version>(versions: readonly Item[], now: Date, tx: ClientSession): Promise<Item[]> {
+      const finished = await keepInProgress(versions, tx);
+      if (finished.length === 0) return [];
+      await items.updateMany(
+        inProgress(finished),
+        {
+          $set: { indexing_status: 'completed', error_code: null, error_message: null, updated_at: now },
+          $unset: { runs: '' },
+        },
+        { session: tx },
+      );
+      return finished;
+    },
+
+    /** Shows an error that is being retried; the next status clears it. */
+    async setTransientError({ batch, group }: GroupRef, error_code: string, error_message: string): Promise<void> {
+      await items.updateMany(
+        { batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { $set: { error_code, error_message, updated_at: new Date() } },
+      );
+    },
+
+    /** The items have workflows of their own from now. */
+    async leave(versions: readonly Version[]): Promise<void> {
+      if (versions.length > 0) await items.updateMany(inProgress(versions), { $unset: { group: '' } });
+    },
+  };
+}

@@ -1,0 +1,373 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client as TemporalClient } from '@temporalio/client';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { Runtime } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createItemGroupActivities } from '../../activities/content/item-groups.js';
+import type { SearchIndex } from '../../domain/content/search.js';
+import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
+import { EmbeddingError } from '../../domain/errors.js';
+import { newBatchId } from '../../domain/ids.js';
+import { createSealer } from '../../domain/sealing.js';
+import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { createChunks } from '../../storage/content/chunks.js';
+import { createDatabases } from '../../storage/content/databases.js';
+import { createGraphStore } from '../../storage/content/graph.js';
+import { createItemGroups } from '../../storage/content/item-groups.js';
+import { queuedItem } from '../../storage/content/item-queue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createRegistrations } from '../../storage/webhooks/registrations.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { installTemporalLogger } from '../../worker/logging.js';
+import { createWorkerMetrics } from '../../worker/metrics.js';
+import { eventually } from '../support/eventually.js';
+import { clientOf } from '../support/organisation.js';
+import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
+import { reconcile } from '../support/reconcile.js';
+
+const text = (id: string, bytes = 20) => ({ id, source: { kind: 'text' as const }, bytes });
+
+describe('the small items of a request', () => {
+  test('are texts of at most 8 KiB', () => {
+    expect(isSmall(text('note', 8 * 1024))).toBe(true);
+    expect(isSmall(text('long', 8 * 1024 + 1))).toBe(false);
+    expect(isSmall({ source: { kind: 'file' }, bytes: 1 })).toBe(false);
+  });
+
+  test('form groups of at most 32 items and 32 KiB; a single item, a file and a long text form none', () => {
+    expect(groupNumbers([text('one')])).toEqual([undefined]);
+    const mixed = [text('a'), text('long', 9_000), { ...text('file'), source: { kind: 'file' as const } }, text('b')];
+    expect(groupNumbers(mixed)).toEqual([0, undefined, undefined, 0]);
+    const notes = groupNumbers(Array.from({ length: 65 }, (_, n) => text(`note-${n}`)));
+    expect(notes).toEqual([...Array(32).fill(0), ...Array(32).fill(1), undefined]);
+    expect(groupNumbers(Array.from({ length: 5 }, (_, n) => text(`page-${n}`, 8_000)))).toEqual([
+      0,
+      0,
+      0,
+      0,
+      undefined,
+    ]);
+  });
+
+  test('form groups whose ids fit in a search attribute', () => {
+    const numbers = groupNumbers(Array.from({ length: 20 }, (_, n) => text(`${n}${'é'.repeat(200)}`)));
+    expect(numbers.filter((number) => number === 0)).toHaveLength(4);
+  });
+});
+
+describe('a group of items', () => {
+  const { mongodbUri } = sharedProduct();
+  const folder = mkdtempSync(join(tmpdir(), 'postback-groups-'));
+  const org = 'groups';
+  const database_id = 'tnt_groups';
+  let collections: Collections;
+  let index: SearchIndex;
+  /** What the activities met: workflows that were started, and texts that were embedded. */
+  let started: string[];
+  let announced: string[];
+  let embedded: number;
+  /** Called while the texts are embedded, and while the graph of a text is extracted. */
+  let onEmbed: () => Promise<void>;
+  let onGraph: (text: string) => Promise<void>;
+  let onDelivery: () => void;
+
+  beforeAll(async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    collections = await connectCollections(databaseBeside(mongodbUri, 'item-groups'), 'postback-test');
+    index = createLanceIndex({ location: folder });
+    await index.create(database_id);
+    const now = new Date();
+    await collections.databases.insertOne({
+      _id: database_id,
+      org,
+      name: 'notes',
+      status: 'ready',
+      metadata_schema: [],
+      graph_ready: true,
+      created_at: now,
+      updated_at: now,
+    });
+    await createRegistrations(collections, sealer()).register(org, 'https://example.com/', ['indexing.status_changed']);
+  });
+  afterAll(async () => {
+    // The environments of the activities keep the SDK's runtime, which another test file may install.
+    await Runtime.instance().shutdown();
+    await index?.close();
+    await collections?.mongoClient.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  beforeEach(() => {
+    [started, announced, embedded] = [[], [], 0];
+    onEmbed = async () => undefined;
+    onGraph = async () => undefined;
+    onDelivery = () => undefined;
+  });
+
+  const sealer = () => createSealer(randomBytes(32).toString('base64'));
+
+  function activities() {
+    return createItemGroupActivities({
+      mongoClient: collections.mongoClient,
+      itemGroups: createItemGroups(collections),
+      databases: createDatabases(collections),
+      chunks: createChunks(collections),
+      graph: createGraphStore(collections),
+      deliveries: createDeliveries(collections),
+      registrations: createRegistrations(collections, sealer()),
+      index,
+      embedder: {
+        async embedDocuments(texts) {
+          await onEmbed();
+          embedded += texts.length;
+          return texts.map(() => Float32Array.from([1, 0, 0, 0]));
+        },
+      },
+      graphExtractor: {
+        async extract([chunk]) {
+          await onGraph(chunk!.text);
+          const mentions = [{ chunk_id: chunk!.chunk_id, sentence: chunk!.text }];
+          return { entities: [{ name: 'Lamp', type: 'concept', mentions }], relations: [] };
+        },
+      },
+      starters: {
+        startItem: async ({ id }) => void started.push(id),
+        startDelivery: async ({ doc_id }) => {
+          onDelivery();
+          announced.push(doc_id);
+        },
+      },
+      metrics: createWorkerMetrics(),
+      log: pino({ level: 'silent' }),
+    });
+  }
+
+  const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>
+    new MockActivityEnvironment({ attempt }).run(activity);
+
+  async function group(ids: readonly string[], fields: (id: string) => Partial<ItemRecord> = () => ({})) {
+    const batch = newBatchId();
+    const records = ids.map((id): ItemRecord => {
+      const item = {
+        org,
+        database_id,
+        database: 'notes',
+        collection: 'default',
+        batch,
+        group: 0,
+        id: `${id}/${batch}`,
+        type: 'memory',
+        title: null,
+        source: { kind: 'text', text: `The ${id} of the lamp.` },
+        metadata: {},
+        additional_metadata: {},
+      } as const;
+      return { ...queuedItem(item, undefined, new Date()), ...fields(id) };
+    });
+    await collections.items.insertMany(records);
+    const find = () => collections.items.find({ batch }).sort({ _id: 1 }).toArray();
+    const keyOf = (id: string) => records.find((record) => record.id.startsWith(`${id}/`))!;
+    const names = (list: readonly string[]) => list.map((id) => id.split('/')[0]).sort();
+    return {
+      ref: { batch, group: 0 },
+      keyOf,
+      names,
+      statuses: async () => (await find()).map(({ indexing_status }) => indexing_status),
+      find,
+      /** Ids of the items that a search finds. */
+      found: async () => {
+        const request = { mode: 'text', query: 'lamp', operator: 'or', vector: null, limit: 100 } as const;
+        const hits = await index.search(database_id, request);
+        return names(hits.map(({ source_id }) => source_id).filter((id) => id.endsWith(`/${batch}`)));
+      },
+    };
+  }
+
+  test('passes through the statuses together, each item with a delivery and a graph', async () => {
+    const { ref, statuses, found, names, find } = await group(['wick', 'oil', 'glass']);
+    const seen: string[][] = [await statuses()];
+    onEmbed = async () => void seen.push(await statuses());
+    onGraph = async () => void seen.push(await statuses());
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 3, dropped: 0, separated: 0 });
+    seen.push(await statuses());
+    const distinct = [...new Set(seen.map(String))];
+    const all = (status: string) => String(Array(3).fill(status));
+    expect(distinct).toEqual(['queued', 'processing', 'graph_creation', 'completed'].map(all));
+    expect(names(announced)).toEqual(['glass', 'oil', 'wick']);
+    expect(await found()).toEqual(['glass', 'oil', 'wick']);
+    const keys = (await find()).map(({ _id }) => _id);
+    expect(await collections.entities.countDocuments({ item: { $in: keys } })).toBe(3);
+    expect((await find()).every((item) => item.runs === undefined && item.error_code === null)).toBe(true);
+  });
+
+  test('drops the items that are deleted or replaced meanwhile, and leaves nothing of them', async () => {
+    const { ref, keyOf, found, names } = await group(['kept', 'deleted', 'replaced', 'late']);
+    const replace = (id: string) =>
+      collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { version: 2, batch: newBatchId() } });
+    onEmbed = async () => {
+      await collections.items.deleteOne({ _id: keyOf('deleted')._id });
+      await replace('replaced');
+    };
+    onGraph = async (text) => {
+      if (text.includes('late')) await replace('late');
+    };
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 3, separated: 0 });
+    expect(await found()).toEqual(['kept']);
+    expect(names(announced)).toEqual(['kept']);
+    for (const id of ['deleted', 'replaced', 'late']) {
+      const { _id: item } = keyOf(id);
+      expect(await collections.chunks.countDocuments({ item })).toBe(0);
+      expect(await collections.entities.countDocuments({ item })).toBe(0);
+    }
+    expect(started).toEqual([]);
+  });
+
+  test('replaces the chunks, rows and graph of the version before', async () => {
+    const before = await group(['first']);
+    const { indexTogether } = activities();
+    await run(() => indexTogether(before.ref));
+    const { _id } = before.keyOf('first');
+    const batch = newBatchId();
+    await collections.items.updateOne(
+      { _id },
+      { $set: { version: 2, batch, indexing_status: 'queued', source: { kind: 'text', text: 'Another lamp.' } } },
+    );
+    expect(await run(() => indexTogether({ batch, group: 0 }))).toMatchObject({ completed: 1 });
+    expect(await collections.chunks.distinct('version', { item: _id })).toEqual([2]);
+    expect(await collections.entities.distinct('version', { item: _id })).toEqual([2]);
+    expect(await before.found()).toEqual(['first']);
+  });
+
+  test('an item that fails leaves the group, and no run of it counts as lost', async () => {
+    const noText = (id: string): Partial<ItemRecord> =>
+      id === 'empty' ? { source: { kind: 'text', text: ' \n ' } } : {};
+    const { ref, keyOf, names, statuses } = await group(['well', 'empty'], noText);
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 1 });
+    expect(names(started)).toEqual(['empty']);
+    expect((await statuses()).sort()).toEqual(['completed', 'processing']);
+    const left = (await collections.items.findOne({ _id: keyOf('empty')._id }))!;
+    expect([left.group, left.runs]).toEqual([undefined, undefined]);
+  });
+
+  test('an item whose run was lost with a process runs alone, and keeps its count', async () => {
+    const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 1 } } : {});
+    const { ref, keyOf, names } = await group(['well', 'lost', 'poison'], lost);
+    onGraph = async (text) => {
+      if (text.includes('poison')) throw new ProcessLostError('killed');
+    };
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 2 });
+    expect(names(started)).toEqual(['lost', 'poison']);
+    for (const id of ['lost', 'poison']) {
+      const item = (await collections.items.findOne({ _id: keyOf(id)._id }))!;
+      expect(item.runs).toEqual({ step: 'index', begun: 1 });
+    }
+  });
+
+  test('is retried when storage fails: E6001 is shown, no status goes back, and nothing is embedded or stored twice', async () => {
+    const { ref, find, found, statuses } = await group(['wick', 'oil']);
+    const { indexTogether } = activities();
+    onGraph = async () => {
+      throw new Error('the disk is full');
+    };
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
+    expect((await find()).map((item) => [item.indexing_status, item.error_code, item.runs])).toEqual(
+      Array(2).fill(['graph_creation', 'E6001', undefined]),
+    );
+    onGraph = async () => expect(await statuses()).toEqual(Array(2).fill('graph_creation'));
+    expect(await run(() => indexTogether(ref), 2)).toMatchObject({ completed: 2 });
+    expect(embedded).toBe(2);
+    expect(await found()).toEqual(['oil', 'wick']);
+    const keys = (await find()).map(({ _id }) => _id);
+    expect(await collections.chunks.countDocuments({ item: { $in: keys } })).toBe(2);
+    expect(await collections.entities.countDocuments({ item: { $in: keys } })).toBe(2);
+  });
+
+  test('is divided when the embedding model stays unavailable, or a defect stops it', async () => {
+    const { ref, names, find } = await group(['wick', 'oil']);
+    const { indexTogether, separateItems } = activities();
+    onEmbed = () => Promise.reject(new EmbeddingError('no answer', true));
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E3001', nonRetryable: false });
+    expect((await find()).map(({ error_code }) => error_code)).toEqual(['E3001', 'E3001']);
+    await expect(run(() => indexTogether(ref), 3)).rejects.toMatchObject({ type: 'E3001', nonRetryable: true });
+    onEmbed = () => Promise.reject(new TypeError('not a function'));
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ nonRetryable: true });
+    expect(await run(() => separateItems(ref))).toMatchObject({ separated: 2 });
+    expect(names(started)).toEqual(['oil', 'wick']);
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 0, dropped: 0, separated: 0 });
+  });
+
+  test('starts the deliveries that an attempt stored before it was lost', async () => {
+    const { ref, names } = await group(['wick', 'oil']);
+    const { indexTogether } = activities();
+    onDelivery = () => {
+      throw new Error('Temporal does not respond');
+    };
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ nonRetryable: false });
+    onDelivery = () => undefined;
+    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 0, dropped: 0, separated: 0 });
+    expect(names(announced)).toEqual(['oil', 'wick']);
+    expect(await collections.deliveries.countDocuments({ doc_id: { $in: announced } })).toBe(2);
+  });
+});
+
+describe('the workflow of a group', () => {
+  const { mongodbUri, temporalAddress } = sharedProduct();
+  const org = 'group-workflow';
+  let temporal: TemporalClient;
+  beforeAll(async () => {
+    temporal = await connectTemporal(temporalAddress, 'default');
+  });
+  afterAll(() => temporal?.connection.close());
+
+  /** Ids and types of the item workflows that the Temporal UI finds for an item. */
+  const workflowsOf = (id: string) =>
+    eventually(`workflows of ${id}`, async () => {
+      const found: string[][] = [];
+      const query = `PostbackOrganisation="${org}" AND PostbackSource="${id}" AND WorkflowType STARTS_WITH "indexItem"`;
+      for await (const { type, workflowId } of temporal.workflow.list({ query })) found.push([type, workflowId]);
+      return found.length > 0 && found;
+    });
+
+  test('is found by the id of each of its items, and a single item has a workflow of its own', async () => {
+    const api = await clientOf(org);
+    await api.createDatabase('notes');
+    const ids = ['north "1"', 'south', 'west'];
+    const memories = ids.map((id) => ({ id, text: `The ${id} lamp.` }));
+    await api.ingest({ database: 'notes', memories: JSON.stringify(memories) });
+    await api.ingest({ database: 'notes', memories: '[{"id":"alone","text":"A lamp."}]' });
+    for (const id of [...ids, 'alone']) await api.ended('notes', id);
+    const [first, ...others] = await Promise.all(['south', 'west'].map(workflowsOf));
+    expect(first).toHaveLength(1);
+    expect(first![0]![0]).toBe('indexItems');
+    expect(others).toEqual([first]);
+    expect((await workflowsOf('alone')).map(([type]) => type)).toEqual(['indexItem']);
+  });
+
+  test('is started by the reconciler when it is missing', async () => {
+    const api = await clientOf(org);
+    await api.createDatabase('lost');
+    await api.ingest({ database: 'lost', memories: '[{"id":"pattern","text":"A lamp."}]' });
+    await api.ended('lost', 'pattern');
+    const batch = newBatchId();
+    await withDb(mongodbUri, async (db) => {
+      const { _id, ...pattern } = (await db.collection('items').findOne({ org, id: 'pattern' }))!;
+      const queued = { ...pattern, batch, group: 0, indexing_status: 'queued', check_at: new Date(0) };
+      const records = ['one', 'two'].map((id) => ({ ...queued, _id: `${_id}-${id}`, id }));
+      await db.collection<{ _id: string }>('items').insertMany(records);
+    });
+    await reconcile(sharedProduct());
+    for (const id of ['one', 'two'])
+      expect(await api.ended('lost', id)).toMatchObject({ indexing_status: 'completed' });
+    expect(await workflowsOf('two')).toEqual([['indexItems', `items/${org}/${batch}/0`]]);
+  });
+});
