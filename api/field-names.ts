@@ -26,14 +26,20 @@ export function renameAllFields(value: unknown, names: FieldNames): unknown {
   );
 }
 
-/** Renames the fields of every object in a schema. For the API document only: refinements of the schema are lost. */
+/** Renames the fields of every object in a schema. For the API document only: refinements see the new names. */
 export function renameSchemaFields(schema: z.ZodType, names: FieldNames): z.ZodType {
-  if (schema instanceof z.ZodArray) return z.array(renameSchemaFields(schema.element as z.ZodType, names));
+  if (schema instanceof z.ZodArray) {
+    return withDefinition(schema, { element: renameSchemaFields(schema.element as z.ZodType, names) });
+  }
   if (!(schema instanceof z.ZodObject)) return schema;
   const fields = Object.entries(schema.shape as Record<string, z.ZodType>);
-  return z.object(
-    Object.fromEntries(fields.map(([name, field]) => [newName(name, names), renameSchemaFields(field, names)])),
-  );
+  const renamed = fields.map(([name, field]) => [newName(name, names), renameSchemaFields(field, names)]);
+  return withDefinition(schema, { shape: Object.fromEntries(renamed) });
+}
+
+/** A copy with its limits and its description, which belongs to a component if the schema has an id. */
+function withDefinition(schema: z.ZodType, changes: object): z.ZodType {
+  return z.core.clone(schema, { ...schema._zod.def, ...changes }, { parent: schema.meta()?.id === undefined });
 }
 
 function newName(name: string, names: FieldNames): string {

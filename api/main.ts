@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
+import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
@@ -38,6 +39,8 @@ const PING_MS = 2_000;
 const DRAIN_MS = 10_000;
 /** How long closing the connections may take after the running requests. */
 const CLOSE_MS = 5_000;
+/** Databases whose indexes are loaded at the start. More would push the first ones out of the cache. */
+const WARM_DATABASES = 20;
 
 await runProcess(runApi);
 
@@ -84,6 +87,7 @@ async function runApi(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
   process.send?.({ ready: true, port });
+  void warmIndexes(shared, log, stopping.signal);
 
   await stopped;
   log.info('API stopping');
@@ -94,6 +98,23 @@ async function runApi(): Promise<void> {
   internal?.closeAllConnections();
   await shared.close();
   await client.connection.close();
+}
+
+/** Loads the search indexes of the newest databases, so that the first query of each does not wait for its index. */
+async function warmIndexes(
+  { databases, index }: SharedDependencies,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<void> {
+  try {
+    for (const id of await databases.listNewestReady(WARM_DATABASES)) {
+      if (stopping.aborted) return;
+      // A database may be deleted, or its index cleared for a rebuild, at any time.
+      await index.warm(id).catch((error) => log.debug({ database: id, reason: error.message }, 'index not warmed'));
+    }
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, 'indexes not warmed: first queries are slower');
+  }
 }
 
 /** What the services need, from the settings and the connections. */

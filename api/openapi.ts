@@ -64,10 +64,10 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
         // A response may gain fields.
         if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         // The format says the same as the pattern, and is easier to read.
-        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
-        // The limits of JavaScript's integers are not limits of the interface.
-        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        if (['date-time', 'email', 'uuid'].includes(jsonSchema.format ?? '')) delete jsonSchema.pattern;
+        // The limits of JavaScript's integers are not limits of responses.
+        if (io === 'output' && jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (io === 'output' && jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       },
     },
   );
@@ -171,12 +171,19 @@ function describeErrors(service: DocumentedService, method: string, operation: O
         status,
         {
           description: `${STATUS_CODES[status]}: ${unique.map((code) => `\`${code}\``).join(', ')}`,
-          ...(unique.some((code) => RETRY_AFTER.includes(code)) ? { headers: retryAfter } : {}),
+          ...retryAfterHeader(unique),
           content: { 'application/json': { schema: service.errors.schema(z.enum(unique)) } },
         },
       ];
     }),
   );
+}
+
+/** The header is optional where only some of the errors have it. */
+function retryAfterHeader(codes: readonly ErrorCode[]) {
+  const having = codes.filter((code) => RETRY_AFTER.includes(code)).length;
+  if (having === 0) return {};
+  return { headers: having === codes.length ? retryAfter : retryAfter.partial() };
 }
 
 /** The declared errors, and those that follow from what the route takes. */

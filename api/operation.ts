@@ -112,7 +112,7 @@ export function operations(
       };
       await handle(ctx, {
         query: readInput(operation, query, ctx.query),
-        body: readInput(operation, body, ctx.request.body ?? {}),
+        body: readInput(operation, body, ctx.request.body === undefined ? {} : ctx.request.body),
         respond,
         respondWith(data, work) {
           respond(data);

@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
 
-/** Query parameters of every list. */
-export const pageQuerySchema = z.object({
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  cursor: z.string().optional(),
-});
-type PageQuery = z.output<typeof pageQuerySchema>;
+/**
+ * Query parameters of a list. The pattern of the cursor is for the document: `readPage` rejects other cursors with 400, as
+ * for every list, where an invalid field is 422.
+ */
+export function pageQuery({ pattern }: Pick<ListOrder<never>, 'pattern'>) {
+  return z.object({
+    limit: z.coerce.number().int().min(1).max(100).default(20),
+    cursor: z.string().meta({ pattern: pattern.source }).optional(),
+  });
+}
+type PageQuery = z.output<ReturnType<typeof pageQuery>>;
 
 export const nextCursorSchema = z
   .string()
@@ -18,9 +23,9 @@ export const pageFields = { count: z.int(), next_cursor: nextCursorSchema };
 
 /** The order of a list, by a value of its records that never changes, so that a cursor stays valid. */
 export interface ListOrder<T> {
-  /** The value by which a record is ordered. */
+  /** The value by which a record is ordered, which is the cursor of what follows it. */
   position(record: T): string;
-  /** Matches a decoded cursor of this list; other cursors are rejected. */
+  /** Matches the cursors of this list, and nothing else: each match is a position. */
   pattern: RegExp;
 }
 
@@ -39,20 +44,11 @@ export async function readPage<T>(
   { position, pattern }: ListOrder<NoInfer<T>>,
   find: (page: { from: string | undefined; limit: number }) => Promise<T[]>,
 ): Promise<{ records: T[]; next_cursor: string | null }> {
-  const from = cursor === undefined ? undefined : readCursor(cursor, pattern);
+  if (cursor !== undefined && !pattern.test(cursor)) {
+    throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not a cursor of this list');
+  }
   // One more record than the page shows: whether there is another page.
-  const found = await find({ from, limit: limit + 1 });
+  const found = await find({ from: cursor, limit: limit + 1 });
   const records = found.slice(0, limit);
-  return { records, next_cursor: found.length > limit ? makeCursor(position(records.at(-1)!)) : null };
-}
-
-/** Opaque to clients. */
-function makeCursor(position: string): string {
-  return Buffer.from(position).toString('base64url');
-}
-
-function readCursor(cursor: string, pattern: RegExp): string {
-  const position = Buffer.from(cursor, 'base64url').toString();
-  if (!pattern.test(position)) throw new ServiceError('INVALID_PARAMETERS', 'cursor: is not a cursor of this list');
-  return position;
+  return { records, next_cursor: found.length > limit ? position(records.at(-1)!) : null };
 }

@@ -4,7 +4,7 @@ import compose from 'koa-compose';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { oas31, ZodOpenApiObject } from 'zod-openapi';
-import type { ErrorCode } from '../domain/errors.js';
+import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { ErrorShape } from './envelope.js';
 import { handleErrors } from './errors.js';
 import { type DeclaredOperation, type Deprecation, declaredOperation } from './operation.js';
@@ -51,7 +51,12 @@ export function routesOf(router: Router<RequestState>): Middleware<RequestState>
 export function serve(services: readonly Service[], log: Logger): Middleware<RequestState> {
   const entries = services
     .flatMap((service) => {
-      const handler = compose([handleErrors(log, service.errors), applyDeclaration(service), ...service.middleware]);
+      const handler = compose([
+        handleErrors(log, service.errors),
+        applyDeclaration(service),
+        requireRoute(service),
+        ...service.middleware,
+      ]);
       return service.paths.map((path) => ({ prefix: path.replace(/\/$/, ''), handler }));
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
@@ -76,6 +81,25 @@ function applyDeclaration(service: Service): Middleware<RequestState> {
       ctx.set('Link', `<${deprecated.successor(ctx.path)}>; rel="successor-version"`);
     }
     return next();
+  };
+}
+
+/**
+ * Rejects a request without a route before its key and its body are read. OPTIONS requests pass: they may be CORS
+ * preflights.
+ * @throws ServiceError NOT_FOUND for an unknown path, METHOD_NOT_ALLOWED for another method of a known path
+ */
+function requireRoute(service: Service): Middleware<RequestState> {
+  const routers = routersOf(service);
+  return async (ctx, next) => {
+    const matches = routers.map((router) => router.match(ctx.path, ctx.method));
+    if (ctx.method !== 'OPTIONS' && !matches.some(({ route }) => route)) {
+      const allowed = [...new Set(matches.flatMap(({ path }) => path.flatMap(({ methods }) => methods)))];
+      if (allowed.length === 0) throw new ServiceError('NOT_FOUND', `There is no route ${ctx.method} ${ctx.path}.`);
+      ctx.set('Allow', allowed.join(', '));
+      throw new ServiceError('METHOD_NOT_ALLOWED', `${ctx.path} accepts ${allowed.join(', ')} only.`);
+    }
+    await next();
   };
 }
 

@@ -45,7 +45,7 @@ async function measure(instance: BenchInstance, size: number, status: DeliverySt
     .skip(page - 2)
     .limit(2)
     .toArray();
-  const cursor = Buffer.from(previous!._id).toString('base64url');
+  const cursor = previous!._id;
   const path = `/webhooks/indexing/deliveries?limit=1${status === undefined ? '' : `&status=${status}`}`;
   const times: { first: number[]; deep: number[] } = { first: [], deep: [] };
   // In turns, so that noise affects both pages alike.

@@ -33,6 +33,12 @@ export function chunkId(itemKey: string, version: number, ordinal: number): stri
   return `chk_${itemKey.slice(4)}_${version}_${ordinal}`;
 }
 
+/** @returns the item and its version that a chunk belongs to. @param id made by `chunkId` */
+export function chunkOwner(id: string): { item: string; version: number } {
+  const [, item, version] = id.split('_');
+  return { item: `itm_${item}`, version: Number(version) };
+}
+
 /** @returns SHA-256 in lower-case hex */
 export function sha256Hex(input: string | Uint8Array): string {
   return createHash('sha256').update(input).digest('hex');

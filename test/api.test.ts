@@ -120,6 +120,29 @@ describe('every request', () => {
     agent.destroy();
   });
 
+  test('with another method than a path has is 405 with the methods that it has, with and without a key', async () => {
+    for (const client of [api, createClient(apiUrl, 'none')]) {
+      expect(code(await client.get('/nothing/here'))).toEqual([404, 'NOT_FOUND']);
+      for (const [path, allow] of [
+        ['/query', 'POST'],
+        ['/crews', 'HEAD, GET'],
+        ['/v3/upload', 'POST'],
+        ['/healthz', 'HEAD, GET'],
+      ]) {
+        const response = await client.request('PUT', path!, { body: 'no JSON' });
+        expect([path, response.status, response.headers.get('Allow')]).toEqual([path, 405, allow]);
+      }
+    }
+  });
+
+  test('with null as its body is rejected like any other value that is not an object', async () => {
+    const response = await api.request('POST', '/webhooks/indexing/signing-secret', {
+      body: 'null',
+      headers: { 'Content-Type': 'application/json' },
+    });
+    expect(code(response)).toEqual([422, 'VALIDATION_ERROR']);
+  });
+
   test('errors for unknown routes, invalid JSON and large bodies have the envelope', async () => {
     expect(code(await api.get('/nothing/here'))).toEqual([404, 'NOT_FOUND']);
     const malformed = await api.request('POST', '/query', {

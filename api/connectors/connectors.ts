@@ -17,7 +17,7 @@ import type { Quotas } from '../../storage/quotas.js';
 import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
-import { byId, pageQuerySchema, readPage } from '../pagination.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import { connectorDeletedSchema, connectorListSchema, connectorSchema, describeConnector } from './responses.js';
@@ -84,7 +84,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
   router.get(
     '/',
     operation(
-      { summary: 'List connectors', query: pageQuerySchema, status: 200, response: connectorListSchema },
+      { summary: 'List connectors', query: pageQuery(NEWEST_FIRST), status: 200, response: connectorListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>

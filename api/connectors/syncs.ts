@@ -4,12 +4,18 @@ import type { ConnectorResources } from '../../storage/connectors/resources.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { plainOperations } from '../content-operations.js';
-import { pageQuerySchema, readPage } from '../pagination.js';
+import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { requireConnector } from './connectors.js';
 import { connectorStatusSchema, describeFailedResource, describeSync, syncStartedSchema } from './responses.js';
 
 const operation = plainOperations('Connectors');
+
+/** The order of failed resources: the part of their ids that follows the connector's id, a hash of the address. */
+const BY_ADDRESS: ListOrder<{ _id: string }> = {
+  position: ({ _id }) => _id.slice(_id.indexOf('/') + 1),
+  pattern: /^[0-9a-f]{32}$/,
+};
 
 export interface SyncDependencies {
   connectors: Connectors;
@@ -52,7 +58,7 @@ export function syncRoutes(deps: SyncDependencies): Router<RequestState> {
       {
         summary: 'Get sync status',
         description: 'The latest sync, the time of the next one, and the resources whose last fetch failed.',
-        query: pageQuerySchema,
+        query: pageQuery(BY_ADDRESS),
         status: 200,
         response: connectorStatusSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
@@ -60,10 +66,11 @@ export function syncRoutes(deps: SyncDependencies): Router<RequestState> {
       async (ctx, { query, respond }) => {
         const connector = await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!);
         const { _id: id, sync } = connector;
-        const order = { position: ({ _id }: { _id: string }) => _id, pattern: new RegExp(`^${id}/[0-9a-f]{32}$`) };
         const [{ next, running }, { records, next_cursor }] = await Promise.all([
           starters.describeSchedule(connector),
-          readPage(query, order, ({ from, limit }) => resources.listFailing(id, { after: from, limit })),
+          readPage(query, BY_ADDRESS, ({ from, limit }) =>
+            resources.listFailing(id, { after: from && `${id}/${from}`, limit }),
+          ),
         ]);
         const counts = sync && (sync.counts ?? (await resources.countOutcomes(id, sync.number, sync.removed)));
         respond({

@@ -11,7 +11,7 @@ import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
 import type { Deprecation } from '../operation.js';
-import { byId, pageQuerySchema, readPage } from '../pagination.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 import {
   collectionsSchema,
@@ -119,7 +119,7 @@ function routes(
   router.get(
     '/',
     operation(
-      { summary: 'List databases', query: pageQuerySchema, status: 200, response: databaseListSchema },
+      { summary: 'List databases', query: pageQuery(NEWEST_FIRST), status: 200, response: databaseListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>

@@ -9,7 +9,7 @@ import type { Feedback } from '../../storage/content/feedback.js';
 import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import { contentOperations } from '../content-operations.js';
-import { byId, pageQuerySchema, readPage } from '../pagination.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-responses.js';
 
@@ -20,7 +20,13 @@ const rating = z.number().min(-1).max(1);
 const feedbackSchema = z
   .object({
     database: nameSchema,
-    query: z.string().trim().min(1).max(10_000).optional().meta({ description: 'The query whose results are rated.' }),
+    query: z
+      .string()
+      .regex(/\S/, 'must not be empty')
+      .max(10_000)
+      .trim()
+      .optional()
+      .meta({ description: 'The query whose results are rated.' }),
     source_id: itemIdSchema.optional(),
     chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Also rates the source of the chunk.' }),
     rating: rating.meta({ description: 'From -1 (useless) to 1 (exactly right).' }),
@@ -28,13 +34,14 @@ const feedbackSchema = z
   })
   .refine(({ query, source_id, chunk_id }) => [query, source_id, chunk_id].some((part) => part !== undefined), {
     message: 'query, source_id or chunk_id is required',
-  });
+  })
+  .meta({ anyOf: ['query', 'source_id', 'chunk_id'].map((field) => ({ required: [field] })) });
 
-const ratingParameter = z.coerce.number().pipe(rating);
+const ratingParameter = z.coerce.number().min(-1).max(1);
 
 const NEWEST_FIRST = byId('fbk');
 
-const listQuerySchema = pageQuerySchema.extend({
+const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   database: nameSchema,
   source_id: itemIdSchema.optional(),
   min_rating: ratingParameter.optional(),

@@ -15,7 +15,7 @@ import type { RemovedItems } from '../../storage/content/removed-items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
-import { byId, type ListOrder, pageQuerySchema, readPage } from '../pagination.js';
+import { byId, type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
 import { sendOriginal } from './download.js';
@@ -58,7 +58,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
     operation(
       {
         summary: 'List items',
-        query: pageQuerySchema.extend(placeFields).extend(itemFilterSchema.shape),
+        query: pageQuery(NEWEST_FIRST).extend(placeFields).extend(itemFilterSchema.shape),
         status: 200,
         response: itemListSchema,
         errors: ['DATABASE_NOT_FOUND'],
@@ -81,7 +81,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         description:
           'The extracted text is returned in chunks, as they are searched, one page at a time. Neighbouring chunks overlap by a ' +
           'few sentences.',
-        query: pageQuerySchema.extend(placeFields),
+        query: pageQuery(BY_ORDINAL).extend(placeFields),
         status: 200,
         response: itemDetailSchema,
         errors: NOT_FOUND,

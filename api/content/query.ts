@@ -22,52 +22,54 @@ const weightsSchema = z
     (weights) => Object.keys(weights).length <= MAX_COLLECTIONS,
     `must not exceed ${MAX_COLLECTIONS} collections`,
   );
-const querySchema = z.object({
-  query: z.string().trim().min(1).max(10_000),
-  database: nameSchema,
-  collection: nameSchema.optional(),
-  collections: z
-    .union([z.array(nameSchema).min(1).max(MAX_COLLECTIONS), weightsSchema])
-    .optional()
-    .meta({
-      description:
-        'A list, or an object of weights above 0. Scores are multiplied by the weight of their collection, divided by the ' +
-        'greatest weight: a hit of a collection with weight 2 comes before hits with weight 1 and less than twice its score.',
-      examples: [['manuals', 'notes'], { manuals: 2, notes: 1 }],
+const querySchema = z
+  .object({
+    query: z.string().regex(/\S/, 'must not be empty').max(10_000).trim(),
+    database: nameSchema,
+    collection: nameSchema.optional(),
+    collections: z
+      .union([z.array(nameSchema).min(1).max(MAX_COLLECTIONS), weightsSchema])
+      .optional()
+      .meta({
+        description:
+          'A list, or an object of weights above 0. Scores are multiplied by the weight of their collection, divided by the ' +
+          'greatest weight: a hit of a collection with weight 2 comes before hits with weight 1 and less than twice its score.',
+        examples: [['manuals', 'notes'], { manuals: 2, notes: 1 }],
+      }),
+    type: z.enum([...ITEM_TYPES, 'all']).default('all'),
+    query_by: z.enum(QUERY_MODES).default('hybrid').meta({
+      description: '`text`: BM25. `vector`: cosine similarity. `hybrid`: the scores of both, fused.',
     }),
-  type: z.enum([...ITEM_TYPES, 'all']).default('all'),
-  query_by: z.enum(QUERY_MODES).default('hybrid').meta({
-    description: '`text`: BM25. `vector`: cosine similarity. `hybrid`: the scores of both, fused.',
-  }),
-  operator: z
-    .enum(TEXT_OPERATORS)
-    .default('or')
-    .meta({
-      description:
-        'How `text` and the text half of `hybrid` combine the words of the query: any word, all words, or the exact phrase. ' +
-        'Words are compared by their stems. Stop words are ignored, but keep their place in a phrase.',
-    }),
-  max_results: z.int().min(1).max(50).default(10),
-  metadata_filters: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .meta({ description: FILTER_GUIDE, examples: [{ brand: ['Acme', 'Bolt'], year: { $gte: 2000 } }] }),
-  ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Search only in these items.' }),
-  recency_bias: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(0)
-    .meta({
-      description:
-        'How much the time of the last change counts: the score is `(1 - bias) × relevance + bias × freshness`. Freshness is ' +
-        'the place by age among the best hundred hits, from 1 for the newest to 0 for the oldest.',
-    }),
-  graph_context: z
-    .boolean()
-    .default(true)
-    .meta({ description: 'Whether to return the entities and relations of the hits.' }),
-});
+    operator: z
+      .enum(TEXT_OPERATORS)
+      .default('or')
+      .meta({
+        description:
+          'How `text` and the text half of `hybrid` combine the words of the query: any word, all words, or the exact phrase. ' +
+          'Words are compared by their stems. Stop words are ignored, but keep their place in a phrase.',
+      }),
+    max_results: z.int().min(1).max(50).default(10),
+    metadata_filters: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: FILTER_GUIDE, examples: [{ brand: ['Acme', 'Bolt'], year: { $gte: 2000 } }] }),
+    ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Search only in these items.' }),
+    recency_bias: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .meta({
+        description:
+          'How much the time of the last change counts: the score is `(1 - bias) × relevance + bias × freshness`. Freshness is ' +
+          'the place by age among the best hundred hits, from 1 for the newest to 0 for the oldest.',
+      }),
+    graph_context: z
+      .boolean()
+      .default(true)
+      .meta({ description: 'Whether to return the entities and relations of the hits.' }),
+  })
+  .meta({ not: { required: ['collection', 'collections'] } });
 
 /** Search in the ingested items. */
 export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }): Router<RequestState> {
@@ -83,12 +85,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           'Searches by full text and by vectors, and returns the chunks that match best, with the entities and relations of ' +
           'the graph around them. Ratings by `POST /feedback` change the order within bounds.',
         body: querySchema,
-        example: {
-          database: 'library',
-          query: 'When does the library open?',
-          max_results: 3,
-          metadata_filters: { year: { $gte: 2000 } },
-        },
+        example: { database: 'library', query: 'When does the library open?', max_results: 3 },
         status: 200,
         response: queryResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],

@@ -7,7 +7,7 @@ import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { Items } from '../../storage/content/items.js';
 import { contentOperations } from '../content-operations.js';
-import { type ListOrder, pageQuerySchema, readPage } from '../pagination.js';
+import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { relationListSchema } from './query-responses.js';
 
@@ -16,9 +16,12 @@ const operation = contentOperations('Context');
 /** Each id is a condition of the database query. */
 const MAX_IDS = 100;
 
-const BY_ID: ListOrder<{ _id: string }> = { position: ({ _id }) => _id, pattern: /^itm_[^/]+\/\d+\/\d+$/ };
+const BY_ID: ListOrder<{ _id: string }> = {
+  position: ({ _id }) => _id,
+  pattern: /^itm_[0-9a-z]{26}\/\d{1,9}\/\d{1,9}$/,
+};
 
-const relationsQuerySchema = pageQuerySchema.extend({
+const relationsQuerySchema = pageQuery(BY_ID).extend({
   database: nameSchema,
   collection: nameSchema.optional(),
   id: itemIdSchema.optional(),

@@ -9,7 +9,7 @@ import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
-import { byId, pageQuerySchema, readPage } from '../pagination.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import {
   deliveryDetailSchema,
@@ -20,9 +20,9 @@ import {
 
 const operation = contentOperations('Deliveries');
 
-const listQuerySchema = pageQuerySchema.extend({ status: z.enum(DELIVERY_STATES).optional() });
-
 const NEWEST_FIRST = byId('dlv');
+
+const listQuerySchema = pageQuery(NEWEST_FIRST).extend({ status: z.enum(DELIVERY_STATES).optional() });
 
 /** Callbacks of AI jobs and crews are deliveries too, but not listed here. */
 const EVENT = 'indexing.status_changed';

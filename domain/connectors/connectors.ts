@@ -66,7 +66,8 @@ const webSettingsSchema = z
       .meta({ description: 'Maximum number of pages per sync, in addition to the limit of the service.' }),
   })
   .strict()
-  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'must have urls or sitemap');
+  .refine((web) => web.urls !== undefined || web.sitemap !== undefined, 'must have urls or sitemap')
+  .meta({ anyOf: [{ required: ['urls'] }, { required: ['sitemap'] }] });
 
 const feedSettingsSchema = z
   .object({

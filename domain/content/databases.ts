@@ -22,6 +22,9 @@ const METADATA_TYPES = [
 
 export type MetadataType = (typeof METADATA_TYPES)[number];
 
+/** Of a VARCHAR: more than all metadata of an item may have. */
+const MAX_TEXT_LENGTH = 1_000_000;
+
 /** A field of a metadata schema: items must have values of its type. */
 export const metadataFieldSchema = z
   .object({
@@ -32,13 +35,19 @@ export const metadataFieldSchema = z
         'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not start with a digit or -',
       ),
     data_type: z.enum(METADATA_TYPES),
-    max_length: z.int().positive().optional().meta({ description: 'Maximum length of a VARCHAR, in characters.' }),
+    max_length: z
+      .int()
+      .min(1)
+      .max(MAX_TEXT_LENGTH)
+      .optional()
+      .meta({ description: 'Maximum length of a VARCHAR, in characters.' }),
     enable_match: z.boolean().optional(),
   })
   .refine(({ data_type, max_length }) => max_length === undefined || data_type === 'VARCHAR', {
     message: 'is for VARCHAR only',
     path: ['max_length'],
-  });
+  })
+  .meta({ anyOf: [{ properties: { data_type: { const: 'VARCHAR' } } }, { not: { required: ['max_length'] } }] });
 
 export type MetadataField = z.infer<typeof metadataFieldSchema>;
 
@@ -48,7 +57,8 @@ export const MAX_METADATA_FIELDS = 100;
 export const metadataFieldsSchema = z
   .array(metadataFieldSchema)
   .max(MAX_METADATA_FIELDS)
-  .refine((fields) => new Set(fields.map((field) => field.name)).size === fields.length, 'names a field twice');
+  .refine((fields) => new Set(fields.map((field) => field.name)).size === fields.length, 'names a field twice')
+  .meta({ uniqueItems: true });
 
 /** The body of `POST /databases`. */
 export const createDatabaseSchema = z.object({

@@ -11,7 +11,9 @@ export const itemIdSchema = z
   .string()
   .min(1)
   .refine((id) => Buffer.byteLength(id) <= MAX_ID_BYTES, `must not exceed ${MAX_ID_BYTES} bytes`)
-  .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters');
+  // Without \p{…}, which the tools that read `/openapi.json` do not know.
+  .regex(/^[^\u0000-\u001f\u007f-\u009f]+$/, 'must not contain control characters')
+  .refine((id) => id.isWellFormed(), 'must not contain control characters');
 
 /** Characters. */
 const MAX_TEXT = 2 * 1024 * 1024;
@@ -98,27 +100,29 @@ function jsonText(schema: z.ZodType, description: string, example: unknown) {
 }
 
 /** The whole form, for the documentation. */
-export const ingestFormSchema = ingestFieldsSchema.extend({
-  documents: z
-    .array(z.file())
-    .optional()
-    .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
-  document_metadata: jsonText(
-    documentMetadataSchema,
-    'an array with one object per file, in the order of the files. Optional fields: `id`, `metadata`, `additional_metadata`.',
-    [{ id: 'handbook', metadata: { year: 2026 } }],
-  ),
-  app_knowledge: jsonText(
-    appKnowledgeSchema,
-    'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
-    [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
-  ),
-  memories: jsonText(
-    memoriesSchema,
-    'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
-    [{ id: 'ada', text: 'Ada prefers the reading room.' }],
-  ),
-});
+export const ingestFormSchema = ingestFieldsSchema
+  .extend({
+    documents: z
+      .array(z.file())
+      .optional()
+      .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
+    document_metadata: jsonText(
+      documentMetadataSchema,
+      'an array with one object per file, in the order of the files. Optional fields: `id`, `metadata`, `additional_metadata`.',
+      [{ id: 'handbook', metadata: { year: 2026 } }],
+    ),
+    app_knowledge: jsonText(
+      appKnowledgeSchema,
+      'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
+      [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
+    ),
+    memories: jsonText(
+      memoriesSchema,
+      'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
+      [{ id: 'ada', text: 'Ada prefers the reading room.' }],
+    ),
+  })
+  .meta({ anyOf: ['documents', 'app_knowledge', 'memories'].map((part) => ({ required: [part] })) });
 
 /** The fields of an app item or a memory that have its text. */
 interface TextSource {

@@ -49,7 +49,8 @@ export const changeItemSchema = z
   })
   .refine((change) => change.metadata !== undefined || change.additional_metadata !== undefined, {
     message: 'metadata or additional_metadata is required',
-  });
+  })
+  .meta({ anyOf: [{ required: ['metadata'] }, { required: ['additional_metadata'] }] });
 
 /** The items to delete, from the query or the body. */
 export const deleteItemsSchema = z.object({

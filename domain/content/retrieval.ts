@@ -1,4 +1,5 @@
 import { ServiceError } from '../errors.js';
+import { chunkOwner } from '../ids.js';
 import type { IndexingStatus } from '../states.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
@@ -30,7 +31,7 @@ const CANDIDATES = 50;
 /** The same for weights and recency, which can move a hit further. */
 const WEIGHTED_CANDIDATES = 100;
 /** Chunks read in addition to the limit, because a hit may belong to a version that was replaced a moment ago. */
-const SPARE = 10;
+const SPARE = 3;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -85,6 +86,8 @@ export interface GraphContext {
   relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & { source_id: string })[];
 }
 
+const NO_GRAPH: GraphContext = { entities: [], relations: [] };
+
 interface Result {
   chunk: RetrievedChunk;
   item: RetrievedItem;
@@ -114,14 +117,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
         metadata: question.metadata,
         limit: candidates(question),
       });
-      const best = await readCurrent(await reorder(database._id, question, hits), question.max_results);
-      const graph = question.graph_context
-        ? await deps.graph.graphAround(
-            [...new Map(best.map(({ item }) => [item._id, { item: item._id, version: item.version }])).values()],
-            best.map(({ chunk }) => chunk._id),
-            MAX_GRAPH,
-          )
-        : { entities: [], relations: [] };
+      const { best, graph } = await readBest(await reorder(database._id, question, hits), question);
       return {
         chunks: best.map(({ chunk, item, score }) => ({
           chunk_id: chunk._id,
@@ -162,13 +158,26 @@ export function createRetrieval(deps: RetrievalDependencies) {
     );
   }
 
+  /** Reads the graph of the first hits together with their chunks, and again if some of these are not current. */
+  async function readBest(hits: readonly SearchHit[], { max_results, graph_context }: Question) {
+    const graphOf = (ids: readonly string[]) =>
+      graph_context && ids.length > 0 ? deps.graph.graphAround(ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
+    const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
+    const [best, graph] = await Promise.all([readCurrent(hits, max_results), graphOf(expected)]);
+    const ids = best.map(({ chunk }) => chunk._id);
+    return { best, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
+  }
+
   /** @returns the first hits whose item version is current, with their chunks and items; reads a few at a time */
   async function readCurrent(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
     const found = new Map<string, Result>();
     for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
       const batch = hits.slice(start, start + limit + SPARE);
-      const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
-      const owners = await deps.items.listByKeys([...new Set([...chunks.values()].map((chunk) => chunk.item))]);
+      const ids = batch.map((hit) => hit.chunk_id);
+      const [chunks, owners] = await Promise.all([
+        deps.chunks.getByIds(ids),
+        deps.items.listByKeys(ownersOf(ids).map(({ item }) => item)),
+      ]);
       const items = new Map(owners.map((item) => [item._id, item]));
       for (const { chunk_id, score } of batch) {
         const chunk = chunks.get(chunk_id);
@@ -179,6 +188,12 @@ export function createRetrieval(deps: RetrievalDependencies) {
     }
     return [...found.values()].slice(0, limit);
   }
+}
+
+/** @returns the items and versions that the chunks belong to, each once */
+function ownersOf(chunkIds: readonly string[]): ItemRef[] {
+  const owners = chunkIds.map(chunkOwner);
+  return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
 }
 
 function candidates({ weights, recency_bias = 0, max_results }: Question): number {

@@ -76,7 +76,10 @@ export function fillIn(text: string, inputs: CrewInputs): string {
   return text.replace(PLACEHOLDER, (whole, name: string) => (Object.hasOwn(inputs, name) ? inputs[name]! : whole));
 }
 
-const inputValue = z.unknown().refine((value) => value !== null && value !== undefined, 'must not be null');
+const inputValue = z
+  .unknown()
+  .refine((value) => value !== null && value !== undefined, 'must not be null')
+  .meta({ not: { type: 'null' } });
 const url = z.string().max(2048);
 const webhookUrls = {
   taskWebhookUrl: url.optional(),
@@ -95,10 +98,7 @@ export const kickoffRequestSchema = z.object({
 export const resumeRequestSchema = z.object({
   execution_id: z.uuid('must be a UUID'),
   task_id: z.string().min(1).max(200),
-  human_feedback: z
-    .string()
-    .max(20_000)
-    .refine((text) => text.trim() !== '', 'must not be empty'),
+  human_feedback: z.string().max(20_000).regex(/\S/, 'must not be empty'),
   is_approve: z.boolean(),
   ...webhookUrls,
 });

@@ -72,7 +72,12 @@ export const createAuthenticationSchema = z.object({
     .object({
       id: z.string().max(255).optional(),
       name: z.string().max(255).optional(),
-      email: z.email().max(320).optional(),
+      // As browsers check e-mail fields; the part before the @ has at most 64 characters (RFC 5321).
+      email: z
+        .email({ pattern: z.regexes.html5Email })
+        .max(320)
+        .refine((address) => address.indexOf('@') <= 64, 'must have at most 64 characters before the @')
+        .optional(),
       phone: z.string().max(32).optional(),
     })
     .optional(),

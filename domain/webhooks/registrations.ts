@@ -17,7 +17,8 @@ export const registrationRequestSchema = z
   .refine((body) => !(body.signing_secret !== undefined && body.generate_signing_secret !== undefined), {
     message: 'signing_secret and generate_signing_secret are mutually exclusive',
     path: ['generate_signing_secret'],
-  });
+  })
+  .meta({ not: { required: ['signing_secret', 'generate_signing_secret'] } });
 
 /** The request that sets the signing secret; without a secret, the service generates one. */
 export const signingSecretRequestSchema = z.object({ signing_secret: secretSchema.optional() });

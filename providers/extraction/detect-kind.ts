@@ -93,7 +93,7 @@ async function detectFormat(head: Buffer, openStream: DetectOptions['openStream'
   const byHead = await fileTypeFromBuffer(head).catch(() => undefined);
   // The library needs the directory of a TIFF, which may come after its pixels.
   if (!byHead && TIFF.includes(head.toString('latin1', 0, 4))) return { ext: 'tif', mime: 'image/tiff' };
-  const isZip = head.readUInt32BE(0) === 0x504b0304;
+  const isZip = head.toString('latin1', 0, 4) === 'PK\x03\x04';
   if (!openStream || !isZip || (byHead && byHead.ext !== 'zip')) return byHead;
   const stream = openStream();
   try {

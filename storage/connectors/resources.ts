@@ -199,12 +199,12 @@ export function createConnectorResources({
 }
 
 function resourceId(connector: string, key: string): string {
-  return `${connector}/${hashOf(key)}`;
+  return `${connector}/${hashKey(key)}`;
 }
 
 /** @returns the client id of a resource's item, which is stable and differs between connectors */
 export function itemIdOf(connector: string, key: string): string {
-  return `${connector}-${hashOf(key)}`;
+  return `${connector}-${hashKey(key)}`;
 }
 
-const hashOf = (key: string): string => sha256Hex(key).slice(0, 32);
+const hashKey = (key: string): string => sha256Hex(key).slice(0, 32);

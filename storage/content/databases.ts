@@ -138,6 +138,12 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return found.map(({ name }) => name);
     },
 
+    /** @returns the ids of the newest databases that can be queried, of all organisations */
+    async listNewestReady(limit: number): Promise<string[]> {
+      const found = databases.find({ status: 'ready' }, { projection: { _id: 1 } });
+      return (await found.sort({ _id: -1 }).limit(limit).toArray()).map(({ _id }) => _id);
+    },
+
     /** @returns the metadata schema; empty when the database does not exist */
     async metadataSchema(databaseId: string): Promise<MetadataField[]> {
       const record = await databases.findOne({ _id: databaseId }, { projection: { metadata_schema: 1 } });

@@ -100,6 +100,7 @@ export function createGraphStore({
         entities
           .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } })
           .limit(limit * 4)
+          .project<MentionedEntity>({ _id: 0, name: 1, type: 1, key: 1, source_id: 1, 'mentions.chunk_id': 1 })
           .toArray(),
         relations
           .find({ ...owners, 'evidence.chunk_id': { $in: [...hits] } })
@@ -123,13 +124,16 @@ export function createGraphStore({
   };
 }
 
+/** The fields of an entity that a query shows, without the sentences. */
+type MentionedEntity = Pick<EntityRecord, 'name' | 'type' | 'key' | 'source_id'> & { mentions: { chunk_id: string }[] };
+
 /** The fields of the n-th entity or relation of an item version. */
 function partOf({ _id, version, database_id, id }: ItemRecord, n: number) {
   return { _id: `${_id}/${version}/${n}`, item: _id, version, database_id, source_id: id };
 }
 
 /** Merges the entities with the same key in several items; the most mentioned come first. */
-function mergeEntities(nodes: readonly EntityRecord[], hits: ReadonlySet<string>) {
+function mergeEntities(nodes: readonly MentionedEntity[], hits: ReadonlySet<string>) {
   const merged = new Map<string, { name: string; type: string; source_ids: string[]; chunk_ids: string[] }>();
   for (const node of nodes) {
     const entity = merged.get(node.key) ?? { name: node.name, type: node.type, source_ids: [], chunk_ids: [] };

@@ -185,6 +185,25 @@ describe('invalid files', () => {
       'E1002',
     );
   });
+  test('every beginning of a binary file is detected or E1002', async () => {
+    for (const name of ['scanned.pdf', 'handbook.docx', 'report.pdf']) {
+      const head = await readFile(join(FIXTURES, name));
+      for (let length = 1; length <= 12; length++) {
+        const error = await detectFileKind(head.subarray(0, length)).then(
+          () => 'E1002',
+          (reason) => reason.code,
+        );
+        expect([name, length, error]).toEqual([name, length, 'E1002']);
+      }
+    }
+    for (const bytes of [
+      [0, 1],
+      [0, 1, 2],
+      [0, 0x50, 0x4b, 3],
+    ]) {
+      await expect(detectFileKind(Buffer.from(bytes))).rejects.toMatchObject({ code: 'E1002' });
+    }
+  });
   test('an empty file is E2001', () => rejects('empty.txt', '', 'E2001'));
   test('an encrypted PDF is E2002', () => expect(fixture('encrypted.pdf')).rejects.toMatchObject({ code: 'E2002' }));
   test('a PDF without any text is E2004', () =>

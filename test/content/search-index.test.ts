@@ -168,6 +168,16 @@ test('a new table is empty for every mode', async () => {
   }
 });
 
+test('a table can be warmed before and after it has rows, vectors and indexes', async () => {
+  await index.warm(table);
+  await index.write(table, PAPERS);
+  await index.warm(table);
+  await index.compact(table);
+  await index.warm(table);
+  expect(await found(question('wing'))).toEqual(['wing:0']);
+  await expect(index.warm('tnt_missing')).rejects.toThrow(/not found/);
+});
+
 test('rows that are not indexed yet are found together with indexed rows', async () => {
   await index.write(table, [row('old:0', 'plate and many other words that make it long')]);
   await index.compact(table);

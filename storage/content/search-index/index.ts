@@ -5,7 +5,7 @@ import { type Change, createChangeQueue } from './changes.js';
 import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
 import { ensureTextIndex, optimizeTable } from './maintenance.js';
-import { searchTable } from './query.js';
+import { searchTable, warmTable } from './query.js';
 import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 
 export interface LanceIndexOptions {
@@ -153,6 +153,7 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
       await (await open(name)).changes.push({ rows, remove });
     },
     search: (name, request) => readTable(name, ({ table }) => searchTable(table, request)),
+    warm: (name) => readTable(name, ({ table }) => warmTable(table)),
     compact: (name) =>
       readTable(name, async (opened) => {
         // A running compaction may have started before the latest rows were added.

@@ -63,6 +63,17 @@ export async function searchTable(table: Table, search: SearchRequest): Promise<
   }
 }
 
+/** Loads the indexes of words and vectors, and what else a search opens. */
+export async function warmTable(table: Table): Promise<void> {
+  const indices = await table.listIndices();
+  for (const { name, columns } of indices) {
+    if (columns.some((column) => column === 'text' || column === 'vector')) await table.prewarmIndex(name);
+  }
+  const dimensions = dimensionsOf(await table.schema());
+  const vector = dimensions === null ? null : new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
+  await searchTable(table, { mode: 'hybrid', query: 'warm', operator: 'or', vector, limit: 1 });
+}
+
 async function byWords(table: Table, request: PlannedSearch, limit: number): Promise<SearchHit[]> {
   // The words are passed as a query object, not as query syntax, so a client's text cannot inject operators.
   const words = spaced(request.query.slice(0, MAX_QUERY_CHARACTERS));
