@@ -129,7 +129,7 @@ function apiDependencies(
   return {
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
-    starters: createStarters(client, TEMPORAL_CALL_MS),
+    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags),
     temporalReachable: () => temporalReachable(client),
     mongoReachable: () => mongoReachable(shared.db),
     retrieval: createRetrieval(shared),

@@ -7,6 +7,7 @@ import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
 import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
+import { lanes } from './lanes.js';
 import { latency } from './latency.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
@@ -23,6 +24,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   crashes,
   fairness,
   hanging,
+  lanes,
 };
 
 /**

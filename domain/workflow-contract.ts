@@ -13,7 +13,7 @@ export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 
 /**
  * Kinds of records whose workflow a crash can lose. `connectors` are those whose schedule or removal Temporal may not
- * know, `index_rows` are items whose index rows are out of date.
+ * know, `index_rows` are items whose index rows are out of date, `delivery_lanes` are lanes with overdue deliveries.
  */
 export const STALE_KINDS = [
   'items',
@@ -24,6 +24,7 @@ export const STALE_KINDS = [
   'removals',
   'connectors',
   'index_rows',
+  'delivery_lanes',
 ] as const;
 export type StaleKind = (typeof STALE_KINDS)[number];
 

@@ -128,6 +128,8 @@ export const settingsSchema = z.object({
     .default(INDEXING_DELIVERY_POLICY.scheduleMs.join(','))
     .transform((list) => list.split(',').map(Number))
     .pipe(z.array(z.number().nonnegative())),
+  /** Workflows that send first attempts together under load; 0: every delivery has its own workflow. */
+  POSTBACK_DELIVERY_LANES: z.coerce.number().int().min(0).max(256).default(4),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
 
   /** `on`: workers get tasks only after `postback worker promote` has made their version the current version. */

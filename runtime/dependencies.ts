@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
+import { createLaneSwitch } from '../domain/webhooks/lanes.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
@@ -38,6 +39,8 @@ import { createQuotas } from '../storage/quotas.js';
 import { createRateLimiter } from '../storage/rate-limits.js';
 import { createUsage } from '../storage/usage.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
+import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
+import { createLanes } from '../storage/webhooks/lanes.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { type Config, defaultLimits } from './config.js';
 import { embedderConfig, filesLocation, indexLocation } from './provider-config.js';
@@ -61,7 +64,10 @@ export async function createSharedDependencies(
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
   const registrations = createRegistrations(collections, sealer);
-  const deliveries = createDeliveries(collections, config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS);
+  const deliveryRetentionMs = config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS;
+  const laneSwitch = createLaneSwitch({ lanes: config.POSTBACK_DELIVERY_LANES });
+  const deliveries = createDeliveries(collections, deliveryRetentionMs, laneSwitch);
+  const laneQueue = createLaneQueue(collections, deliveryRetentionMs);
   const modelTokens = createModelTokens(collections);
   return {
     mongoClient: collections.mongoClient,
@@ -106,6 +112,8 @@ export async function createSharedDependencies(
     uploads: createUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
     deliveries,
+    laneQueue,
+    lanes: createLanes(collections, laneQueue),
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,

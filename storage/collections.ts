@@ -25,6 +25,7 @@ import type { AuthenticationRecord, EligibilityDataRecord } from './payments/aut
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
+import type { LaneRecord } from './webhooks/lanes.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 
 /** The collections and their records. Record fields have the specification's names where it has one. */
@@ -46,6 +47,7 @@ export interface Collections {
   feedbackTallies: Collection<FeedbackTallyRecord>;
   registrations: Collection<RegistrationRecord>;
   deliveries: Collection<DeliveryRecord>;
+  lanes: Collection<LaneRecord>;
   authentications: Collection<AuthenticationRecord>;
   eligibilityData: Collection<EligibilityDataRecord>;
   aiJobs: Collection<AiJobRecord>;
@@ -97,6 +99,7 @@ export async function connectCollections(uri: string, appName: string): Promise<
     feedbackTallies: db.collection('feedback_tallies'),
     registrations: db.collection('registrations'),
     deliveries: db.collection('deliveries'),
+    lanes: db.collection('delivery_lanes'),
     authentications: db.collection('authentications'),
     eligibilityData: db.collection('eligibility_data'),
     aiJobs: db.collection('ai_jobs'),

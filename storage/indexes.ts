@@ -11,6 +11,8 @@ export const COLLECTION_INDEX = {
   bytes: 1,
 } as const;
 
+export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1 } as const;
+
 /** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 const INDEXES: Record<string, IndexDescription[]> = {
   api_keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
@@ -67,6 +69,8 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+    // The deliveries that wait in a lane, by receiver.
+    { key: LANE_INDEX, partialFilterExpression: { 'queue.receiver': { $gt: '' } } },
     // Whether unsent callbacks of jobs still need a retired signing key.
     {
       key: { signing_key: 1 },

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { LaneFlags } from '../domain/webhooks/lanes.js';
 import { createJobStarters } from './ai-jobs/starters.js';
 import { createConnectorStarters } from './connectors/starters.js';
 import { createContentStarters } from './content/starters.js';
@@ -11,12 +12,13 @@ export type Starters = ReturnType<typeof createStarters>;
 /**
  * The workflow starters of all services. A route or an activity receives only those that it uses.
  * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
+ * @param laneFlags say which lanes of deliveries run; without them every delivery in a lane sends a signal
  */
-export function createStarters(client: Client, deadlineMs?: number) {
+export function createStarters(client: Client, deadlineMs?: number, laneFlags?: LaneFlags) {
   const starter = createWorkflowStarter(client, deadlineMs);
   return {
     ...createContentStarters(starter),
-    ...createDeliveryStarters(starter),
+    ...createDeliveryStarters(starter, laneFlags),
     ...createJobStarters(starter),
     ...createCrewStarters(starter),
     ...createConnectorStarters(starter),

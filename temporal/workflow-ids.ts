@@ -1,6 +1,7 @@
 /** Workflow ids. They derive from the ids of records, so that a second start of the same work does nothing. */
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
+  lane: (lane: number) => `deliver-lane/${lane}`,
   item: (org: string, database: string, id: string, version: number) =>
     `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
   itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,

@@ -19,6 +19,7 @@ describe('executions that run during a deployment continue', () => {
       'clearRemovedItems',
       'compactSearchIndex',
       'deleteDatabase',
+      'deliverLane',
       'deliverWebhook',
       'dropAbandonedFiles',
       'indexItem',

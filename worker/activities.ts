@@ -27,13 +27,17 @@ const START_LIMIT_MS = 10_000;
 
 /**
  * The activities of each task queue. The type of each factory names the dependencies that it uses.
- * `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
+ * `stopLanes` ends the activities of lanes, which otherwise last. `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
  * release their claims.
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
   // A client of its own, so that cancelling attempts does not fail the fetches of jobs and connectors.
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
-  const { activities: deliveries, drain: drainDeliveries } = deliveryActivities(config, { ...dependencies, outbound });
+  const {
+    activities: deliveries,
+    drain: drainDeliveries,
+    stopLanes,
+  } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
     content: contentActivities(dependencies),
     [GROUP_QUEUE]: createItemGroupActivities(dependencies),
@@ -43,7 +47,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     deliveries,
     control: controlActivities(config, dependencies),
   };
-  return { activities, drainDeliveries, cancelDeliveries: () => outbound.close() };
+  return { activities, stopLanes, drainDeliveries, cancelDeliveries: () => outbound.close() };
 }
 
 function contentActivities(dependencies: WorkerDependencies) {
@@ -99,6 +103,7 @@ function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
   return createDeliveryActivities({
     ...dependencies,
     callbacks: createCallbacks(config, dependencies),
+    laneFlags: dependencies.lanes.flags,
     slots: DELIVERY_SLOTS,
     random: Math.random,
     now: () => new Date(),

@@ -49,7 +49,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     client,
     connection,
     dataConverter,
-    starters: createStarters(client),
+    starters: createStarters(client, undefined, shared.lanes.flags),
     extractor,
     graphExtractor,
     foreignParser,

@@ -27,7 +27,7 @@ async function runWorker(): Promise<void> {
 
   const dependencies = await createWorkerDependencies(config, log);
   const { client, connection, dataConverter, metrics } = dependencies;
-  const { activities, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
+  const { activities, stopLanes, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
   const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
   const workers = await createWorkers({
@@ -52,6 +52,7 @@ async function runWorker(): Promise<void> {
   log.info('workers stopping');
   exitAfter(graceMs + CLOSE_MS);
   shutDown(workers);
+  stopLanes();
   const finished = running.then(drainDeliveries);
   await atMost(graceMs, finished);
   await cancelDeliveries();

@@ -8,7 +8,15 @@ import type { Starters } from '../temporal/starters.js';
 
 type Stores = Pick<
   SharedDependencies,
-  'items' | 'itemCatalogue' | 'aiJobs' | 'crewExecutions' | 'deliveries' | 'databases' | 'removedItems' | 'connectors'
+  | 'items'
+  | 'itemCatalogue'
+  | 'aiJobs'
+  | 'crewExecutions'
+  | 'deliveries'
+  | 'databases'
+  | 'removedItems'
+  | 'connectors'
+  | 'lanes'
 >;
 
 const idOf = ({ _id }: { _id: string }): string => _id;
@@ -58,6 +66,11 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
         await starters.applyConnector(connector);
         await stores.connectors.markApplied(connector);
       },
+    }),
+    delivery_lanes: staleWork({
+      records: stores.lanes.stale,
+      idOf: ({ lane }) => String(lane),
+      start: ({ lane }) => starters.startLane(lane),
     }),
     index_rows: staleWork({ records: stores.itemCatalogue.rowsDue, idOf, start: starters.startIndexRows }),
   };

@@ -17,6 +17,8 @@ export const DELIVERY_TUNING: Partial<WorkerOptions> = {
   maxConcurrentWorkflowTaskExecutions: DELIVERY_SLOTS.first,
   maxCachedWorkflows: 200,
   workflowThreadPoolSize: 1,
+  // A cancellation reaches a lane with its next heartbeat.
+  maxHeartbeatThrottleInterval: '3 seconds',
 };
 
 /** Concurrency of each queue's worker. */

@@ -8,4 +8,5 @@ export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './conte
 export { runCrew } from './crews/run-crew.js';
 // Existing schedules start the reconciler under the name `sweep`.
 export { compactSearchIndex, dropAbandonedFiles, reconcile as sweep } from './reconcile.js';
+export { deliverLane } from './webhooks/deliver-lane.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';

@@ -27,7 +27,8 @@ const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities
  */
 export async function reconcile(): Promise<ReconcileReport> {
   if (!patched('an-activity-per-kind')) return reconcileInTurn();
-  const started = STALE_KINDS.map(async (kind) => [kind, await restartLostWork(kind)] as const);
+  const kinds = patched('delivery-lanes') ? STALE_KINDS : STALE_KINDS.filter((kind) => kind !== 'delivery_lanes');
+  const started = kinds.map(async (kind) => [kind, await restartLostWork(kind)] as const);
   await Promise.allSettled(started);
   return Object.fromEntries(await Promise.all(started)) as ReconcileReport;
 }

@@ -13,7 +13,7 @@ export interface CompleteItemsDependencies {
   itemGroups: Pick<ItemGroups, 'complete'>;
   registrations: Pick<Registrations, 'findForOrg'>;
   deliveries: Pick<Deliveries, 'addAll'>;
-  starters: Pick<DeliveryStarters, 'startDelivery'>;
+  starters: Pick<DeliveryStarters, 'startDeliveries'>;
   metrics: Pick<WorkMetrics, 'itemFinished'>;
 }
 
@@ -41,7 +41,7 @@ export function createCompleteItems(deps: CompleteItemsDependencies) {
       return finished;
     });
     for (const _ of completed) metrics.itemFinished('completed');
-    await Promise.all(added.map((delivery) => starters.startDelivery(delivery)));
+    await starters.startDeliveries(added);
     return completed;
   };
 }

@@ -36,6 +36,7 @@ export interface ItemDependencies extends FinishItemDependencies {
     Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   itemGroups: IndexTogetherDependencies['itemGroups'];
+  starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
   index: Pick<SearchIndex, 'exists' | 'write'>;
   files: Pick<FileStore, 'copyTo' | 'remove'>;
   checkpoints: CheckpointStore;

@@ -23,7 +23,7 @@ export interface ItemGroupDependencies extends IndexTogetherDependencies {
   graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
   index: IndexTogetherDependencies['index'] & ClearItemsDependencies['index'];
   deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'getByDedupeKey'>;
-  starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDelivery'>;
+  starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDelivery' | 'startDeliveries'>;
   log: Pick<Logger, 'warn'>;
 }
 

@@ -6,6 +6,8 @@ export interface Callback {
   policy: DeliveryPolicy;
   /** Called for each attempt, so that every request uses the current address and key. */
   prepare(delivery: DeliveryRecord): Promise<CallbackRequest | Undeliverable>;
+  /** The same for deliveries that were claimed together and are sent at once, which can share what is read for them. */
+  forBatch?(): Callback;
 }
 
 /** The request of one attempt. */
@@ -13,8 +15,10 @@ export interface CallbackRequest {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Called when the attempt is recorded. */
+  /** Called when the attempt is recorded; of a batch, once for each `receiver`. */
   attempted?(delivered: boolean, now: Date): Promise<void>;
+  /** What `attempted` keeps account of. */
+  receiver?: object;
 }
 
 /** Why no request can be built. */

@@ -7,13 +7,14 @@ import type { DeliveryRef } from '../../domain/webhooks/workflow-contract.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { AttemptCancelled, type AttemptDependencies, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
+import { createLaneSender, type LaneDependencies } from './deliver-lane.js';
 import { type AttemptSlots, createReceiverLoad } from './receiver-load.js';
 import { createWaitingDeliveries } from './waiting-deliveries.js';
 
 /** `failed` means that another attempt is due. */
 export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed';
 
-export interface DeliveryDependencies extends AttemptDependencies {
+export interface DeliveryDependencies extends AttemptDependencies, LaneDependencies {
   deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
@@ -54,8 +55,12 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   /** This process is stopping, so no waiting delivery starts any more. */
   let draining = false;
   const inProgress = new Map<string, Promise<AttemptStatus>>();
+  const lanes = createLaneSender(deps, { load, claimMs, freed: startWaiting });
 
   const activities = {
+    /** The first attempts of the deliveries in a lane. */
+    deliverLane: lanes.deliverLane,
+
     /**
      * The first attempt. `failed` is no error here: it also means that the attempt takes too long or that the receiver is
      * busy. The workflow continues with `attemptDelivery`, which waits for this attempt or makes another.
@@ -91,10 +96,12 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 
   return {
     activities,
+    /** Ends the lanes, so that their activities return. */
+    stopLanes: lanes.stop,
     /** Resolves when the attempts that have outlived their activity are recorded. */
     async drain(): Promise<void> {
       draining = true;
-      await Promise.allSettled(inProgress.values());
+      await Promise.allSettled([...inProgress.values(), lanes.drain()]);
     },
   };
 

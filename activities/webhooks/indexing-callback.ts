@@ -17,27 +17,40 @@ export interface IndexingCallbackDependencies {
 /** Webhooks of the content service, sent to the organisation's registration and signed with its secret. */
 export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
   const { registrations, disableAfterMs } = deps;
-  return {
-    policy: deps.policy,
-    async prepare(delivery: DeliveryRecord) {
-      const registration = await registrations.findForOrg(delivery.org);
-      if (!registration) {
-        return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
-      }
-      if (registration.disabled_at) {
-        return { error_code: 'WEBHOOK_DISABLED', error_message: 'The webhook was disabled; register it again.' };
-      }
-      const payload = delivery.payload!;
-      const body = Buffer.from(JSON.stringify(payload));
-      const now = new Date();
-      return {
-        url: registration.url,
-        headers: webhookHeaders(payload, body, registrations.openSecrets(registration, now), now),
-        body,
-        attempted: (delivered, now) => trackFailures(registration, delivered, now),
-      };
-    },
-  };
+  return { ...callbackWith(registrations.findForOrg, registrations.openSecrets), forBatch };
+
+  /** Reads each registration once, and opens its secrets once. */
+  function forBatch(): Callback {
+    return callbackWith(once(registrations.findForOrg), once(registrations.openSecrets));
+  }
+
+  function callbackWith(
+    findRegistration: Registrations['findForOrg'],
+    openSecrets: Registrations['openSecrets'],
+  ): Callback {
+    return {
+      policy: deps.policy,
+      async prepare(delivery: DeliveryRecord) {
+        const registration = await findRegistration(delivery.org);
+        if (!registration) {
+          return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
+        }
+        if (registration.disabled_at) {
+          return { error_code: 'WEBHOOK_DISABLED', error_message: 'The webhook was disabled; register it again.' };
+        }
+        const payload = delivery.payload!;
+        const body = Buffer.from(JSON.stringify(payload));
+        const now = new Date();
+        return {
+          url: registration.url,
+          headers: webhookHeaders(payload, body, openSecrets(registration, now), now),
+          body,
+          attempted: (delivered, now) => trackFailures(registration, delivered, now),
+          receiver: registration,
+        };
+      },
+    };
+  }
 
   /** Disables a registration that fails for too long. Writes at most once an hour while it fails. */
   async function trackFailures(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
@@ -55,4 +68,15 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
       await registrations.recordFailing(registration, failing);
     }
   }
+}
+
+/** Calls the function once for each first argument. */
+function once<First, Rest extends unknown[], Result>(
+  call: (first: First, ...rest: Rest) => Result,
+): (first: First, ...rest: Rest) => Result {
+  const results = new Map<First, Result>();
+  return (first, ...rest) => {
+    if (!results.has(first)) results.set(first, call(first, ...rest));
+    return results.get(first)!;
+  };
 }

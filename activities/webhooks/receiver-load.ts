@@ -14,6 +14,12 @@ export interface ReceiverLoad {
   hasRoom(receiver: string): boolean;
   /** Runs an attempt and counts it while it lasts. */
   track<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
+  /** Counts up to so many attempts that start soon. @returns how many there is room for */
+  reserve(receiver: string, wanted: number): number;
+  /** Gives back reserved places that are not used. */
+  free(receiver: string, places: number): void;
+  /** Runs an attempt in a reserved place, and frees the place. */
+  useReserved<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
   /** Runs a first attempt inside its workflow task, and counts it until it has ended or has left the task. */
   trackFirst<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
 }
@@ -40,12 +46,23 @@ export function createReceiverLoad(slowMs: number, slots: AttemptSlots): Receive
       if (!isSlow(receiver)) return own < MAX_IN_FLIGHT.quick && hasShare(all, receiver, slots.all);
       return own < MAX_IN_FLIGHT.slow && slowInFlight() < slots.all * SLOW_SHARE;
     },
-    async track(receiver, attempt) {
+    track(receiver, attempt) {
+      all.add(receiver, 1);
+      return load.useReserved(receiver, attempt);
+    },
+    reserve(receiver, wanted) {
+      let places = 0;
+      for (; places < wanted && load.hasRoom(receiver); places += 1) all.add(receiver, 1);
+      return places;
+    },
+    free: (receiver, places) => all.add(receiver, -places),
+    async useReserved(receiver, attempt) {
       const slow = setTimeout(() => slowUntil.set(receiver, performance.now() + SLOW_FOR_MS), slowMs);
       try {
-        return await all.during(receiver, attempt);
+        return await attempt();
       } finally {
         clearTimeout(slow);
+        all.add(receiver, -1);
       }
     },
     trackFirst: (receiver, attempt) => first.during(receiver, attempt),
@@ -86,6 +103,7 @@ function createCounts() {
   return {
     of: (receiver: string): number => inFlight.get(receiver) ?? 0,
     total: (): number => total,
+    add,
     async during<T>(receiver: string, attempt: () => Promise<T>): Promise<T> {
       add(receiver, 1);
       try {
@@ -96,7 +114,7 @@ function createCounts() {
     },
   };
 
-  function add(receiver: string, change: 1 | -1): void {
+  function add(receiver: string, change: number): void {
     total += change;
     const now = (inFlight.get(receiver) ?? 0) + change;
     if (now === 0) inFlight.delete(receiver);

@@ -31,8 +31,6 @@ export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Pro
 const MAX_ATTEMPTS = 20;
 /** Wait before the first retry; later retries wait longer. */
 const PAUSE_MS = 20;
-/** Workflow starts in progress for one request. */
-const STARTS_AT_A_TIME = 10;
 
 /**
  * Queues new items and the deliveries of unchanged completed items, in one transaction.
@@ -54,8 +52,7 @@ export async function acceptIngest(
       const write = async (tx: ClientSession) => {
         records = await deps.itemQueue.add(plan.records, tx);
         await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
-        deliveries = [];
-        for (const delivery of notifications) deliveries.push(await deps.deliveries.add(delivery, tx));
+        deliveries = await deps.deliveries.addAll(notifications, tx);
       };
       await commit(plan, (outer) =>
         deps.quotas.admit(target.database.org, plan.added, (tx) => inTransaction(deps.mongoClient, write, tx), outer),
@@ -67,15 +64,9 @@ export async function acceptIngest(
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
-    void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => startAll(deps.starters, deliveries));
+    // Beside the response, which does not wait for thousands of starts.
+    void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
     return { ...plan, records };
-  }
-}
-
-/** Runs beside the response, which does not wait for thousands of starts. Rejects with the first error. */
-async function startAll(starters: DeliveryStarters, deliveries: readonly DeliveryRecord[]): Promise<void> {
-  for (let from = 0; from < deliveries.length; from += STARTS_AT_A_TIME) {
-    await Promise.all(deliveries.slice(from, from + STARTS_AT_A_TIME).map(starters.startDelivery));
   }
 }
 

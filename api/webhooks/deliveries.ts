@@ -6,6 +6,7 @@ import { DELIVERY_STATES } from '../../domain/states.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
@@ -68,6 +69,7 @@ export function deliveryRoutes({
           payload: record.payload,
           attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
           next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
+          workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),
         });
       },
     ),

@@ -39,6 +39,9 @@ export const deliveryDetailSchema = deliverySchema.extend({
     }),
   ),
   next_attempt_at: time.nullable(),
+  workflow: z
+    .string()
+    .meta({ description: 'For operators: the id of the workflow in Temporal that sends the delivery.' }),
 });
 
 export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });

@@ -9,3 +9,26 @@ export interface DeliveryRef {
 
 /** The signal that starts the next attempt at once. */
 export const RETRY_NOW = 'retryNow';
+
+/** Input of a lane's workflow. */
+export interface LaneRef {
+  lane: number;
+  /** Attempts of earlier runs of this workflow, since the lane was started. */
+  soFar?: LaneCounts;
+}
+
+/** Attempts by the state of the delivery afterwards. */
+export interface LaneCounts {
+  delivered: number;
+  failed: number;
+  permanently_failed: number;
+}
+
+/** Why the sender of a lane has ended. */
+export interface LaneProgress extends LaneCounts {
+  /** Milliseconds until a delivery of the lane is due; null when there is none. */
+  dueInMs: number | null;
+}
+
+/** The signal that makes a lane look at its deliveries. */
+export const WAKE_LANE = 'wake';

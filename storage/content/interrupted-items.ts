@@ -11,15 +11,17 @@ export function createInterruptedNotifier({
   deliveries,
 }: {
   registrations: Pick<Registrations, 'findForOrg'>;
-  deliveries: Pick<Deliveries, 'add'>;
+  deliveries: Pick<Deliveries, 'addAll'>;
 }) {
   const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
   return async (items: readonly ItemRecord[], tx: ClientSession): Promise<void> => {
     const registration = await registrations.findForOrg(items[0]!.org);
     if (!registration?.event_types.includes('indexing.status_changed')) return;
     const now = new Date();
-    for (const item of items) {
-      await deliveries.add(itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now), tx);
-    }
+    const keyOf = ({ _id, version }: ItemRecord) => itemDedupeKey(_id, version);
+    await deliveries.addAll(
+      items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),
+      tx,
+    );
   };
 }

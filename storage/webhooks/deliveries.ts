@@ -1,9 +1,11 @@
-import type { ClientSession, Collection } from 'mongodb';
+import { randomBytes } from 'node:crypto';
+import type { ClientSession, Collection, UpdateFilter } from 'mongodb';
 import { type DeliveryState, type IndexingStatus, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
+import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
@@ -41,6 +43,12 @@ export interface DeliveryRecord {
   automatic_attempt_at?: Date | null;
   /** While `sweeping`: when the claim expires. */
   claimed_until: Date | null;
+  /** Identifies the latest claim. Only its holder may record an outcome. */
+  claim?: string;
+  /** The lane that sends the delivery, or has sent it; null or absent for a delivery with a workflow of its own. */
+  lane?: number | null;
+  /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
+  queue?: { receiver: string; due: Date };
   /** Time after which the reconciler checks the delivery's workflow. */
   check_at: Date;
   /** When MongoDB removes the record; null while the delivery is unfinished. */
@@ -64,13 +72,25 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 /** Maximum length of the attempt log; manual retries are not limited. */
 const MAX_LOGGED_ATTEMPTS = 50;
 
+/** `check_at` of deliveries in a lane. */
+const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
+
 const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 
 /** Projection: a delivery without its body and its attempts. */
 const SUMMARY = { payload: 0, message: 0, attempt_log: 0 } as const;
 
-/** Matches while the claim is valid. Each claim has another number of attempts. */
-const held = ({ _id, attempts }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, attempts });
+/** Matches while the claim is valid: no other process has claimed the delivery since. */
+export const held = ({ _id, claim }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, claim: claim! });
+
+export function newClaim(): string {
+  return randomBytes(9).toString('base64url');
+}
+
+/** The key by which attempts at one receiver are counted: an organisation has one registration. */
+export function receiverOf({ org, receiver }: Pick<DeliveryRecord, 'org' | 'receiver'>): string {
+  return receiver ?? org;
+}
 
 /** Whether a claimed attempt is a manual retry beside the automatic schedule. */
 export function isExtraAttempt({ automatic_attempt_at }: DeliveryRecord): boolean {
@@ -90,12 +110,15 @@ export interface RecordedAttempt {
 }
 
 /** @returns the record of a new delivery: pending, and due at once */
-export function pendingDelivery({ now, url, ...delivery }: NewDelivery): DeliveryRecord {
+export function pendingDelivery({ now, url, ...delivery }: NewDelivery, lane: number | null = null): DeliveryRecord {
+  const receiver = url === undefined ? null : receiverKey(delivery.org, url);
   return {
     indexing_status: null,
     payload: null,
     ...delivery,
-    receiver: url === undefined ? null : receiverKey(delivery.org, url),
+    receiver,
+    lane,
+    ...(lane === null ? {} : { queue: { receiver: receiver ?? delivery.org, due: now } }),
     status: 'pending',
     attempts: 0,
     failures: 0,
@@ -105,7 +128,7 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery): Deliver
     attempt_log: [],
     next_attempt_at: now,
     claimed_until: null,
-    check_at: now,
+    check_at: lane === null ? now : NOT_CHECKED,
     expires_at: null,
     created_at: now,
     updated_at: now,
@@ -113,26 +136,70 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery): Deliver
 }
 
 /**
- * Delivery records. Every change of state is one conditional update.
+ * The update that stores the outcome of an attempt: sweeping -> delivered | failed | permanently_failed.
  * @param retentionMs how long a finished delivery is kept
+ * @param stays whether a failed delivery stays in its lane; otherwise its own workflow continues
+ */
+export function outcomeUpdate(
+  claimed: DeliveryRecord,
+  attempt: RecordedAttempt,
+  now: Date,
+  retentionMs: number,
+  stays = false,
+): UpdateFilter<DeliveryRecord> {
+  const failed = attempt.status === 'failed';
+  const leaves = failed && !stays && typeof claimed.lane === 'number';
+  return {
+    $set: {
+      status: attempt.status,
+      next_attempt_at: attempt.next_attempt_at,
+      ...(failed && stays ? {} : { check_at: attempt.next_attempt_at ?? now }),
+      expires_at: failed ? null : new Date(now.getTime() + retentionMs),
+      claimed_until: null,
+      automatic_attempt_at: null,
+      url: attempt.url,
+      error_code: attempt.error_code,
+      error_message: attempt.error_message,
+      updated_at: now,
+      ...(leaves ? { lane: null } : {}),
+      ...(failed && stays ? { 'queue.due': attempt.next_attempt_at! } : {}),
+    },
+    ...(failed && stays ? {} : { $unset: { queue: '' } }),
+    $inc: {
+      failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
+      attempts: attempt.sent ? 0 : -1,
+    },
+    $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+  };
+}
+
+/**
+ * Delivery records. Every change of state is one conditional update. `storage/webhooks/lane-queue.ts` has the updates of
+ * deliveries in a lane.
+ * @param retentionMs how long a finished delivery is kept
+ * @param laneSwitch decides which new deliveries go into a lane
  */
 export function createDeliveries(
   { deliveries }: { deliveries: Collection<DeliveryRecord> },
   retentionMs = 30 * DAY_MS,
+  laneSwitch: LaneSwitch = createLaneSwitch({ lanes: 0 }),
 ) {
+  /** Stores the deliveries of one transaction. */
+  const addAll = async (added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> => {
+    if (added.length === 0) return [];
+    const records = added.map((delivery) => pendingDelivery(delivery));
+    const lanes = laneSwitch.lanesFor(records.map(receiverOf));
+    const queued = added.map((delivery, n) => pendingDelivery(delivery, lanes[n]));
+    await deliveries.insertMany(queued, { session: tx });
+    return queued;
+  };
+
   return {
+    addAll,
+
     /** Stores a delivery, in the transaction of the event. */
     async add(delivery: NewDelivery, tx: ClientSession): Promise<DeliveryRecord> {
-      const record = pendingDelivery(delivery);
-      await deliveries.insertOne(record, { session: tx });
-      return record;
-    },
-
-    /** Stores deliveries, in the transaction of their events. */
-    async addAll(added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> {
-      const records = added.map(pendingDelivery);
-      if (records.length > 0) await deliveries.insertMany(records, { session: tx });
-      return records;
+      return (await addAll([delivery], tx))[0]!;
     },
 
     getById(deliveryId: string): Promise<DeliveryRecord | null> {
@@ -177,6 +244,11 @@ export function createDeliveries(
             $set: {
               status: 'sweeping',
               claimed_until: { $switch: { branches } },
+              claim: newClaim(),
+              // The workflow that claims a delivery continues with it.
+              check_at: { $cond: [{ $gt: ['$queue', null] }, now, '$check_at'] },
+              lane: null,
+              queue: '$$REMOVE',
               requeued: false,
               attempts: { $add: ['$attempts', 1] },
               updated_at: now,
@@ -192,25 +264,7 @@ export function createDeliveries(
      * @returns false when the claim was taken over: then nothing is stored
      */
     async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<boolean> {
-      const result = await deliveries.updateOne(held(claimed), {
-        $set: {
-          status: attempt.status,
-          next_attempt_at: attempt.next_attempt_at,
-          check_at: attempt.next_attempt_at ?? now,
-          expires_at: attempt.status === 'failed' ? null : new Date(now.getTime() + retentionMs),
-          claimed_until: null,
-          automatic_attempt_at: null,
-          url: attempt.url,
-          error_code: attempt.error_code,
-          error_message: attempt.error_message,
-          updated_at: now,
-        },
-        $inc: {
-          failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
-          attempts: attempt.sent ? 0 : -1,
-        },
-        $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
-      });
+      const result = await deliveries.updateOne(held(claimed), outcomeUpdate(claimed, attempt, now, retentionMs));
       return result.matchedCount === 1;
     },
 
@@ -218,7 +272,13 @@ export function createDeliveries(
     async release(claimed: DeliveryRecord, now: Date): Promise<void> {
       const status = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
       await deliveries.updateOne(held(claimed), {
-        $set: { status, next_attempt_at: now, check_at: now, claimed_until: null, updated_at: now },
+        $set: {
+          status,
+          next_attempt_at: now,
+          claimed_until: null,
+          updated_at: now,
+          ...(claimed.queue ? { 'queue.due': now } : { check_at: now }),
+        },
       });
     },
 
@@ -239,6 +299,8 @@ export function createDeliveries(
               automatic_attempt_at: '$next_attempt_at',
               status: 'pending',
               requeued: true,
+              lane: null,
+              queue: '$$REMOVE',
               next_attempt_at: now,
               check_at: now,
               expires_at: null,
@@ -268,7 +330,7 @@ export function createDeliveries(
 
     /**
      * Unfinished deliveries whose next attempt is overdue, without attempt logs. The longer a delivery waits for its
-     * receiver, the less often it is checked.
+     * receiver, the less often it is checked. Those in lanes are not checked: their lane is (`createLanes`).
      */
     stale: staleRecords(
       deliveries,

@@ -1,6 +1,8 @@
-import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
+import type { LaneFlags } from '../../domain/webhooks/lanes.js';
+import { type DeliveryRef, RETRY_NOW, WAKE_LANE } from '../../domain/webhooks/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
-import { ownedBy, type StartOptions, type WorkflowStarter } from '../workflow-starter.js';
+import { ownedBy, PRIORITIES, type StartOptions, type WorkflowStarter } from '../workflow-starter.js';
+import { createLaneWaker } from './lane-waker.js';
 
 /** The fields of a delivery that starting its workflow needs; a subset of `DeliveryRecord`. */
 export interface StartDeliveryInput {
@@ -11,18 +13,56 @@ export interface StartDeliveryInput {
   receiver?: string | null;
   /** Has the database of the item. */
   payload: { database: string } | null;
+  /** The lane of a delivery without a workflow of its own. */
+  lane?: number | null;
 }
+
+/** Workflow starts in progress for one call. */
+const STARTS_AT_A_TIME = 10;
 
 export type DeliveryStarters = ReturnType<typeof createDeliveryStarters>;
 
-/** Starts and wakes the workflows of deliveries. */
-export function createDeliveryStarters({ start, signalWithStart }: WorkflowStarter) {
+/**
+ * Starts and wakes the workflows of deliveries, and their lanes.
+ * @param flags shared by all processes, so that a lane that runs gets few signals
+ */
+export function createDeliveryStarters({ start, signalWithStart }: WorkflowStarter, flags?: LaneFlags) {
+  const signalLane = (lane: number): Promise<void> =>
+    signalWithStart('deliverLane', WAKE_LANE, {
+      workflowId: workflowIds.lane(lane),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      taskQueue: 'deliveries',
+      args: [{ lane }],
+      staticSummary: `Lane ${lane}: first attempts of many deliveries`,
+      priority: { priorityKey: PRIORITIES.interactive },
+    });
+  const wakeLane = createLaneWaker(signalLane, flags);
+  const startDelivery = (delivery: StartDeliveryInput): Promise<void> =>
+    typeof delivery.lane === 'number' ? wakeLane(delivery.lane) : start('deliverWebhook', optionsOf(delivery));
+
   return {
-    startDelivery: (delivery: StartDeliveryInput): Promise<void> => start('deliverWebhook', optionsOf(delivery)),
+    startDelivery,
+
+    /** Starts several deliveries, some at a time. Rejects with the first error. */
+    async startDeliveries(deliveries: readonly StartDeliveryInput[]): Promise<void> {
+      const ownWorkflow = deliveries.filter(({ lane }) => typeof lane !== 'number');
+      const lanes = new Set(deliveries.map(({ lane }) => lane).filter((lane) => typeof lane === 'number'));
+      await Promise.all([...lanes].map(wakeLane));
+      for (let from = 0; from < ownWorkflow.length; from += STARTS_AT_A_TIME) {
+        await Promise.all(ownWorkflow.slice(from, from + STARTS_AT_A_TIME).map(startDelivery));
+      }
+    },
+
+    /** Starts the workflow of a delivery that has failed in its lane, for the time when it is due. */
+    continueDelivery: (delivery: StartDeliveryInput, dueInMs: number): Promise<void> =>
+      start('deliverWebhook', { ...optionsOf(delivery), startDelay: dueInMs }),
 
     /** Signals the delivery's workflow to retry now; starts a new run when the last run has ended. */
     retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
       signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
+
+    /** Signals a lane even if its flag says that it runs. */
+    startLane: signalLane,
   };
 }
 

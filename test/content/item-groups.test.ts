@@ -142,6 +142,12 @@ describe('a group of items', () => {
           onDelivery();
           announced.push(doc_id);
         },
+        startDeliveries: async (deliveries) => {
+          for (const { doc_id } of deliveries) {
+            onDelivery();
+            announced.push(doc_id);
+          }
+        },
       },
       metrics: createWorkerMetrics(),
       log: pino({ level: 'silent' }),

@@ -13,7 +13,10 @@ import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
+import { createLanes } from '../../storage/webhooks/lanes.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { DELIVERY_SLOTS } from '../../worker/workers.js';
 
@@ -24,6 +27,7 @@ interface HarnessOptions {
   /** Milliseconds between the attempts. */
   scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
+  starters?: Pick<DeliveryStarters, 'continueDelivery'>;
 }
 
 /** The real delivery activities with their stores, under conditions that a running product does not have. */
@@ -32,6 +36,8 @@ export function createDeliveryHarness(collections: Collections) {
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const registrations = createRegistrations(collections, sealer);
   const deliveries = createDeliveries(collections);
+  const laneQueue = createLaneQueue(collections);
+  const lanes = createLanes(collections, laneQueue);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
   const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
@@ -40,33 +46,41 @@ export function createDeliveryHarness(collections: Collections) {
   return {
     registrations,
     deliveries,
+    laneQueue,
+    lanes,
     aiJobs,
     signingKeys,
-    activities({
-      timeoutMs = defaultTimeoutMs,
-      disableAfterMs = null,
-      scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
-      now = () => new Date(),
-    }: HarnessOptions): DeliveryActivities {
-      const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
-      const { activities } = createDeliveryActivities({
-        deliveries,
-        callbacks: {
-          ...createCrewCallbacks({ crewSigningSecrets }),
-          async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
-          'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
-        },
-        outbound,
-        metrics: createWorkerMetrics(),
-        log,
-        slots: DELIVERY_SLOTS,
-        random: () => 0.5,
-        now,
-      });
-      return activities;
-    },
+    activities: (options: HarnessOptions): DeliveryActivities => create(options).activities,
+    create,
     close: () => outbound.close(),
   };
+
+  function create({
+    timeoutMs = defaultTimeoutMs,
+    disableAfterMs = null,
+    scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
+    now = () => new Date(),
+    starters = { continueDelivery: async () => undefined },
+  }: HarnessOptions) {
+    const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
+    return createDeliveryActivities({
+      deliveries,
+      laneQueue,
+      laneFlags: lanes.flags,
+      starters,
+      callbacks: {
+        ...createCrewCallbacks({ crewSigningSecrets }),
+        async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
+        'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
+      },
+      outbound,
+      metrics: createWorkerMetrics(),
+      log,
+      slots: DELIVERY_SLOTS,
+      random: () => 0.5,
+      now,
+    });
+  }
 }
 
 export type DeliveryHarness = ReturnType<typeof createDeliveryHarness>;

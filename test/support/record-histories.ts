@@ -14,6 +14,7 @@ import { makeKey, startProduct, withDb } from './product.js';
 import { startReceiver } from './receiver.js';
 import { reconcile } from './reconcile.js';
 import { recordCrews } from './record-crews.js';
+import { recordLanes } from './record-lanes.js';
 import { html, startSite } from './site.js';
 
 const FOLDER = 'test/histories';
@@ -113,6 +114,11 @@ try {
   await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
   await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
   await recordCrews({ product, openai, temporal, record });
+  receiver.respond = () => ({ status: 503, headers: { 'Retry-After': '60' } });
+  const recovers = () => {
+    receiver.respond = () => ({ status: 204 });
+  };
+  await recordLanes({ product, temporal, org: 'histories', recovers, record });
 
   const job = await jobs.submit('text/sentiment_analysis/wink', { text: 'The note is fine.' }, { webhook_receiver: receiver.url }); // biome-ignore format: one line
   await jobs.finished(job);
@@ -157,9 +163,10 @@ try {
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');
   await record('delete-database', await newest('WorkflowType="deleteDatabase"'));
-  // `sweep.json` is older than the activities per kind of record.
+  // `sweep.json` is older than the activities per kind of record, `sweep-per-kind.json` than the lanes.
   for (const [name, type] of [
     ['sweep-per-kind', 'sweep'],
+    ['sweep-with-lanes', 'sweep'],
     ['drop-abandoned-files', 'dropAbandonedFiles'],
     ['compact-search-index', 'compactSearchIndex'],
   ] as const) {

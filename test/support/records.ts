@@ -3,7 +3,17 @@ import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 
 /** A pending delivery as the completion of an item stores it. */
-export function deliveryRecord({ _id, org, now }: { _id: string; org: string; now: Date }): DeliveryRecord {
+export function deliveryRecord({
+  _id,
+  org,
+  now,
+  lane = null,
+}: {
+  _id: string;
+  org: string;
+  now: Date;
+  lane?: number | null;
+}): DeliveryRecord {
   const payload: IndexingEvent = {
     event: 'indexing.status_changed',
     delivery_id: _id,
@@ -16,7 +26,8 @@ export function deliveryRecord({ _id, org, now }: { _id: string; org: string; no
     timestamp: now.toISOString(),
   };
   const { event: event_type, id: doc_id, status: indexing_status } = payload;
-  return pendingDelivery({ _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now });
+  const delivery = { _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now };
+  return pendingDelivery(delivery, lane);
 }
 
 /** A queued job as a submission writes it. */

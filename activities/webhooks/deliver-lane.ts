@@ -1,0 +1,214 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { CancelledFailure } from '@temporalio/activity';
+import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { FLAG_VALID_MS, type LaneFlags } from '../../domain/webhooks/lanes.js';
+import type { LaneProgress, LaneRef } from '../../domain/webhooks/workflow-contract.js';
+import { type Deliveries, type DeliveryRecord, receiverOf } from '../../storage/webhooks/deliveries.js';
+import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
+import { withHeartbeat } from '../heartbeat.js';
+import { AttemptCancelled, type AttemptDependencies, createAttempt } from './attempt.js';
+import type { Callback } from './callback.js';
+import { createLaneDepartures, type LaneDepartureDependencies } from './lane-departures.js';
+import { chooseDue } from './lane-turns.js';
+import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
+import type { ReceiverLoad } from './receiver-load.js';
+
+export interface LaneDependencies
+  extends AttemptDependencies,
+    Pick<LaneDepartureDependencies, 'starters'>,
+    Pick<OutcomeRecorderDependencies, 'metrics'> {
+  deliveries: Pick<Deliveries, 'release'>;
+  laneQueue: Pick<LaneQueue, 'claim' | 'countFailed' | 'heads' | 'listDue' | 'record'>;
+  laneFlags: LaneFlags;
+  callbacks: Record<CallbackEvent, Callback>;
+}
+
+/** What a lane shares with the other attempts of its process. */
+export interface SharedLoad {
+  load: ReceiverLoad;
+  /** How long a claim is valid, by event. */
+  claimMs: Record<CallbackEvent, number>;
+  /** Called when a receiver has room again. */
+  freed(receiver: string): void;
+}
+
+/** Attempts of one lane in progress. */
+const MAX_IN_PROGRESS = 200;
+/** Attempts that end before the lane claims again, unless `REFILL_MS` passes first. */
+const REFILL_BATCH = 25;
+const REFILL_MS = 10;
+/** Pauses between looks at an empty lane; each is twice the one before. */
+const MIN_LOOK_MS = 10;
+const MAX_LOOK_MS = 100;
+/** A lane that has been empty for this long lowers its flag. */
+const IDLE_MS = 1_000;
+/** After that it looks for so long, because other processes may still rely on the flag. */
+const LAST_LOOKS_MS = FLAG_VALID_MS + 500;
+/** Then the workflow continues the lane, so that an activity task does not last for ever. */
+const MAX_RUN_MS = 60 * 60 * 1000;
+
+/**
+ * Sends the deliveries of lanes: claims as many as their receivers have room for, attempts them side by side, stores the
+ * outcomes together, and claims again as soon as places are free, so that no receiver waits for another.
+ */
+export function createLaneSender(deps: LaneDependencies, { load, claimMs, freed }: SharedLoad) {
+  const { laneQueue, laneFlags, log } = deps;
+  const attempt = createAttempt(deps);
+  const departures = createLaneDepartures(deps);
+  const recorder = createOutcomeRecorder({ ...deps, departures });
+  const inProgress = new Set<Promise<void>>();
+  let stopping = false;
+
+  return {
+    /**
+     * Sends the deliveries of a lane until it is empty. A cancelled lane finishes the attempts in progress.
+     * @returns the attempts that were recorded, and when the next delivery is due
+     */
+    deliverLane({ lane }: LaneRef): Promise<LaneProgress> {
+      const run = createRun(lane);
+      return withHeartbeat(run.untilEmpty, () => ({ ...run.counts, in_progress: run.own.size }));
+    },
+    /** Ends the lanes of this process after the attempts in progress, which `drain` waits for. */
+    stop: () => {
+      stopping = true;
+    },
+    /** Resolves when all attempts are recorded. */
+    async drain(): Promise<void> {
+      stopping = true;
+      await Promise.allSettled(inProgress);
+      await departures.settled();
+    },
+  };
+
+  function createRun(lane: number) {
+    const counts = { delivered: 0, failed: 0, permanently_failed: 0 };
+    /** Attempts of this run in progress. */
+    const own = new Set<Promise<void>>();
+    /** When each receiver had its latest turn. */
+    const turns = new Map<string, number>();
+    let ended = 0;
+    let wakeUp = () => {};
+
+    return { counts, own, untilEmpty };
+
+    async function untilEmpty(cancelled: AbortSignal): Promise<LaneProgress> {
+      const endsAt = performance.now() + MAX_RUN_MS;
+      let pause = MIN_LOOK_MS;
+      let emptySince: number | null = null;
+      let loweredAt: number | null = null;
+      while (!stopping && !cancelled.aborted) {
+        const now = performance.now();
+        if (now > endsAt) return { ...counts, dueInMs: 0 };
+        const { claimed, blocked, nextDue } = await fill();
+        if (claimed > 0) {
+          pause = MIN_LOOK_MS;
+          emptySince = null;
+          if (loweredAt !== null) await laneFlags.raise(lane);
+          loweredAt = null;
+          await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
+          continue;
+        }
+        if (own.size > 0 || blocked) {
+          emptySince = null;
+          await attemptsEnded(1, pause);
+        } else {
+          emptySince ??= now;
+          if (loweredAt !== null && now - loweredAt > LAST_LOOKS_MS) {
+            return { ...counts, dueInMs: nextDue && Math.max(0, nextDue.getTime() - (await deps.now()).getTime()) };
+          }
+          if (loweredAt === null && now - emptySince > IDLE_MS) {
+            await laneFlags.lower(lane);
+            loweredAt = performance.now();
+          }
+          await wait(pause);
+        }
+        pause = Math.min(2 * pause, MAX_LOOK_MS);
+      }
+      if (stopping) return { ...counts, dueInMs: 0 };
+      await Promise.allSettled(own);
+      await laneFlags.lower(lane);
+      throw new CancelledFailure('cancelled');
+    }
+
+    /** Claims what is due and has room, and starts the attempts. */
+    async function fill(): Promise<{ claimed: number; blocked: boolean; nextDue: Date | null }> {
+      const now = await deps.now();
+      const { reserved, ids, blocked, nextDue } = await chooseDue({
+        queue: laneQueue,
+        load,
+        lane,
+        now,
+        places: MAX_IN_PROGRESS - own.size,
+        turns,
+      });
+      let claimed: DeliveryRecord[] = [];
+      try {
+        claimed = await laneQueue.claim(lane, ids, now, Math.max(...Object.values(claimMs)));
+        for (const delivery of claimed) {
+          const receiver = delivery.queue!.receiver;
+          reserved.set(receiver, (reserved.get(receiver) ?? 0) - 1);
+        }
+      } finally {
+        for (const [receiver, places] of reserved) if (places !== 0) load.free(receiver, places);
+      }
+      const batch = new Map<CallbackEvent, Callback>();
+      for (const delivery of claimed) start(delivery, callbackOf(delivery.event_type, batch));
+      return { claimed: claimed.length, blocked, nextDue };
+    }
+
+    function start(claimed: DeliveryRecord, callback: Callback): void {
+      const receiver = receiverOf(claimed);
+      const sent = load
+        .useReserved(receiver, () => attempt(claimed, callback))
+        .finally(() => {
+          freed(receiver);
+          ended += 1;
+          wakeUp();
+        });
+      const done = sent
+        .then(async ({ recorded, request }) => {
+          const stored = await recorder.add({ claimed, recorded, ...(request ? { request } : {}) });
+          if (stored) counts[recorded.status] += 1;
+        })
+        .catch((error) => releaseAfter(error, claimed))
+        .finally(() => {
+          inProgress.delete(done);
+          own.delete(done);
+        });
+      inProgress.add(done);
+      own.add(done);
+    }
+
+    /** Waits until so many attempts have ended, or for so many milliseconds. */
+    async function attemptsEnded(count: number, ms: number): Promise<void> {
+      const target = ended + count;
+      const enough = new AbortController();
+      const timer = wait(ms, undefined, { signal: enough.signal }).catch(() => undefined);
+      wakeUp = () => {
+        if (ended >= target) enough.abort();
+      };
+      await timer;
+      wakeUp = () => {};
+    }
+  }
+
+  /** The callback of an event, which reads a registration once for each batch. */
+  function callbackOf(event: CallbackEvent, batch: Map<CallbackEvent, Callback>): Callback {
+    const known = batch.get(event);
+    if (known) return known;
+    const callback = deps.callbacks[event];
+    const shared = callback.forBatch?.() ?? callback;
+    batch.set(event, shared);
+    return shared;
+  }
+
+  /** A cancelled attempt gives its claim back. After any other error the claim expires, and the attempt is repeated. */
+  async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<void> {
+    if (error instanceof AttemptCancelled) {
+      stopping = true;
+      await deps.deliveries.release(claimed, await deps.now()).catch(() => undefined);
+    } else {
+      log.error({ err: error, delivery_id: claimed._id }, 'attempt failed');
+    }
+  }
+}

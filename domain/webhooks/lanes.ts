@@ -1,0 +1,75 @@
+/**
+ * Lanes: under load, first attempts of deliveries ride together in a few workflows, because a workflow costs far more
+ * than an attempt. Each receiver belongs to one lane, which bounds its attempts over all processes.
+ */
+import { createHash } from 'node:crypto';
+
+/** Decides which new deliveries go into a lane. */
+export interface LaneSwitch {
+  /**
+   * Counts new deliveries of one transaction.
+   * @param receivers of the deliveries
+   * @returns the lane of each; null for a delivery with a workflow of its own
+   */
+  lanesFor(receivers: readonly string[]): (number | null)[];
+}
+
+/** Whether each lane runs, or will look at its deliveries again before it ends. */
+export interface LaneFlags {
+  /** Says that the lane runs. @returns whether it ran before */
+  raise(lane: number): Promise<boolean>;
+  /** Says that the lane ends soon. */
+  lower(lane: number): Promise<void>;
+}
+
+export interface LaneOptions {
+  /** Number of lanes; 0: every delivery has its own workflow. */
+  lanes: number;
+  /** New deliveries of this process in a second; more use lanes. */
+  perSecond?: number;
+  /** New deliveries of one transaction; more use lanes. */
+  perTransaction?: number;
+  /** Milliseconds. */
+  clock?: () => number;
+}
+
+/** How long a process may rely on a raised flag. A lane looks again when this time has passed after it lowered the flag. */
+export const FLAG_VALID_MS = 1_000;
+
+const SECOND_MS = 1_000;
+
+/** Lanes are for load: at low load each delivery has its own workflow from the start. */
+export function createLaneSwitch({
+  lanes,
+  perSecond = 15,
+  perTransaction = 10,
+  clock = () => performance.now(),
+}: LaneOptions): LaneSwitch {
+  /** Times of the latest deliveries, as a ring. */
+  const times = new Array<number>(perSecond).fill(Number.NEGATIVE_INFINITY);
+  let next = 0;
+
+  return {
+    lanesFor(receivers) {
+      const now = clock();
+      const large = receivers.length > perTransaction;
+      return receivers.map((receiver) => {
+        const busy = count(now) || large;
+        return busy && lanes > 0 ? laneOf(receiver, lanes) : null;
+      });
+    },
+  };
+
+  /** @returns whether this delivery exceeds the number for one second */
+  function count(now: number): boolean {
+    const oldest = times[next]!;
+    times[next] = now;
+    next = (next + 1) % perSecond;
+    return now - oldest < SECOND_MS;
+  }
+}
+
+/** @returns 0 to lanes-1 */
+export function laneOf(receiver: string, lanes: number): number {
+  return createHash('sha256').update(receiver).digest().readUInt32BE(0) % lanes;
+}

@@ -1,0 +1,120 @@
+import type { Collection, Document, Filter } from 'mongodb';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { LANE_INDEX } from '../indexes.js';
+import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt } from './deliveries.js';
+
+export type LaneQueue = ReturnType<typeof createLaneQueue>;
+
+/** The first delivery of a receiver in a lane. */
+export interface QueueHead {
+  receiver: string;
+  /** Of the delivery that is due first. */
+  delivery: string;
+  /** When it is due, or its claim expires. */
+  due: Date;
+}
+
+/** The outcome of an attempt at a delivery in a lane. */
+export interface LaneOutcome {
+  claimed: DeliveryRecord;
+  recorded: RecordedAttempt;
+  /** Whether the delivery, if it failed, stays in the lane. */
+  stays: boolean;
+}
+
+/** Matches what the partial index of lanes has. */
+const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
+
+/**
+ * The deliveries that wait in lanes. Claims and outcomes are one write for many deliveries.
+ * @param retentionMs how long a finished delivery is kept
+ */
+export function createLaneQueue({ deliveries }: { deliveries: Collection<DeliveryRecord> }, retentionMs = 30 * DAY_MS) {
+  return {
+    headsQuery,
+
+    /** @returns each receiver in the lane, with its first delivery */
+    heads(lane: number): Promise<QueueHead[]> {
+      return deliveries.aggregate<QueueHead>(headsQuery(lane), { hint: LANE_INDEX }).toArray();
+    },
+
+    /** @returns the ids of a receiver's deliveries that are due, first due first */
+    async listDue(lane: number, receiver: string, now: Date, limit: number): Promise<string[]> {
+      const found = await deliveries
+        .find({ lane, 'queue.receiver': receiver, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>, {
+          projection: { _id: 1 },
+          hint: LANE_INDEX,
+        })
+        .sort(LANE_INDEX)
+        .limit(limit)
+        .toArray();
+      return found.map(({ _id }) => _id);
+    },
+
+    /**
+     * pending | failed -> sweeping, for deliveries that are due. Also takes over expired claims.
+     * @param claimMs how long the claim is valid
+     * @returns the claimed deliveries, as they are after the claim; others have been claimed or changed by others
+     */
+    async claim(lane: number, ids: readonly string[], now: Date, claimMs: number): Promise<DeliveryRecord[]> {
+      if (ids.length === 0) return [];
+      const claim = newClaim();
+      const until = new Date(now.getTime() + claimMs);
+      const due = { _id: { $in: [...ids] }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
+      const { modifiedCount } = await deliveries.updateMany(due, {
+        $set: { status: 'sweeping', claim, claimed_until: until, 'queue.due': until, requeued: false, updated_at: now },
+        $inc: { attempts: 1 },
+      });
+      if (modifiedCount === 0) return [];
+      return deliveries.find({ _id: { $in: [...ids] }, claim }, { projection: { attempt_log: 0 } }).toArray();
+    },
+
+    /**
+     * sweeping -> delivered | failed | permanently_failed, for many deliveries.
+     * @returns the outcomes that were stored; the claims of the others were taken over
+     */
+    async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
+      const { matchedCount } = await deliveries.bulkWrite(
+        outcomes.map(({ claimed, recorded, stays }) => ({
+          updateOne: { filter: held(claimed), update: outcomeUpdate(claimed, recorded, now, retentionMs, stays) },
+        })),
+        { ordered: false },
+      );
+      if (matchedCount === outcomes.length) return [...outcomes];
+      const ids = outcomes.map(({ claimed }) => claimed._id);
+      const latest = await deliveries.find({ _id: { $in: ids } }, { projection: { claim: 1 } }).toArray();
+      const claims = new Map(latest.map(({ _id, claim }) => [_id, claim]));
+      return outcomes.filter(({ claimed }) => claims.get(claimed._id) === claimed.claim);
+    },
+
+    /** @returns the number of failed deliveries of an organisation and event, up to `limit` */
+    countFailed(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
+      return deliveries.countDocuments({ org, event_type, status: 'failed' }, { limit });
+    },
+
+    /** @returns whether a delivery in the lane has been due since before this time */
+    async isOverdue(lane: number, before: Date): Promise<boolean> {
+      const filter = { lane, ...QUEUED, 'queue.due': { $lt: before } } as Filter<DeliveryRecord>;
+      return (await deliveries.findOne(filter, { projection: { _id: 1 }, hint: LANE_INDEX })) !== null;
+    },
+
+    /** @returns the lanes with deliveries */
+    async listLanes(): Promise<number[]> {
+      return (await deliveries.distinct('lane', {
+        ...QUEUED,
+        lane: { $gte: 0 },
+      } as Filter<DeliveryRecord>)) as number[];
+    },
+  };
+}
+
+/** MongoDB reads one key of the index for each receiver (DISTINCT_SCAN), however long the queues are. */
+function headsQuery(lane: number): Document[] {
+  return [
+    { $match: { lane, ...QUEUED } },
+    { $sort: LANE_INDEX },
+    { $group: { _id: '$queue.receiver', delivery: { $first: '$_id' }, due: { $first: '$queue.due' } } },
+    { $project: { _id: 0, receiver: '$_id', delivery: 1, due: 1 } },
+  ];
+}

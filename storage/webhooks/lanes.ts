@@ -1,0 +1,59 @@
+import type { Collection } from 'mongodb';
+import type { LaneFlags } from '../../domain/webhooks/lanes.js';
+import type { StaleRecords } from '../queries.js';
+import type { LaneQueue } from './lane-queue.js';
+
+/** Whether a lane of deliveries runs. */
+export interface LaneRecord {
+  _id: number;
+  awake: boolean;
+  /** When the reconciler started it last. */
+  check_at?: Date;
+}
+
+/** A lane with overdue deliveries. */
+export interface StaleLane {
+  lane: number;
+}
+
+export type Lanes = ReturnType<typeof createLanes>;
+
+/** The flags of lanes, and the lanes that the reconciler must start. */
+export function createLanes({ lanes }: { lanes: Collection<LaneRecord> }, queue: LaneQueue) {
+  const flags: LaneFlags = {
+    async raise(lane) {
+      const before = await lanes.findOneAndUpdate(
+        { _id: lane },
+        { $set: { awake: true } },
+        { upsert: true, returnDocument: 'before' },
+      );
+      return before?.awake === true;
+    },
+    async lower(lane) {
+      await lanes.updateOne({ _id: lane }, { $set: { awake: false } });
+    },
+  };
+  const setCheckAt = async (stale: readonly StaleLane[], check_at: Date) => {
+    for (const { lane } of stale) {
+      const record = { $set: { check_at }, $setOnInsert: { awake: false } };
+      await lanes.updateOne({ _id: lane }, record, { upsert: true });
+    }
+  };
+
+  /** Lanes whose deliveries have been due for a while. Starting a lane that is only busy does nothing. */
+  const stale: StaleRecords<StaleLane> = {
+    async list(before, limit) {
+      const checked = new Set(await lanes.distinct('_id', { check_at: { $gte: before } }));
+      const found: StaleLane[] = [];
+      for (const lane of await queue.listLanes()) {
+        if (found.length === limit) break;
+        if (!checked.has(lane) && (await queue.isOverdue(lane, before))) found.push({ lane });
+      }
+      return found;
+    },
+    // A lane that was lost again must not wait long, because it has many deliveries.
+    markStarted: (entries) => setCheckAt(entries, new Date()),
+    markFailed: (entries, _before, now) => setCheckAt(entries, now),
+  };
+  return { flags, stale };
+}

@@ -1,0 +1,358 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { newDeliveryId } from '../../domain/ids.js';
+import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { LANE_INDEX } from '../../storage/indexes.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
+import { createLaneWaker } from '../../temporal/webhooks/lane-waker.js';
+import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { eventually } from '../support/eventually.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { deliveryRecord } from '../support/records.js';
+
+const LANE = 2;
+const QUICK = 'quick';
+const SLOW = 'slow';
+
+// The activity of a lane over real records and a real receiver, without Temporal.
+describe('a lane', () => {
+  let collections: Collections;
+  let harness: DeliveryHarness;
+  let receiver: Receiver;
+  let hanging: Receiver;
+  let release: () => void;
+  const started: { id: string; dueInMs: number }[] = [];
+  const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
+
+  beforeAll(async () => {
+    collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'), 'postback-test');
+    harness = createDeliveryHarness(collections);
+    receiver = await startReceiver();
+    hanging = await startReceiver();
+    await harness.registrations.register(QUICK, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
+    await harness.registrations.register(SLOW, hanging.url, ['indexing.status_changed']);
+  });
+  beforeEach(async () => {
+    await collections.deliveries.deleteMany({});
+    receiver.received.length = 0;
+    receiver.respond = () => ({ status: 204 });
+    hanging.received.length = 0;
+    started.length = 0;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    hanging.hold = () => held;
+  });
+  afterEach(async () => {
+    release();
+    for (const { environment, result } of running.splice(0)) {
+      environment.cancel();
+      await result;
+    }
+  });
+  afterAll(async () => {
+    await receiver?.close();
+    await hanging?.close();
+    await harness?.close();
+    await collections?.mongoClient.close();
+  });
+
+  const create = (options: Parameters<DeliveryHarness['create']>[0] = {}) =>
+    harness.create({
+      starters: {
+        continueDelivery: async ({ _id }, dueInMs) => {
+          started.push({ id: _id, dueInMs });
+        },
+      },
+      ...options,
+    });
+
+  /** Runs the lane until the test ends. */
+  function run(sender = create()) {
+    const environment = new MockActivityEnvironment();
+    const result = environment.run(() => sender.activities.deliverLane({ lane: LANE })).catch((error) => error);
+    running.push({ environment, result });
+    return { environment, result };
+  }
+
+  async function add(org: string, count: number, fields: Partial<DeliveryRecord> = {}): Promise<string[]> {
+    const records = Array.from({ length: count }, () => {
+      const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), lane: LANE });
+      return { ...record, ...fields };
+    });
+    await collections.deliveries.insertMany(records);
+    return records.map(({ _id }) => _id);
+  }
+  const read = async (id: string): Promise<DeliveryRecord> => (await collections.deliveries.findOne({ _id: id }))!;
+  const count = (org: string, status: DeliveryRecord['status']) =>
+    collections.deliveries.countDocuments({ org, status });
+  const reached = (id: string, status: DeliveryRecord['status']) =>
+    eventually(`${status}`, async () => {
+      const record = await read(id);
+      return record.status === status ? record : undefined;
+    });
+  const delivered = (org: string, expected: number) =>
+    eventually(`${expected} delivered`, async () => (await count(org, 'delivered')) === expected);
+
+  test('delivers what waits in it, signed, and ends when it is empty', async () => {
+    const ids = await add(QUICK, 120);
+    expect(await run().result).toMatchObject({ delivered: 120, failed: 0, dueInMs: null });
+    expect(new Set(receiver.received.map(({ json }) => json.delivery_id))).toEqual(new Set(ids));
+    expect(receiver.received).toHaveLength(120);
+    expect(receiver.received[0]!.headers['x-service-signature']).toMatch(/^sha256=/);
+    const record = await read(ids[0]!);
+    expect(record).toMatchObject({ status: 'delivered', attempts: 1, lane: LANE, next_attempt_at: null });
+    expect(record.queue).toBeUndefined();
+    expect(record.attempt_log).toMatchObject([{ status_code: 204, error: null }]);
+  });
+
+  test('shows each of the five states while it holds', async () => {
+    const [id] = await add(SLOW, 1);
+    expect(await read(id!)).toMatchObject({ status: 'pending', attempts: 0 });
+    run();
+    expect(await reached(id!, 'sweeping')).toMatchObject({ attempts: 1, lane: LANE });
+    release();
+    expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 1 });
+    receiver.respond = (_request, n) => ({ status: n === 1 ? 500 : 410 });
+    const [failed] = await add(QUICK, 1);
+    await reached(failed!, 'failed');
+    const [gone] = await add(QUICK, 1);
+    expect(await reached(gone!, 'permanently_failed')).toMatchObject({ error_code: 'HTTP_410', lane: LANE });
+    expect(started.map(({ id }) => id)).toEqual([failed]);
+  });
+
+  test('serves other receivers while one hangs, and gives it no more than its share', async () => {
+    await add(SLOW, 150);
+    run();
+    await eventually('attempts that hang', () => hanging.received.length >= 50);
+    await add(QUICK, 120);
+    await delivered(QUICK, 120);
+    expect(hanging.received.length).toBeLessThanOrEqual(50);
+    expect(await count(SLOW, 'sweeping')).toBe(hanging.received.length);
+    expect(await count(SLOW, 'pending')).toBe(150 - hanging.received.length);
+    release();
+    await delivered(SLOW, 150);
+    expect(hanging.received).toHaveLength(150);
+  });
+
+  test('lets many receivers take turns', async () => {
+    const orgs = Array.from({ length: 40 }, (_, n) => `turn-${n}`);
+    for (const org of orgs) await harness.registrations.register(org, receiver.url, ['indexing.status_changed']);
+    const quickIds = new Set(await add(QUICK, 400));
+    for (const org of orgs) await add(org, 2);
+    run();
+    await eventually('everything', () => receiver.received.length === 480);
+    const lastOfOthers = receiver.received.findLastIndex(({ json }) => !quickIds.has(String(json.delivery_id)));
+    expect(lastOfOthers).toBeLessThan(400);
+  });
+
+  test('hands a delivery that failed over to its own workflow, which starts when the delivery is due', async () => {
+    receiver.respond = (_request, n) =>
+      n === 1 ? { status: 500 } : { status: 503, headers: { 'Retry-After': '600' } };
+    const [first] = await add(QUICK, 1);
+    run();
+    const failed = await reached(first!, 'failed');
+    expect(failed).toMatchObject({ lane: null, failures: 1, attempts: 1 });
+    expect(failed.queue).toBeUndefined();
+    const [second] = await add(QUICK, 1);
+    await reached(second!, 'failed');
+    await eventually('both started', () => started.length === 2);
+    const [scheduled, requested] = started.map(({ dueInMs }) => dueInMs);
+    expect(scheduled).toBeGreaterThan(3_000);
+    expect(scheduled).toBeLessThanOrEqual(5_000);
+    expect(requested).toBeGreaterThan(590_000);
+  });
+
+  test('keeps failed deliveries when a thousand wait already, and attempts them when they are due', async () => {
+    await add(QUICK, 1_000, { status: 'failed', lane: null, queue: undefined as never });
+    receiver.respond = (_request, n) => ({ status: n === 1 ? 500 : 204 });
+    const [id] = await add(QUICK, 1);
+    run(create({ scheduleMs: [100, 100] }));
+    const record = await reached(id!, 'delivered');
+    expect(record).toMatchObject({ lane: LANE, attempts: 2, failures: 1 });
+    expect(started).toEqual([]);
+  });
+
+  test('says when a delivery that stays in it is due', async () => {
+    await add(QUICK, 1_000, { status: 'failed', lane: null, queue: undefined as never });
+    receiver.respond = () => ({ status: 500 });
+    const [id] = await add(QUICK, 1);
+    const { dueInMs } = (await run(create({ scheduleMs: [600_000] })).result) as { dueInMs: number };
+    expect(dueInMs).toBeGreaterThan(590_000);
+    // A person who retries it does not wait for the lane.
+    expect(await harness.deliveries.requeue(QUICK, 'indexing.status_changed', id!)).toBe(true);
+    const requeued = await read(id!);
+    expect(requeued).toMatchObject({ status: 'pending', lane: null });
+    expect(requeued.queue).toBeUndefined();
+  });
+
+  test('reads the registration after the claim, before the request', async () => {
+    const org = 'rotated';
+    await harness.registrations.register(org, receiver.url, ['indexing.status_changed'], 'the first secret of all');
+    const [id] = await add(org, 1);
+    const other = await startReceiver();
+    await harness.registrations.register(org, other.url, ['indexing.status_changed'], 'the second secret of all');
+    run();
+    await reached(id!, 'delivered');
+    expect(other.received).toHaveLength(1);
+    expect(receiver.received).toHaveLength(0);
+    await harness.registrations.remove(org);
+    const [late] = await add(org, 1);
+    expect(await reached(late!, 'permanently_failed')).toMatchObject({ error_code: 'WEBHOOK_NOT_FOUND', attempts: 0 });
+    await other.close();
+  });
+
+  test('disables a webhook that fails for too long', async () => {
+    const org = 'disabled';
+    const registration = await harness.registrations.register(org, receiver.url, ['indexing.status_changed']);
+    const since = new Date(Date.now() - 10 * 60 * 60 * 1000);
+    await harness.registrations.recordFailing(registration, { since, latest: since, count: 9 });
+    receiver.respond = () => ({ status: 500 });
+    await add(org, 30);
+    run(create({ disableAfterMs: 60 * 60 * 1000 }));
+    await eventually('disabled', async () => (await harness.registrations.findForOrg(org))!.disabled_at);
+    const [id] = await add(org, 1);
+    expect(await reached(id!, 'permanently_failed')).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
+  });
+
+  test('does not report an outcome when its claim was taken over', async () => {
+    const [id] = await add(SLOW, 1);
+    const { result, environment } = run();
+    await hanging.waitFor('the attempt', () => true);
+    await collections.deliveries.updateOne({ _id: id! }, { $set: { claim: 'of another' } });
+    environment.cancel();
+    release();
+    await result;
+    expect(await read(id!)).toMatchObject({ status: 'sweeping', claim: 'of another', attempt_log: [] });
+  });
+
+  test('repeats the attempts of a process that was killed, when their claims expire', async () => {
+    const expired = new Date(Date.now() - 1);
+    const claim = { status: 'sweeping', attempts: 1, claim: 'of the dead', claimed_until: expired } as const;
+    const [id] = await add(QUICK, 1, { ...claim, queue: { receiver: QUICK, due: expired } });
+    const future = new Date(Date.now() + 60_000);
+    const [held] = await add(QUICK, 1, { ...claim, claimed_until: future, queue: { receiver: QUICK, due: future } });
+    run();
+    expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 2 });
+    expect(await read(held!)).toMatchObject({ status: 'sweeping', claim: 'of the dead' });
+  });
+
+  test('sends each delivery once, also when it runs in two processes', async () => {
+    await add(QUICK, 300);
+    run(create());
+    run(create());
+    await delivered(QUICK, 300);
+    expect(receiver.received).toHaveLength(300);
+  });
+
+  test('that is cancelled finishes the attempts in progress, and claims nothing more', async () => {
+    const [id] = await add(SLOW, 1);
+    const { environment, result } = run();
+    await hanging.waitFor('the attempt', () => true);
+    environment.cancel();
+    const [other] = await add(QUICK, 1);
+    release();
+    expect(await result).toMatchObject({ name: 'CancelledFailure' });
+    expect(await read(id!)).toMatchObject({ status: 'delivered' });
+    expect(await read(other!)).toMatchObject({ status: 'pending' });
+  });
+
+  test('whose process stops hands over at once; attempts that take too long give their claims back', async () => {
+    const stopping = createDeliveryHarness(collections);
+    const registered = await harness.registrations.findForOrg(SLOW);
+    expect(registered).not.toBeNull();
+    const [id] = await add(SLOW, 1);
+    const sender = stopping.create({});
+    const { result } = run(sender);
+    await hanging.waitFor('the attempt', () => true);
+    sender.stopLanes();
+    expect(await result).toMatchObject({ dueInMs: 0 });
+    expect(await read(id!)).toMatchObject({ status: 'sweeping' });
+    await Promise.all([stopping.close(), sender.drain()]);
+    expect(await read(id!)).toMatchObject({ status: 'pending', lane: LANE, claimed_until: null });
+    release();
+    run();
+    expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 2 });
+  });
+
+  test('sees a delivery that was stored just before it lowered its flag', async () => {
+    await harness.lanes.flags.raise(LANE);
+    run();
+    await eventually(
+      'the flag is lowered',
+      async () => (await collections.lanes.findOne({ _id: LANE }))?.awake === false,
+    );
+    const [id] = await add(QUICK, 1);
+    await reached(id!, 'delivered');
+    expect(await harness.lanes.flags.raise(LANE)).toBe(true);
+  });
+
+  test('finds the next delivery of each receiver with one key of the index, however many wait', async () => {
+    await add(QUICK, 500);
+    await add(SLOW, 500);
+    const queue = createLaneQueue(collections);
+    expect((await queue.heads(LANE)).map(({ receiver }) => receiver).sort()).toEqual([QUICK, SLOW]);
+    const plan = await collections.deliveries
+      .aggregate(queue.headsQuery(LANE), { hint: LANE_INDEX })
+      .explain('executionStats');
+    expect(JSON.stringify(plan)).toContain('DISTINCT_SCAN');
+  });
+});
+
+describe('waking a lane', () => {
+  const raised = new Set<number>();
+  const flags = {
+    raise: async (lane: number) => raised.has(lane) || !raised.add(lane),
+    lower: async (lane: number) => void raised.delete(lane),
+  };
+  const signals: number[] = [];
+  const waker = (fails = false) =>
+    createLaneWaker(async (lane) => {
+      if (fails) throw new Error('Temporal cannot be reached');
+      signals.push(lane);
+    }, flags);
+
+  test('takes one signal while the lane runs, from all processes together', async () => {
+    const [first, second] = [waker(), waker()];
+    for (let n = 0; n < 5; n += 1) await Promise.all([first(1), second(1), first(3)]);
+    expect(signals.sort()).toEqual([1, 3]);
+    await flags.lower(1);
+    await waker()(1);
+    expect(signals.sort()).toEqual([1, 1, 3]);
+  });
+
+  test('is tried again by the next delivery when it fails', async () => {
+    signals.length = 0;
+    await expect(waker(true)(7)).rejects.toThrow('Temporal');
+    await waker()(7);
+    expect(signals).toEqual([7]);
+  });
+});
+
+describe('new deliveries', () => {
+  const receivers = (count: number) => Array.from({ length: count }, (_, n) => `receiver-${n}`);
+
+  test('have workflows of their own at low load', () => {
+    let now = 0;
+    const { lanesFor } = createLaneSwitch({ lanes: 4, clock: () => now });
+    for (let n = 0; n < 100; n += 1, now += 67) expect(lanesFor(['receiver'])).toEqual([null]);
+    now += 1_000;
+    expect(lanesFor(receivers(10))).toEqual(receivers(10).map(() => null));
+  });
+
+  test('go into lanes when there are many in a second, or in one transaction', () => {
+    const busy = createLaneSwitch({ lanes: 4, clock: () => 0 });
+    for (let n = 0; n < 15; n += 1) expect(busy.lanesFor(['receiver'])).toEqual([null]);
+    expect(busy.lanesFor(['receiver'])).toEqual([laneOf('receiver', 4)]);
+    const large = createLaneSwitch({ lanes: 4, clock: () => 0 });
+    expect(large.lanesFor(receivers(11))).toEqual(receivers(11).map((receiver) => laneOf(receiver, 4)));
+    expect(createLaneSwitch({ lanes: 0 }).lanesFor(receivers(20))).toEqual(receivers(20).map(() => null));
+  });
+
+  test('of many receivers use all lanes', () => {
+    expect(new Set(receivers(50).map((receiver) => laneOf(receiver, 4)))).toEqual(new Set([0, 1, 2, 3]));
+  });
+});
