@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '../support/client.js';
 import { clientOf } from '../support/organisation.js';
+import { sharedProduct, withDb } from '../support/product.js';
 
 describe('queries', () => {
   let api: Client;
@@ -147,6 +148,29 @@ describe('queries', () => {
       entities: [],
       relations: [],
     });
+  });
+
+  test('a hit whose item has been replaced a moment ago is left out, with its part of the graph', async () => {
+    await api.createDatabase('stale');
+    const memories = [
+      { id: 'old', text: 'Siemens built an electric railway in Berlin.' },
+      { id: 'current', text: 'Škoda built an electric railway in Prague.' },
+    ];
+    await api.ingest({ database: 'stale', memories: JSON.stringify(memories) });
+    for (const { id } of memories) await api.ended('stale', id);
+    const ask = async () => {
+      const data = await query({ database: 'stale', query: 'electric railway in Berlin', max_results: 1 });
+      return [ids(data), data.graph.entities.map((entity: { name: string }) => entity.name)];
+    };
+    expect(await ask()).toEqual([['old'], expect.arrayContaining(['Berlin'])]);
+    // As between the replacement of the item and that of its rows in the search index.
+    await withDb(sharedProduct().mongodbUri, (db) =>
+      db.collection('items').updateOne({ org: 'queries', database: 'stale', id: 'old' }, { $inc: { version: 1 } }),
+    );
+    const [found, names] = await ask();
+    expect(found).toEqual(['current']);
+    expect(names).toContain('Prague');
+    expect(names).not.toContain('Berlin');
   });
 
   test('metadata is returned with the hit', async () => {
