@@ -12,7 +12,7 @@ import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { type Cost, createMeter } from './support/meter.js';
 import { startReceiver } from './support/receiver.js';
 import { benchDelivery } from './support/records.js';
-import { createDatabase, ingestMemories, submitShortJob } from './support/work.js';
+import { createDatabase, ingest, ingestMemories, memoryText, noteText, submitShortJob } from './support/work.js';
 
 /** Repetitions of each kind of work. */
 const REPETITIONS = 200;
@@ -47,11 +47,8 @@ export async function footprint(): Promise<void> {
     await cost(10, 'indexItem', item('warm-up'));
     show('item, a memory of 2 KB', await cost(FEW_REPETITIONS, 'indexItem', item('memory')));
     show('item, a file of 1.1 KB of prose', await cost(FEW_REPETITIONS, 'indexItem', ingestFile(instance)));
-    const hundred = () => ingestMemories(instance, 'bench', 'hundred', 100);
-    show(
-      'item, one of 100 in a request',
-      await cost(100, 'indexItem', (n) => (n === 0 ? hundred() : Promise.resolve())),
-    );
+    show('item, one of 100 in a request', await cost(100, null, hundred(instance, 'memories', memoryText)));
+    show('note of five words, one of 100 in a request', await cost(100, null, hundred(instance, 'notes', noteText)));
 
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const deliver = deliverySender(instance, starters);
@@ -82,6 +79,17 @@ function ingestFile(instance: BenchInstance) {
     form.set('database', 'bench');
     form.set('documents', new Blob([`${pages[n % pages.length]}\nCopy ${n}.\n`]), `page-${n}.md`);
     await call(instance, 'POST', '/context/ingest', form);
+  };
+}
+
+/** Ingests 100 texts in one request, and waits until they are completed. */
+function hundred(instance: BenchInstance, prefix: string, textOf: (n: number) => string) {
+  return async (n: number) => {
+    if (n > 0) return;
+    const entries = Array.from({ length: 100 }, (_, at) => ({ id: `${prefix}-${at}`, text: textOf(at) }));
+    await ingest(instance, 'bench', 'memories', entries);
+    const completed = { id: { $in: entries.map(({ id }) => id) }, indexing_status: 'completed' } as const;
+    while ((await instance.collections.items.countDocuments(completed)) < 100) await wait(100);
   };
 }
 

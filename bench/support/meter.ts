@@ -32,14 +32,15 @@ export function createMeter({ collections, temporalMetricsUrl, processorTimes }:
 
   /**
    * Does the work and returns its average cost, when all workflows have finished.
-   * @param workflow the type of the last workflow of each unit
+   * @param workflow the type of the last workflow of each unit; null when `start` waits for the units itself
    * @param start starts the n-th unit
    */
-  async function cost(count: number, workflow: string, start: (n: number) => Promise<unknown>): Promise<Cost> {
+  async function cost(count: number, workflow: string | null, start: (n: number) => Promise<unknown>): Promise<Cost> {
     const since = `StartTime >= "${new Date().toISOString()}"`;
     const before = { ...(await storedBytes()), ...(await settledCounters()), ...(await processorTime()) };
     await runConcurrently(count, CONCURRENCY, start);
-    await until(async () => (await countWorkflows(`${since} AND ExecutionStatus = "Completed"`, workflow)) === count);
+    if (workflow !== null)
+      await until(async () => (await countWorkflows(`${since} AND ExecutionStatus = "Completed"`, workflow)) === count);
     await until(async () => (await countWorkflows('ExecutionStatus = "Running"')) === 0);
     const after = { ...(await processorTime()), ...(await settledCounters()), ...(await storedBytes()) };
     const counters = Object.entries(after).map(([name, value]) => [name, (value - (before[name] ?? 0)) / count]);

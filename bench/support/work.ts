@@ -40,7 +40,8 @@ const WORDS =
     ' ',
   );
 
-const memoryText = (n: number): string => proseText(n, 2048);
+/** @returns about 2 KB of prose */
+export const memoryText = (n: number): string => proseText(n, 2048);
 
 /** @returns a text of five words */
 export function noteText(n: number): string {

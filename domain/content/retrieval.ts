@@ -3,6 +3,7 @@ import { chunkOwner } from '../ids.js';
 import type { IndexingStatus } from '../states.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
+import { createQueryVectors } from './query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank } from './ranking.js';
 import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from './search.js';
 import type { ItemRef } from './workflow-contract.js';
@@ -96,6 +97,7 @@ interface Result {
 
 /** Runs queries. The index finds chunks; MongoDB has their content and shows whether they are current. */
 export function createRetrieval(deps: RetrievalDependencies) {
+  const queryVectors = deps.embedder && createQueryVectors(deps.embedder);
   return {
     /**
      * @returns chunks, best first, and the graph around them
@@ -105,7 +107,8 @@ export function createRetrieval(deps: RetrievalDependencies) {
       if (question.mode === 'vector' && !deps.embedder) {
         throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');
       }
-      const vector = deps.embedder && question.mode !== 'text' ? await deps.embedder.embedQuery(question.query) : null;
+      const vector =
+        queryVectors && question.mode !== 'text' ? await queryVectors.get(database._id, question.query) : null;
       const hits = await deps.index.search(database._id, {
         mode: question.mode,
         query: question.query,

@@ -47,7 +47,7 @@ export async function searchTable(table: Table, search: SearchRequest): Promise<
   const { limit } = search;
   // Scores are scaled within a ranking, so a small limit must not shorten it.
   const depth = Math.max(limit, LIST_DEPTH);
-  const schema = await table.schema();
+  const schema = await schemaOf(table);
   const columns = new Set(schema.fields.map(({ name }) => name));
   if (search.metadata) await requireMetadata(table, columns);
   const request: PlannedSearch = { ...search, where: filterOf(search, columns), dimensions: dimensionsOf(schema) };
@@ -61,6 +61,20 @@ export async function searchTable(table: Table, search: SearchRequest): Promise<
       return (request.vector ? fuse(words, vectors, request.vector) : textRelevance(words)).slice(0, limit);
     }
   }
+}
+
+type TableSchema = Awaited<ReturnType<Table['schema']>>;
+
+/** Reading a schema takes a millisecond, so it is kept until the table's version changes. */
+const schemas = new WeakMap<Table, { version: number; schema: TableSchema }>();
+
+async function schemaOf(table: Table): Promise<TableSchema> {
+  const version = await table.version();
+  const known = schemas.get(table);
+  if (known?.version === version) return known.schema;
+  const schema = await table.schema();
+  schemas.set(table, { version, schema });
+  return schema;
 }
 
 /** Loads the indexes of words and vectors, and what else a search opens. */
