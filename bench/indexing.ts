@@ -52,7 +52,8 @@ export async function indexing(): Promise<void> {
           console.log(
             `${kind.padEnd(9)} ${arrival.padEnd(14)} ${announced ? 'and announced' : 'only indexed '}  ` +
               `${perSecond.toFixed(1).padStart(6)} /s   ratio to embedding alone ${(perSecond / alone[kind].perSecond).toFixed(2)}   ` +
-              `${total.toFixed(1)} ms of CPU each (${parts.join(', ')})`,
+              `${total.toFixed(1)} ms of CPU each (${parts.join(', ')}; ` +
+              `embedding alone takes ${(alone[kind].cpu.embedding! / total).toFixed(2)} of it)`,
           );
         }
       }

@@ -11,7 +11,7 @@ import type { Callback } from './callback.js';
 import { createLaneDepartures, type LaneDepartureDependencies } from './lane-departures.js';
 import { chooseDue } from './lane-turns.js';
 import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
-import type { ReceiverLoad } from './receiver-load.js';
+import type { AttemptSlots, ReceiverLoad } from './receiver-load.js';
 
 export interface LaneDependencies
   extends AttemptDependencies,
@@ -26,14 +26,14 @@ export interface LaneDependencies
 /** What a lane shares with the other attempts of its process. */
 export interface SharedLoad {
   load: ReceiverLoad;
+  /** Of the process. One lane may use all that `load` gives it. */
+  slots: AttemptSlots;
   /** How long a claim is valid, by event. */
   claimMs: Record<CallbackEvent, number>;
   /** Called when a receiver has room again. */
   freed(receiver: string): void;
 }
 
-/** Attempts of one lane in progress. */
-const MAX_IN_PROGRESS = 200;
 /** Attempts that end before the lane claims again, unless `REFILL_MS` passes first. */
 const REFILL_BATCH = 25;
 const REFILL_MS = 10;
@@ -51,7 +51,7 @@ const MAX_RUN_MS = 60 * 60 * 1000;
  * Sends the deliveries of lanes: claims as many as their receivers have room for, attempts them side by side, stores the
  * outcomes together, and claims again as soon as places are free, so that no receiver waits for another.
  */
-export function createLaneSender(deps: LaneDependencies, { load, claimMs, freed }: SharedLoad) {
+export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs, freed }: SharedLoad) {
   const { laneQueue, laneFlags, log } = deps;
   const attempt = createAttempt(deps);
   const departures = createLaneDepartures(deps);
@@ -138,7 +138,7 @@ export function createLaneSender(deps: LaneDependencies, { load, claimMs, freed 
         load,
         lane,
         now,
-        places: MAX_IN_PROGRESS - own.size,
+        places: slots.all - own.size,
         turns,
       });
       let claimed: DeliveryRecord[] = [];

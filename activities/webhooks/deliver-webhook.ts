@@ -55,7 +55,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
   /** This process is stopping, so no waiting delivery starts any more. */
   let draining = false;
   const inProgress = new Map<string, Promise<AttemptStatus>>();
-  const lanes = createLaneSender(deps, { load, claimMs, freed: startWaiting });
+  const lanes = createLaneSender(deps, { load, slots: deps.slots, claimMs, freed: startWaiting });
 
   const activities = {
     /** The first attempts of the deliveries in a lane. */

@@ -30,7 +30,7 @@ export async function chooseDue({
   turns,
 }: {
   queue: Pick<LaneQueue, 'heads' | 'listDue'>;
-  load: Pick<ReceiverLoad, 'free' | 'reserve'>;
+  load: Pick<ReceiverLoad, 'free' | 'hasRoom' | 'reserve'>;
   lane: number;
   now: Date;
   places: number;
@@ -47,8 +47,10 @@ export async function chooseDue({
   const waiting = new Set(due.map(({ receiver }) => receiver));
   for (const receiver of turns.keys()) if (!waiting.has(receiver)) turns.delete(receiver);
 
-  const share = due.length > FEW_RECEIVERS ? 1 : Math.ceil(places / Math.max(1, due.length));
-  for (const { receiver } of due) {
+  const open = due.filter(({ receiver }) => load.hasRoom(receiver));
+  choice.blocked = open.length < due.length;
+  const share = open.length > FEW_RECEIVERS ? 1 : Math.ceil(places / Math.max(1, open.length));
+  for (const { receiver } of open) {
     const wanted = Math.min(share, places);
     const reserved = load.reserve(receiver, wanted);
     if (reserved < wanted || wanted === 0) choice.blocked = true;
@@ -58,7 +60,7 @@ export async function chooseDue({
     turns.set(receiver, turn);
   }
   try {
-    const first = new Map(due.map(({ receiver, delivery }) => [receiver, delivery]));
+    const first = new Map(open.map(({ receiver, delivery }) => [receiver, delivery]));
     const lists = [...choice.reserved].map(([receiver, wanted]) =>
       wanted === 1 ? [first.get(receiver)!] : queue.listDue(lane, receiver, now, wanted),
     );

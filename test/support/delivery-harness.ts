@@ -4,6 +4,7 @@ import { createAiJobCallback } from '../../activities/ai-jobs/job-callback.js';
 import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import type { AttemptSlots } from '../../activities/webhooks/receiver-load.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
@@ -27,6 +28,7 @@ interface HarnessOptions {
   /** Milliseconds between the attempts. */
   scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
+  slots?: AttemptSlots;
   starters?: Pick<DeliveryStarters, 'continueDelivery'>;
 }
 
@@ -60,6 +62,7 @@ export function createDeliveryHarness(collections: Collections) {
     disableAfterMs = null,
     scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
     now = () => new Date(),
+    slots = DELIVERY_SLOTS,
     starters = { continueDelivery: async () => undefined },
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
@@ -76,7 +79,7 @@ export function createDeliveryHarness(collections: Collections) {
       outbound,
       metrics: createWorkerMetrics(),
       log,
-      slots: DELIVERY_SLOTS,
+      slots,
       random: () => 0.5,
       now,
     });

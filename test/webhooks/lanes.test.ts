@@ -138,6 +138,21 @@ describe('a lane', () => {
     expect(hanging.received).toHaveLength(150);
   });
 
+  test('has places for a receiver while very many others hang', async () => {
+    const orgs = Array.from({ length: 12 }, (_, n) => `hanging-${n}`);
+    for (const org of orgs) {
+      await harness.registrations.register(org, hanging.url, ['indexing.status_changed']);
+      await add(org, 8);
+    }
+    run(create({ slots: { first: 10, all: 60 } }));
+    await eventually('attempts that hang', () => hanging.received.length >= 45);
+    await add(QUICK, 20);
+    await delivered(QUICK, 20);
+    expect(hanging.received.length).toBeLessThan(60);
+    release();
+    await eventually('all others', () => hanging.received.length === 96);
+  });
+
   test('lets many receivers take turns', async () => {
     const orgs = Array.from({ length: 40 }, (_, n) => `turn-${n}`);
     for (const org of orgs) await harness.registrations.register(org, receiver.url, ['indexing.status_changed']);
