@@ -10,6 +10,7 @@ import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
+import { isTerminal, type TerminalIndexingStatus } from '../../domain/states.js';
 import { type Extractor, SMALL_TEXT_BYTES } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
@@ -59,22 +60,22 @@ export function createItemActivities(deps: ItemDependencies) {
 
   return {
     /** queued -> processing -> graph_creation -> completed, for a short text. */
-    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> => {
-      const completed = { status: 'completed' } as const;
-      return forItem(ref, async (signal) => {
-        // An earlier attempt may have completed the item and died before it started the delivery.
-        const item = Context.current().info.attempt > 1 ? await items.getByRef(ref) : null;
-        if (item?.indexing_status === 'completed') await finish(ref, completed);
-        else {
-          await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (begun, runSignal) => {
-            if (!(await databases.isOpen(begun.database_id))) await discard(begun);
-            const failures = await indexTogether([begun], runSignal);
-            if (failures.size > 0) throw failures.get(begun._id);
+    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> =>
+      forItem(ref, async (signal) => {
+        try {
+          await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
+            if (!(await databases.isOpen(item.database_id))) await discard(item);
+            const failures = new Map<string, unknown>();
+            await indexTogether([item], runSignal, failures);
+            if (failures.size > 0) throw failures.get(item._id);
           });
+          return { status: 'completed' };
+        } catch (error) {
+          const stored = isSuperseded(error) ? await storedOutcome(ref) : null;
+          if (!stored) throw error;
+          return stored;
         }
-        return completed;
-      });
-    },
+      }),
 
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
@@ -136,6 +137,18 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
   };
 
+  /** @returns the outcome that another run has stored, after it starts the delivery: that run may have died before */
+  async function storedOutcome(ref: ItemRef): Promise<ItemOutcome | null> {
+    const item = await items.getByRef(ref);
+    if (!item || !isTerminal(item.indexing_status)) return null;
+    const { error_code, error_message } = item;
+    const status = item.indexing_status as TerminalIndexingStatus;
+    const outcome: ItemOutcome =
+      error_code === null || error_message === null ? { status } : { status, error_code, error_message };
+    await finish(ref, outcome);
+    return outcome;
+  }
+
   /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
   function forRun(
     ref: ItemRef,
@@ -192,6 +205,8 @@ export function createItemActivities(deps: ItemDependencies) {
   }
 
   async function clearLeftovers(ref: ItemRef): Promise<void> {
+    // Another run has finished it, and its data belongs to it.
+    if (await items.isCurrent(ref)) return;
     const databaseId = await chunks.findDatabaseId(ref);
     if (databaseId !== null) await clearItems(deps, databaseId, [ref]);
     else await deps.graph.removeUpTo(ref);

@@ -3,25 +3,25 @@ import type { Graph } from '../../domain/content/graph.js';
 import { rowsOf } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import { ExtractionError } from '../../domain/extraction.js';
-import { ProcessLostError } from '../../providers/isolation/errors.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { type CompleteItemsDependencies, createCompleteItems } from './complete-items.js';
-import { superseded } from './item-failures.js';
+import { isSuperseded, superseded } from './item-failures.js';
 
 export interface GraphExtractor {
   extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
 }
 
 export interface IndexTogetherDependencies extends CompleteItemsDependencies {
-  itemGroups: CompleteItemsDependencies['itemGroups'] & Pick<ItemGroups, 'keepInProgress' | 'linkGraph'>;
+  itemGroups: CompleteItemsDependencies['itemGroups'] &
+    Pick<ItemGroups, 'getStatuses' | 'keepInProgress' | 'linkGraph'>;
   databases: Pick<Databases, 'metadataSchema'>;
   chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
   graph: Pick<GraphStore, 'put'>;
-  index: Pick<SearchIndex, 'write'>;
+  index: Pick<SearchIndex, 'exists' | 'write'>;
   /** Null without an embedding model. */
   embedder: Pick<Embedder, 'embedDocuments'> | null;
   graphExtractor: GraphExtractor;
@@ -34,15 +34,15 @@ interface Work {
 
 /**
  * @returns a function that indexes small items of one database together, from `processing` to `completed`. Each step is one
- * write. It can be repeated, and returns the errors of the items that did not complete, by key.
+ * write. It can be repeated, and another run of the same items may work beside it. It fills `failures`, also when it throws,
+ * with the errors of the items that did not complete here, by key.
  */
 export function createIndexTogether(deps: IndexTogetherDependencies) {
   const { itemGroups, databases, chunks, graph, index } = deps;
   const complete = createCompleteItems(deps);
 
-  return async (items: readonly ItemRecord[], signal: AbortSignal): Promise<Map<string, unknown>> => {
-    const failures = new Map<string, unknown>();
-    /** Keeps the work whose items the check keeps; the others were replaced or deleted. */
+  return async (items: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
+    /** Keeps the work whose items the check keeps; the others were replaced or deleted, or another run finished them. */
     const keep = async (work: Work[], check: (items: ItemRecord[]) => Promise<ItemRecord[]>): Promise<Work[]> => {
       const kept = new Set((await check(work.map(({ item }) => item))).map(({ _id }) => _id));
       for (const { item } of work) if (!kept.has(item._id)) failures.set(item._id, superseded());
@@ -53,15 +53,40 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const stored = await chunks.listStored(items);
     await embed(work, stored.current, signal);
     work = await keep(work, itemGroups.keepInProgress);
-    if (work.length === 0) return failures;
+    if (work.length === 0) return;
 
-    await writeChunks(work, stored);
-    work = await keep(work, itemGroups.linkGraph);
-    await linkGraph(work, stored, failures, signal);
-    work = work.filter(({ item }) => !failures.has(item._id));
-    await keep(work, complete);
-    return failures;
+    // An attempt that was given up must not write beside the next one.
+    signal.throwIfAborted();
+    const written = work;
+    try {
+      await writeChunks(work, stored);
+      work = await keep(work, itemGroups.linkGraph);
+      await linkGraph(work, stored, failures, signal);
+      work = work.filter(({ item }) => !failures.has(item._id));
+      signal.throwIfAborted();
+      await keep(work, complete);
+    } catch (error) {
+      // The next attempt does not see the items that are gone.
+      await withdraw(written).catch(() => undefined);
+      throw error;
+    }
+    await withdraw(written.filter(({ item }) => isSuperseded(failures.get(item._id))));
   };
+
+  /**
+   * Removes the rows and chunks of the items that were deleted or replaced, or failed elsewhere, while they were written. They
+   * are removed by id, because the chunks may be gone already. A completed item has the same ids, and keeps them.
+   */
+  async function withdraw(work: readonly Work[]): Promise<void> {
+    const statuses = await itemGroups.getStatuses(work.map(({ item }) => item));
+    const left = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
+    if (left.length === 0) return;
+    const databaseId = left[0]!.item.database_id;
+    const ids = left.flatMap(({ chunks: own }) => own.map(({ _id }) => _id));
+    // A deleted database has no table.
+    if (await index.exists(databaseId)) await index.write(databaseId, [], ids);
+    await chunks.remove(ids);
+  }
 
   function divide(items: readonly ItemRecord[], failures: Map<string, unknown>): Work[] {
     return items.flatMap((item) => {
@@ -99,7 +124,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     if (outdated.length > 0) await chunks.remove(outdated);
   }
 
-  /** Extracts and stores the graphs. An item at which its process was lost fails alone. */
+  /** Extracts and stores the graphs. An item whose graph cannot be extracted fails alone. */
   async function linkGraph(
     work: readonly Work[],
     { current }: StoredChunks,
@@ -111,7 +136,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         try {
           return [{ item, graph: await deps.graphExtractor.extract(textsOf(own), signal) }];
         } catch (error) {
-          if (!(error instanceof ProcessLostError)) throw error;
+          if (signal.aborted) throw error;
           failures.set(item._id, error);
           return [];
         }

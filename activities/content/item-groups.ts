@@ -14,7 +14,7 @@ import { asActivityFailure, attemptNumber, type FailureRules } from '../failures
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
-import { describeItemError, isSuperseded } from './item-failures.js';
+import { describeItemError, isSuperseded, itemFailureRules } from './item-failures.js';
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
   itemGroups: ItemGroups;
@@ -22,8 +22,8 @@ export interface ItemGroupDependencies extends IndexTogetherDependencies {
   chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
   graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
   index: IndexTogetherDependencies['index'] & ClearItemsDependencies['index'];
-  deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'getByDedupeKey'>;
-  starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDelivery' | 'startDeliveries'>;
+  deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'listUnattemptedByKeys'>;
+  starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDeliveries'>;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -32,12 +32,16 @@ export type ItemGroupActivities = ReturnType<typeof createItemGroupActivities>;
 /** Attempts after which an unavailable embedding model divides a group: one text may be the cause. */
 const MAX_EMBEDDING_ATTEMPTS = 3;
 
-/** Storage errors are retried together; after any other error the items continue one by one. */
+/** Attempts after which a storage error divides a group: one item may be the cause. The last follows after 31 seconds. */
+const MAX_STORAGE_ATTEMPTS = 6;
+
+/** Storage errors are retried together for a while; after any other error the items continue one by one. */
 const groupFailureRules: FailureRules = {
   describe(error) {
     const described = describeItemError(error);
-    if (!described || !(error instanceof EmbeddingError)) return described;
-    return { ...described, retryable: error.retryable && attemptNumber() < MAX_EMBEDDING_ATTEMPTS };
+    if (!described) return described;
+    const maxAttempts = error instanceof EmbeddingError ? MAX_EMBEDDING_ATTEMPTS : MAX_STORAGE_ATTEMPTS;
+    return { ...described, retryable: described.retryable && attemptNumber() < maxAttempts };
   },
   maxDefectAttempts: 1,
 };
@@ -50,7 +54,7 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
   return {
     /** queued -> processing -> graph_creation -> completed, for all members that are in progress. */
     indexTogether: (ref: GroupRef): Promise<GroupReport> =>
-      forGroup(ref, async (signal) => {
+      forGroup(ref, groupFailureRules, async (signal) => {
         if (attemptNumber() > 1) await startDeliveries(await itemGroups.listFinished(ref));
         const members = await itemGroups.listMembers(ref);
         if (members.length === 0) return { completed: 0, dropped: 0, separated: 0 };
@@ -62,7 +66,7 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
         const dropped = ready.filter(({ _id }) => isSuperseded(failures.get(_id)));
         await clearDropped(dropped);
         const failed = ready.filter((item) => failures.has(item._id) && !dropped.includes(item));
-        await itemGroups.endRuns(failed.filter(({ _id }) => !(failures.get(_id) instanceof ProcessLostError)));
+        await itemGroups.endRuns(withoutLost(failed, failures));
         await continueAlone([...separate, ...failed]);
         return {
           completed: ready.length - failures.size,
@@ -73,7 +77,7 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
 
     /** Starts a workflow for each member that is in progress. */
     separateItems: (ref: GroupRef): Promise<GroupReport> =>
-      forGroup(ref, async () => {
+      forGroup(ref, itemFailureRules, async () => {
         const members = await itemGroups.listMembers(ref);
         await continueAlone(members);
         return { completed: 0, dropped: 0, separated: members.length };
@@ -81,52 +85,64 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
   };
 
   async function indexMembers(items: readonly ItemRecord[], signal: AbortSignal): Promise<Map<string, unknown>> {
-    if (items.length === 0) return new Map();
+    const failures = new Map<string, unknown>();
+    if (items.length === 0) return failures;
     await itemGroups.begin(items);
     try {
-      return await index(items, signal);
+      await index(items, signal, failures);
+      return failures;
     } catch (error) {
-      // Only a run that never gets here is lost.
-      await itemGroups.endRuns(items).catch(() => undefined);
+      await itemGroups.endRuns(withoutLost(items, failures)).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Data that these versions wrote after their replacement is invisible, but nothing else would delete it. */
+  /**
+   * Data that these versions wrote after their replacement is invisible, but nothing else would delete it. A version that is
+   * stored was finished by another run, and its data belongs to it.
+   */
   async function clearDropped(items: readonly ItemRecord[]): Promise<void> {
-    if (items.length === 0) return;
-    const refs = items.map(({ _id, version }) => ({ item: _id, version }));
-    await clearItems(deps, items[0]!.database_id, refs);
+    const stored = await itemGroups.getStatuses(items);
+    const gone = items.filter(({ _id }) => !stored.has(_id));
+    if (gone.length === 0) return;
+    const refs = gone.map(({ _id, version }) => ({ item: _id, version }));
+    await clearItems(deps, gone[0]!.database_id, refs);
   }
 
   /** The items belong to the group until their workflows are started, so that the reconciler finds one or the other. */
   async function continueAlone(items: readonly ItemRecord[]): Promise<void> {
     const { priority } = Context.current().info;
-    await Promise.all(items.map((item) => starters.startItem(item, priority?.priorityKey)));
-    await itemGroups.leave(items);
+    const starts = await Promise.allSettled(items.map((item) => starters.startItem(item, priority?.priorityKey)));
+    await itemGroups.leave(items.filter((_, n) => starts[n]!.status === 'fulfilled'));
+    for (const start of starts) if (start.status === 'rejected') throw start.reason;
   }
 
   /** Starts the deliveries of items that an earlier attempt completed before it was lost. */
   async function startDeliveries(finished: readonly ItemRecord[]): Promise<void> {
-    await Promise.all(
-      finished.map(async ({ _id, version }) => {
-        const delivery = await deliveries.getByDedupeKey(itemDedupeKey(_id, version));
-        if (delivery) await starters.startDelivery(delivery);
-      }),
-    );
+    const keys = finished.map(({ _id, version }) => itemDedupeKey(_id, version));
+    if (keys.length > 0) await starters.startDeliveries(await deliveries.listUnattemptedByKeys(keys));
   }
 
   /** Runs a step with heartbeats, shows errors that are retried, and maps errors to failures. */
-  async function forGroup<T>(ref: GroupRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function forGroup<T>(
+    ref: GroupRef,
+    rules: FailureRules,
+    step: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     try {
       return await withHeartbeat(step);
     } catch (error) {
       log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'group activity failed');
-      const { retryable, code, message } = groupFailureRules.describe(error) ?? {};
+      const { retryable, code, message } = rules.describe(error) ?? {};
       if (retryable && !(error instanceof CancelledFailure)) {
         await itemGroups.setTransientError(ref, code!, message!).catch(() => undefined);
       }
-      throw asActivityFailure(error, groupFailureRules);
+      throw asActivityFailure(error, rules);
     }
   }
+}
+
+/** Leaves out the items that lost their process: the runs of the others ended by themselves. */
+function withoutLost(items: readonly ItemRecord[], failures: ReadonlyMap<string, unknown>): ItemRecord[] {
+  return items.filter(({ _id }) => !(failures.get(_id) instanceof ProcessLostError));
 }

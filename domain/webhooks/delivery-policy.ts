@@ -88,6 +88,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} G
 export function parseRetryAfter(value: string, now: Date): number | null {
   const trimmed = value.trim();
   if (/^\d{1,10}$/.test(trimmed)) return Number(trimmed) * SECOND;
-  if (!HTTP_DATE.test(trimmed)) return null;
-  return Math.max(0, Date.parse(trimmed) - now.getTime());
+  const date = HTTP_DATE.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
+  // The form allows days and months that do not exist.
+  return Number.isNaN(date) ? null : Math.max(0, date - now.getTime());
 }

@@ -124,5 +124,5 @@ function retryAfterMs(headers: Headers): number | undefined {
   const value = headers.get('retry-after');
   if (!value) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return ms > 0 ? ms : undefined;
+  return ms > 0 && Number.isFinite(ms) ? ms : undefined;
 }

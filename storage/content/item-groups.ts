@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { GroupRef } from '../../domain/content/workflow-contract.js';
-import { TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
+import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
 import { IN_PROGRESS_STATUSES, type ItemRecord, WITHOUT_CONTENT } from './items.js';
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
@@ -62,6 +62,18 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     },
 
     keepInProgress,
+
+    /** @returns the statuses of these versions, by key. A version that was deleted or replaced has none. */
+    async getStatuses(
+      versions: readonly Pick<ItemRecord, '_id' | 'version'>[],
+    ): Promise<ReadonlyMap<string, IndexingStatus>> {
+      if (versions.length === 0) return new Map();
+      const found = await items
+        .find({ $or: versions.map(({ _id, version }) => ({ _id, version })) })
+        .project<Pick<ItemRecord, '_id' | 'indexing_status'>>({ indexing_status: 1 })
+        .toArray();
+      return new Map(found.map(({ _id, indexing_status }) => [_id, indexing_status]));
+    },
 
     /** processing -> graph_creation. @returns those that are still in progress */
     async linkGraph<Item extends Version>(versions: readonly Item[]): Promise<Item[]> {

@@ -210,6 +210,12 @@ export function createDeliveries(
       return deliveries.findOne({ dedupe_key });
     },
 
+    /** @returns those of these deliveries that no attempt has been made at */
+    listUnattemptedByKeys(dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
+      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
+      return deliveries.find(filter, { projection: { message: 0 } }).toArray();
+    },
+
     /** @returns the deliveries of these events that no attempt has been made at, oldest first */
     listUnattempted(dedupePrefix: string): Promise<DeliveryRecord[]> {
       const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };

@@ -7,9 +7,11 @@ import type { Client as TemporalClient } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
+import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
@@ -20,7 +22,7 @@ import { createDatabases } from '../../storage/content/databases.js';
 import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemGroups } from '../../storage/content/item-groups.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
-import type { ItemRecord } from '../../storage/content/items.js';
+import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
@@ -77,6 +79,10 @@ describe('a group of items', () => {
   let onEmbed: () => Promise<void>;
   let onGraph: (text: string) => Promise<void>;
   let onDelivery: () => void;
+  /** Called before index rows are written, before graphs are stored, and before a workflow is started. */
+  let onWrite: () => Promise<void>;
+  let onPut: () => Promise<void>;
+  let onStart: (id: string) => void;
 
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
@@ -108,41 +114,57 @@ describe('a group of items', () => {
     onEmbed = async () => undefined;
     onGraph = async () => undefined;
     onDelivery = () => undefined;
+    onWrite = async () => undefined;
+    onPut = async () => undefined;
+    onStart = () => undefined;
   });
 
   const sealer = () => createSealer(randomBytes(32).toString('base64'));
 
-  function activities() {
-    return createItemGroupActivities({
+  function dependencies() {
+    const graph = createGraphStore(collections);
+    return {
       mongoClient: collections.mongoClient,
       itemGroups: createItemGroups(collections),
       databases: createDatabases(collections),
       chunks: createChunks(collections),
-      graph: createGraphStore(collections),
+      graph: {
+        ...graph,
+        async put(...stored: Parameters<typeof graph.put>) {
+          await onPut();
+          await graph.put(...stored);
+        },
+      },
       deliveries: createDeliveries(collections),
       registrations: createRegistrations(collections, sealer()),
-      index,
+      index: {
+        ...index,
+        async write(...change: Parameters<SearchIndex['write']>) {
+          await onWrite();
+          await index.write(...change);
+        },
+      },
       embedder: {
-        async embedDocuments(texts) {
+        async embedDocuments(texts: readonly string[]) {
           await onEmbed();
           embedded += texts.length;
           return texts.map(() => Float32Array.from([1, 0, 0, 0]));
         },
       },
       graphExtractor: {
-        async extract([chunk]) {
+        async extract([chunk]: { chunk_id: string; text: string }[]) {
           await onGraph(chunk!.text);
           const mentions = [{ chunk_id: chunk!.chunk_id, sentence: chunk!.text }];
-          return { entities: [{ name: 'Lamp', type: 'concept', mentions }], relations: [] };
+          return { entities: [{ name: 'Lamp', type: 'concept' as const, mentions }], relations: [] };
         },
       },
       starters: {
-        startItem: async ({ id }) => void started.push(id),
-        startDelivery: async ({ doc_id }) => {
-          onDelivery();
-          announced.push(doc_id);
+        startItem: async ({ id }: { id: string }) => {
+          onStart(id);
+          started.push(id);
         },
-        startDeliveries: async (deliveries) => {
+        startDelivery: async ({ doc_id }: { doc_id: string }) => void announced.push(doc_id),
+        startDeliveries: async (deliveries: readonly { doc_id: string }[]) => {
           for (const { doc_id } of deliveries) {
             onDelivery();
             announced.push(doc_id);
@@ -151,7 +173,17 @@ describe('a group of items', () => {
       },
       metrics: createWorkerMetrics(),
       log: pino({ level: 'silent' }),
-    });
+    };
+  }
+  const activities = () => createItemGroupActivities(dependencies());
+
+  /** The activity of an item that has a workflow of its own. It needs no file. */
+  function indexSmallItem(ref: ItemRef) {
+    const unused = { files: {}, checkpoints: {}, scratch: {}, extractor: {} } as Pick<
+      ItemDependencies,
+      'files' | 'checkpoints' | 'scratch' | 'extractor'
+    >;
+    return createItemActivities({ ...dependencies(), ...unused, items: createItems(collections) }).indexSmallItem(ref);
   }
 
   const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>
@@ -236,6 +268,67 @@ describe('a group of items', () => {
     expect(started).toEqual([]);
   });
 
+  test('keeps the data of items that another run completes meanwhile', async () => {
+    const { ref, keyOf, found, names } = await group(['early', 'late', 'own']);
+    const complete = (id: string) =>
+      collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { indexing_status: 'completed' } });
+    const { indexTogether } = activities();
+    // The run that completes them has stored the same.
+    onPut = () => Promise.reject(new Error('the disk is full'));
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001' });
+    onPut = async () => undefined;
+    onWrite = async () => void (await complete('early'));
+    onGraph = async (text) => {
+      if (text.includes('late')) await complete('late');
+    };
+    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 1, dropped: 2, separated: 0 });
+    expect(await found()).toEqual(['early', 'late', 'own']);
+    for (const id of ['early', 'late']) {
+      expect(await collections.chunks.countDocuments({ item: keyOf(id)._id })).toBe(1);
+    }
+    expect([names(announced), started]).toEqual([['own'], []]);
+  });
+
+  test('a single item that another run completes meanwhile returns its outcome and keeps its data', async () => {
+    const { keyOf, found } = await group(['wick']);
+    const { _id: item, version } = keyOf('wick');
+    onGraph = async () =>
+      void (await collections.items.updateOne({ _id: item }, { $set: { indexing_status: 'completed' } }));
+    for (const attempt of [1, 2]) {
+      expect(await run(() => indexSmallItem({ item, version }), attempt)).toEqual({ status: 'completed' });
+      expect([await found(), await collections.chunks.countDocuments({ item })]).toEqual([['wick'], 1]);
+    }
+  });
+
+  test('leaves no row of an item that is deleted while its rows are written', async () => {
+    const { ref, keyOf, found } = await group(['kept', 'deleted']);
+    const { _id: item } = keyOf('deleted');
+    const remove = async () => {
+      await collections.items.deleteOne({ _id: item });
+      await collections.chunks.deleteMany({ item });
+    };
+    onWrite = remove;
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 1, separated: 0 });
+    expect(await found()).toEqual(['kept']);
+  });
+
+  test('leaves nothing of an item that is deleted before its attempt fails', async () => {
+    const { ref, keyOf, found } = await group(['kept', 'deleted']);
+    const { _id: item } = keyOf('deleted');
+    const { indexTogether } = activities();
+    onPut = async () => {
+      await collections.items.deleteOne({ _id: item });
+      throw new Error('the disk is full');
+    };
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001' });
+    expect(await found()).toEqual(['kept']);
+    expect(await collections.chunks.countDocuments({ item })).toBe(0);
+    onPut = async () => undefined;
+    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 1, dropped: 0, separated: 0 });
+    expect(await found()).toEqual(['kept']);
+  });
+
   test('replaces the chunks, rows and graph of the version before', async () => {
     const before = await group(['first']);
     const { indexTogether } = activities();
@@ -264,6 +357,17 @@ describe('a group of items', () => {
     expect([left.group, left.runs]).toEqual([undefined, undefined]);
   });
 
+  test('an item whose graph cannot be extracted leaves the group', async () => {
+    const { ref, names, keyOf } = await group(['well', 'odd']);
+    onGraph = async (text) => {
+      if (text.includes('odd')) throw new Error('not a sentence');
+    };
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 1 });
+    expect(names(started)).toEqual(['odd']);
+    expect((await collections.items.findOne({ _id: keyOf('odd')._id }))!.runs).toBeUndefined();
+  });
+
   test('an item whose run was lost with a process runs alone, and keeps its count', async () => {
     const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 1 } } : {});
     const { ref, keyOf, names } = await group(['well', 'lost', 'poison'], lost);
@@ -279,16 +383,27 @@ describe('a group of items', () => {
     }
   });
 
+  test('a lost run counts also when storage fails after it', async () => {
+    const { ref, keyOf } = await group(['well', 'poison']);
+    onGraph = async (text) => {
+      if (text.includes('poison')) throw new ProcessLostError('killed');
+    };
+    onPut = () => Promise.reject(new Error('the disk is full'));
+    const { indexTogether } = activities();
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001' });
+    const runsOf = async (id: string) => (await collections.items.findOne({ _id: keyOf(id)._id }))!.runs;
+    expect([await runsOf('poison'), await runsOf('well')]).toEqual([{ step: 'index', begun: 1 }, undefined]);
+  });
+
   test('is retried when storage fails: E6001 is shown, no status goes back, and nothing is embedded or stored twice', async () => {
     const { ref, find, found, statuses } = await group(['wick', 'oil']);
     const { indexTogether } = activities();
-    onGraph = async () => {
-      throw new Error('the disk is full');
-    };
+    onPut = () => Promise.reject(new Error('the disk is full'));
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
     expect((await find()).map((item) => [item.indexing_status, item.error_code, item.runs])).toEqual(
       Array(2).fill(['graph_creation', 'E6001', undefined]),
     );
+    onPut = async () => undefined;
     onGraph = async () => expect(await statuses()).toEqual(Array(2).fill('graph_creation'));
     expect(await run(() => indexTogether(ref), 2)).toMatchObject({ completed: 2 });
     expect(embedded).toBe(2);
@@ -312,6 +427,22 @@ describe('a group of items', () => {
     expect(await run(() => indexTogether(ref))).toEqual({ completed: 0, dropped: 0, separated: 0 });
   });
 
+  test('is divided when storage rejects it again and again: one item may be the cause', async () => {
+    const { ref, names, find } = await group(['wick', 'oil']);
+    const { indexTogether, separateItems } = activities();
+    onWrite = () => Promise.reject(new Error('not a row'));
+    await expect(run(() => indexTogether(ref), 5)).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
+    await expect(run(() => indexTogether(ref), 6)).rejects.toMatchObject({ type: 'E6001', nonRetryable: true });
+    onStart = (id) => {
+      if (id.startsWith('oil')) throw new Error('Temporal does not respond');
+    };
+    await expect(run(() => separateItems(ref), 20)).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
+    expect((await find()).flatMap(({ id, group: number }) => (number === 0 ? names([id]) : []))).toEqual(['oil']);
+    onStart = () => undefined;
+    expect(await run(() => separateItems(ref), 21)).toMatchObject({ separated: 1 });
+    expect(names(started)).toEqual(['oil', 'wick']);
+  });
+
   test('starts the deliveries that an attempt stored before it was lost', async () => {
     const { ref, names } = await group(['wick', 'oil']);
     const { indexTogether } = activities();
@@ -322,7 +453,13 @@ describe('a group of items', () => {
     onDelivery = () => undefined;
     expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 0, dropped: 0, separated: 0 });
     expect(names(announced)).toEqual(['oil', 'wick']);
-    expect(await collections.deliveries.countDocuments({ doc_id: { $in: announced } })).toBe(2);
+    const stored = { doc_id: { $in: [...announced] } };
+    expect(await collections.deliveries.countDocuments(stored)).toBe(2);
+    // Those that were attempted have been started.
+    announced = [];
+    await collections.deliveries.updateOne(stored, { $set: { attempts: 1 } });
+    await run(() => indexTogether(ref), 3);
+    expect(announced).toHaveLength(1);
   });
 });
 

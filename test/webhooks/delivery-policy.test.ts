@@ -21,6 +21,9 @@ describe('Retry-After', () => {
     ['1, 2', null],
     ['soon 3', null],
     ['2026-03-01', null],
+    ['Sun, 32 Mar 2026 12:01:00 GMT', null],
+    ['Sun, 01 Xxx 2026 12:01:00 GMT', null],
+    ['9999999999', 9_999_999_999_000],
     ['', null],
   ])('%j', (value, ms) => {
     expect(parseRetryAfter(value, NOW)).toBe(ms);

@@ -1,0 +1,29 @@
+import { describe, expect, test } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createFailureInterceptor } from '../activities/failure-interceptor.js';
+
+describe('the failure of an activity', () => {
+  /** The failure as the history gets it. */
+  async function failureOf(error: Error): Promise<ApplicationFailure> {
+    const environment = new MockActivityEnvironment();
+    const { inbound } = createFailureInterceptor({ warn: () => undefined })(environment.context);
+    const run = inbound!.execute!;
+    const failed = environment.run(() => run({ args: [], headers: {} }, () => Promise.reject(error)));
+    return failed.then(
+      () => Promise.reject(new Error('did not fail')),
+      (failure) => failure,
+    );
+  }
+
+  test('keeps a valid delay of the next attempt', async () => {
+    const failure = ApplicationFailure.create({ message: 'Later.', type: 'Busy', nextRetryDelay: 5_000 });
+    expect(await failureOf(failure)).toMatchObject({ message: 'Later.', type: 'Busy', nextRetryDelay: 5_000 });
+  });
+
+  // The SDK cannot encode them, and a worker that cannot report a failure ends.
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300])('has no delay of %p', async (nextRetryDelay) => {
+    const failure = ApplicationFailure.create({ message: 'Later.', type: 'Busy', nextRetryDelay });
+    expect(await failureOf(failure)).toMatchObject({ message: 'Later.', type: 'Busy', nextRetryDelay: undefined });
+  });
+});
