@@ -22,6 +22,11 @@ export class AttemptCancelled extends Error {
   override name = 'AttemptCancelled';
 }
 
+/** The request took so long to build that the claim might expire during the attempt. Nothing was sent. */
+export class AttemptTooLate extends Error {
+  override name = 'AttemptTooLate';
+}
+
 interface Attempt {
   recorded: RecordedAttempt;
   /** Absent when no request was sent. */
@@ -37,6 +42,8 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const at = await now();
     const request = await callback.prepare(claimed).catch(preparationFailed);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
+    if ((await now()).getTime() + callback.policy.timeoutMs > claimed.claimed_until!.getTime())
+      throw new AttemptTooLate();
     const started = performance.now();
     const outcome = await send(request, callback.policy.timeoutMs);
     const duration_ms = Math.round(performance.now() - started);

@@ -6,7 +6,7 @@ import type { LaneProgress, LaneRef } from '../../domain/webhooks/workflow-contr
 import { type Deliveries, type DeliveryRecord, receiverOf } from '../../storage/webhooks/deliveries.js';
 import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { AttemptCancelled, type AttemptDependencies, createAttempt } from './attempt.js';
+import { AttemptCancelled, type AttemptDependencies, AttemptTooLate, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneDepartures, type LaneDepartureDependencies } from './lane-departures.js';
 import { chooseDue } from './lane-turns.js';
@@ -44,6 +44,8 @@ const MAX_LOOK_MS = 100;
 const IDLE_MS = 1_000;
 /** After that it looks for so long, because other processes may still rely on the flag. */
 const LAST_LOOKS_MS = FLAG_VALID_MS + 500;
+/** How often a lane renews its flag, which lasts for `FLAG_LASTS_MS`. */
+const RENEW_MS = 2_000;
 /** Longest pause after an error, such as a database that elects a new primary. */
 const ERROR_PAUSE_MS = 1_000;
 /** Then the workflow continues the lane, so that an activity task does not last for ever. */
@@ -91,6 +93,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     let pause = MIN_LOOK_MS;
     let emptySince: number | null = null;
     let loweredAt: number | null = null;
+    let renewedAt = Number.NEGATIVE_INFINITY;
     let ended = 0;
     let wakeUp = () => {};
 
@@ -117,12 +120,13 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     /** Claims what it can, and waits for attempts to end or for a moment. @returns when the lane has ended */
     async function look(): Promise<{ nextDue: Date | null } | undefined> {
       const now = performance.now();
+      if (loweredAt === null) await keepAwake();
       const { claimed, blocked, nextDue } = await fill();
       if (claimed > 0) {
         pause = MIN_LOOK_MS;
         emptySince = null;
-        if (loweredAt !== null) await laneFlags.raise(lane);
         loweredAt = null;
+        await keepAwake();
         await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
         return undefined;
       }
@@ -135,11 +139,19 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
         if (loweredAt === null && now - emptySince > IDLE_MS) {
           await laneFlags.lower(lane);
           loweredAt = performance.now();
+          renewedAt = Number.NEGATIVE_INFINITY;
         }
         await wait(pause);
       }
       pause = Math.min(2 * pause, MAX_LOOK_MS);
       return undefined;
+    }
+
+    async function keepAwake(): Promise<void> {
+      const now = performance.now();
+      if (now - renewedAt < RENEW_MS) return;
+      await laneFlags.renew(lane);
+      renewedAt = now;
     }
 
     async function untilDue(due: Date | null): Promise<number | null> {
@@ -220,7 +232,10 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
 
   /** A cancelled attempt gives its claim back. After any other error the claim expires, and the attempt is repeated. */
   async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<void> {
-    if (error instanceof AttemptCancelled) {
+    if (error instanceof AttemptTooLate) {
+      log.warn({ delivery_id: claimed._id }, 'attempt not made: its claim would not outlive it');
+      await deps.deliveries.release(claimed, await deps.now(), false).catch(() => undefined);
+    } else if (error instanceof AttemptCancelled) {
       stopping = true;
       await deps.deliveries.release(claimed, await deps.now()).catch(() => undefined);
     } else {

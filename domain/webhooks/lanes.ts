@@ -16,8 +16,10 @@ export interface LaneSwitch {
 
 /** Whether each lane runs, or will look at its deliveries again before it ends. */
 export interface LaneFlags {
-  /** Says that the lane runs. @returns whether it ran before */
+  /** Says that the lane is being started, for `FLAG_LASTS_MS`. @returns whether its flag was up before */
   raise(lane: number): Promise<boolean>;
+  /** Says that the lane runs, for `FLAG_LASTS_MS`. */
+  renew(lane: number): Promise<void>;
   /** Says that the lane ends soon. */
   lower(lane: number): Promise<void>;
 }
@@ -35,6 +37,9 @@ export interface LaneOptions {
 
 /** How long a process may rely on a raised flag. A lane looks again when this time has passed after it lowered the flag. */
 export const FLAG_VALID_MS = 1_000;
+
+/** How long a flag stays up when the lane does not renew it, because it was killed or never started. */
+export const FLAG_LASTS_MS = 5_000;
 
 const SECOND_MS = 1_000;
 

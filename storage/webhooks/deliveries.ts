@@ -274,8 +274,11 @@ export function createDeliveries(
       return result.matchedCount === 1;
     },
 
-    /** sweeping -> pending | failed, due at once: for an attempt whose outcome will not be known. */
-    async release(claimed: DeliveryRecord, now: Date): Promise<void> {
+    /**
+     * sweeping -> pending | failed, due at once: for an attempt whose outcome will not be known.
+     * @param sent whether a request was sent
+     */
+    async release(claimed: DeliveryRecord, now: Date, sent = true): Promise<void> {
       const status = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
       await deliveries.updateOne(held(claimed), {
         $set: {
@@ -285,6 +288,7 @@ export function createDeliveries(
           updated_at: now,
           ...(claimed.queue ? { 'queue.due': now } : { check_at: now }),
         },
+        $inc: { attempts: sent ? 0 : -1 },
       });
     },
 

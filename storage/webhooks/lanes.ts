@@ -1,12 +1,15 @@
 import type { Collection } from 'mongodb';
-import type { LaneFlags } from '../../domain/webhooks/lanes.js';
+import { FLAG_LASTS_MS, type LaneFlags } from '../../domain/webhooks/lanes.js';
 import type { StaleRecords } from '../queries.js';
 import type { LaneQueue } from './lane-queue.js';
 
 /** Whether a lane of deliveries runs. */
 export interface LaneRecord {
   _id: number;
-  awake: boolean;
+  /** Until when the lane is known to run, on the server's clock; renewed while it runs. */
+  awake_until?: Date | null;
+  /** Whether it ran when its flag was raised last. */
+  was_awake?: boolean;
   /** When the reconciler started it last. */
   check_at?: Date;
 }
@@ -20,23 +23,28 @@ export type Lanes = ReturnType<typeof createLanes>;
 
 /** The flags of lanes, and the lanes that the reconciler must start. */
 export function createLanes({ lanes }: { lanes: Collection<LaneRecord> }, queue: LaneQueue) {
+  const isAwake = { $gt: ['$awake_until', '$$NOW'] };
+  const fromNow = { $add: ['$$NOW', FLAG_LASTS_MS] };
   const flags: LaneFlags = {
     async raise(lane) {
-      const before = await lanes.findOneAndUpdate(
-        { _id: lane },
-        { $set: { awake: true } },
-        { upsert: true, returnDocument: 'before' },
-      );
-      return before?.awake === true;
+      // A flag that is up is not renewed: only the lane knows that it runs.
+      const awake_until = { $cond: [isAwake, '$awake_until', fromNow] };
+      const record = await lanes.findOneAndUpdate({ _id: lane }, [{ $set: { was_awake: isAwake, awake_until } }], {
+        upsert: true,
+        returnDocument: 'after',
+      });
+      return record?.was_awake === true;
+    },
+    async renew(lane) {
+      await lanes.updateOne({ _id: lane }, [{ $set: { awake_until: fromNow } }], { upsert: true });
     },
     async lower(lane) {
-      await lanes.updateOne({ _id: lane }, { $set: { awake: false } });
+      await lanes.updateOne({ _id: lane }, { $set: { awake_until: null } });
     },
   };
   const setCheckAt = async (stale: readonly StaleLane[], check_at: Date) => {
     for (const { lane } of stale) {
-      const record = { $set: { check_at }, $setOnInsert: { awake: false } };
-      await lanes.updateOne({ _id: lane }, record, { upsert: true });
+      await lanes.updateOne({ _id: lane }, { $set: { check_at } }, { upsert: true });
     }
   };
 

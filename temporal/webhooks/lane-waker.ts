@@ -8,7 +8,7 @@ import { FLAG_VALID_MS, type LaneFlags } from '../../domain/webhooks/lanes.js';
  */
 export function createLaneWaker(
   signal: (lane: number) => Promise<void>,
-  flags: LaneFlags | undefined,
+  flags: Pick<LaneFlags, 'raise' | 'lower'> | undefined,
 ): (lane: number) => Promise<void> {
   if (!flags) return signal;
   const { raise, lower } = flags;

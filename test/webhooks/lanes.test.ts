@@ -329,11 +329,41 @@ describe('a lane', () => {
     run();
     await eventually(
       'the flag is lowered',
-      async () => (await collections.lanes.findOne({ _id: LANE }))?.awake === false,
+      async () => (await collections.lanes.findOne({ _id: LANE }))?.awake_until === null,
     );
     const [id] = await add(QUICK, 1);
     await reached(id!, 'delivered');
     expect(await harness.lanes.flags.raise(LANE)).toBe(true);
+  });
+
+  test('has a flag that falls when nobody renews it, so that the next delivery starts a lane that was lost', async () => {
+    const { flags } = harness.lanes;
+    const lane = 77;
+    const until = async () => (await collections.lanes.findOne({ _id: lane }))!.awake_until;
+    expect(await flags.raise(lane)).toBe(false);
+    const first = await until();
+    expect(await flags.raise(lane)).toBe(true);
+    expect(await until()).toEqual(first);
+    await collections.lanes.updateOne({ _id: lane }, { $set: { awake_until: new Date(Date.now() - 1) } });
+    expect(await flags.raise(lane)).toBe(false);
+    await flags.renew(lane);
+    expect((await until())!.getTime()).toBeGreaterThan(first!.getTime());
+  });
+
+  test('does not send what its claim would not outlive', async () => {
+    let late = 0;
+    const [id] = await add(QUICK, 1);
+    // The second look at the clock after the claim is 20 seconds later.
+    const sender = create({
+      now: async () => {
+        const { status } = await read(id!);
+        return new Date(Date.now() + (status === 'sweeping' && late++ === 1 ? 20_000 : 0));
+      },
+    });
+    run(sender);
+    expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 1 });
+    expect(late).toBeGreaterThan(2);
+    expect(receiver.received).toHaveLength(1);
   });
 
   test('finds the next delivery of each receiver with one key of the index, however many wait', async () => {
