@@ -44,6 +44,8 @@ const MAX_LOOK_MS = 100;
 const IDLE_MS = 1_000;
 /** After that it looks for so long, because other processes may still rely on the flag. */
 const LAST_LOOKS_MS = FLAG_VALID_MS + 500;
+/** Longest pause after an error, such as a database that elects a new primary. */
+const ERROR_PAUSE_MS = 1_000;
 /** Then the workflow continues the lane, so that an activity task does not last for ever. */
 const MAX_RUN_MS = 60 * 60 * 1000;
 
@@ -86,6 +88,9 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     const own = new Set<Promise<void>>();
     /** When each receiver had its latest turn. */
     const turns = new Map<string, number>();
+    let pause = MIN_LOOK_MS;
+    let emptySince: number | null = null;
+    let loweredAt: number | null = null;
     let ended = 0;
     let wakeUp = () => {};
 
@@ -93,41 +98,52 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
 
     async function untilEmpty(cancelled: AbortSignal): Promise<LaneProgress> {
       const endsAt = performance.now() + MAX_RUN_MS;
-      let pause = MIN_LOOK_MS;
-      let emptySince: number | null = null;
-      let loweredAt: number | null = null;
       while (!stopping && !cancelled.aborted) {
-        const now = performance.now();
-        if (now > endsAt) return { ...counts, dueInMs: 0 };
-        const { claimed, blocked, nextDue } = await fill();
-        if (claimed > 0) {
-          pause = MIN_LOOK_MS;
-          emptySince = null;
-          if (loweredAt !== null) await laneFlags.raise(lane);
-          loweredAt = null;
-          await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
-          continue;
+        if (performance.now() > endsAt) return { ...counts, dueInMs: 0 };
+        try {
+          const ended = await look();
+          if (ended) return { ...counts, dueInMs: await untilDue(ended.nextDue) };
+        } catch (error) {
+          log.warn({ err: error, lane }, 'lane not read; it looks again');
+          await wait(ERROR_PAUSE_MS * (0.5 + deps.random() / 2));
         }
-        if (own.size > 0 || blocked) {
-          emptySince = null;
-          await attemptsEnded(1, pause);
-        } else {
-          emptySince ??= now;
-          if (loweredAt !== null && now - loweredAt > LAST_LOOKS_MS) {
-            return { ...counts, dueInMs: nextDue && Math.max(0, nextDue.getTime() - (await deps.now()).getTime()) };
-          }
-          if (loweredAt === null && now - emptySince > IDLE_MS) {
-            await laneFlags.lower(lane);
-            loweredAt = performance.now();
-          }
-          await wait(pause);
-        }
-        pause = Math.min(2 * pause, MAX_LOOK_MS);
       }
       if (stopping) return { ...counts, dueInMs: 0 };
       await Promise.allSettled(own);
-      await laneFlags.lower(lane);
+      await laneFlags.lower(lane).catch((error) => log.warn({ err: error, lane }, 'flag of a lane not lowered'));
       throw new CancelledFailure('cancelled');
+    }
+
+    /** Claims what it can, and waits for attempts to end or for a moment. @returns when the lane has ended */
+    async function look(): Promise<{ nextDue: Date | null } | undefined> {
+      const now = performance.now();
+      const { claimed, blocked, nextDue } = await fill();
+      if (claimed > 0) {
+        pause = MIN_LOOK_MS;
+        emptySince = null;
+        if (loweredAt !== null) await laneFlags.raise(lane);
+        loweredAt = null;
+        await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
+        return undefined;
+      }
+      if (own.size > 0 || blocked) {
+        emptySince = null;
+        await attemptsEnded(1, pause);
+      } else {
+        emptySince ??= now;
+        if (loweredAt !== null && now - loweredAt > LAST_LOOKS_MS) return { nextDue };
+        if (loweredAt === null && now - emptySince > IDLE_MS) {
+          await laneFlags.lower(lane);
+          loweredAt = performance.now();
+        }
+        await wait(pause);
+      }
+      pause = Math.min(2 * pause, MAX_LOOK_MS);
+      return undefined;
+    }
+
+    async function untilDue(due: Date | null): Promise<number | null> {
+      return due && Math.max(0, due.getTime() - (await deps.now()).getTime());
     }
 
     /** Claims what is due and has room, and starts the attempts. */

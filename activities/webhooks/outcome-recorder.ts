@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { WorkMetrics } from '../../domain/metrics.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { LaneOutcome, LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import type { CallbackRequest } from './callback.js';
 import type { LaneDepartures } from './lane-departures.js';
@@ -59,7 +60,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
   async function store(batch: readonly Pending[]): Promise<void> {
     const outcomes: LaneOutcome[] = [];
     for (const { claimed, recorded } of batch.map(({ attempt }) => attempt)) {
-      const stays = recorded.status === 'failed' && !(await deps.departures.hasRoom(claimed));
+      const stays = recorded.status === 'failed' && !(await hasRoom(claimed));
       outcomes.push({ claimed, recorded, stays });
     }
     const now = await deps.now();
@@ -78,8 +79,18 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
       if (recorded.status === 'failed' && !stays) deps.departures.leave(claimed, recorded.next_attempt_at!);
     }
     const known = batch.map(({ attempt }) => attempt).filter(({ claimed }) => stored.has(claimed));
-    await reportAttempts(known, now);
+    await reportAttempts(known, now).catch((error) =>
+      deps.log.error({ err: error, deliveries: known.length }, 'receivers of stored outcomes not updated'),
+    );
     for (const { attempt, done } of batch) done(stored.has(attempt.claimed));
+  }
+
+  /** A delivery may always leave; only many of them would be too many workflows. */
+  function hasRoom(claimed: DeliveryRecord): Promise<boolean> {
+    return deps.departures.hasRoom(claimed).catch((error) => {
+      deps.log.warn({ err: error, delivery_id: claimed._id }, 'failed deliveries not counted');
+      return true;
+    });
   }
 
   async function recordWithRetries(outcomes: LaneOutcome[], now: Date): Promise<LaneOutcome[]> {

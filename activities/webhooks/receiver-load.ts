@@ -33,54 +33,67 @@ const RESERVE = 0.1;
 /** How long a receiver counts as slow. */
 const SLOW_FOR_MS = 60_000;
 
-/** @param slowMs an attempt that takes longer makes its receiver slow */
-export function createReceiverLoad(slowMs: number, slots: AttemptSlots): ReceiverLoad {
+/**
+ * @param slowMs an attempt that takes longer makes its receiver slow
+ * @param clock milliseconds
+ */
+export function createReceiverLoad(slowMs: number, slots: AttemptSlots, clock = () => performance.now()): ReceiverLoad {
   const first = createCounts();
   const all = createCounts();
+  /** Until when each receiver counts as slow; the first ends first. */
   const slowUntil = new Map<string, number>();
+  /** Attempts in progress at slow receivers. */
+  let slowInFlight = 0;
 
   const load: ReceiverLoad = {
     isQuick: (receiver) => !isSlow(receiver) && load.hasRoom(receiver) && hasShare(first, receiver, slots.first),
     hasRoom(receiver) {
       const own = all.of(receiver);
       if (!isSlow(receiver)) return own < MAX_IN_FLIGHT.quick && hasShare(all, receiver, slots.all);
-      return own < MAX_IN_FLIGHT.slow && slowInFlight() < slots.all * SLOW_SHARE;
+      return own < MAX_IN_FLIGHT.slow && slowInFlight < slots.all * SLOW_SHARE;
     },
     track(receiver, attempt) {
-      all.add(receiver, 1);
+      count(receiver, 1);
       return load.useReserved(receiver, attempt);
     },
     reserve(receiver, wanted) {
       let places = 0;
-      for (; places < wanted && load.hasRoom(receiver); places += 1) all.add(receiver, 1);
+      for (; places < wanted && load.hasRoom(receiver); places += 1) count(receiver, 1);
       return places;
     },
-    free: (receiver, places) => all.add(receiver, -places),
+    free: (receiver, places) => count(receiver, -places),
     async useReserved(receiver, attempt) {
-      const slow = setTimeout(() => slowUntil.set(receiver, performance.now() + SLOW_FOR_MS), slowMs);
+      const slow = setTimeout(() => markSlow(receiver), slowMs);
       try {
         return await attempt();
       } finally {
         clearTimeout(slow);
-        all.add(receiver, -1);
+        count(receiver, -1);
       }
     },
     trackFirst: (receiver, attempt) => first.during(receiver, attempt),
   };
   return load;
 
-  function isSlow(receiver: string): boolean {
-    const until = slowUntil.get(receiver);
-    if (until === undefined) return false;
-    if (until > performance.now()) return true;
-    slowUntil.delete(receiver);
-    return false;
+  function count(receiver: string, change: number): void {
+    all.add(receiver, change);
+    if (slowUntil.has(receiver)) slowInFlight += change;
   }
 
-  function slowInFlight(): number {
-    let sum = 0;
-    for (const receiver of slowUntil.keys()) if (isSlow(receiver)) sum += all.of(receiver);
-    return sum;
+  function markSlow(receiver: string): void {
+    // Added again, so that the marks stay in the order in which they end.
+    if (!slowUntil.delete(receiver)) slowInFlight += all.of(receiver);
+    slowUntil.set(receiver, clock() + SLOW_FOR_MS);
+  }
+
+  function isSlow(receiver: string): boolean {
+    const now = clock();
+    for (const [marked, until] of slowUntil) {
+      if (until > now) break;
+      slowUntil.delete(marked);
+      slowInFlight -= all.of(marked);
+    }
+    return slowUntil.has(receiver);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Collection, Document, Filter } from 'mongodb';
+import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { LANE_INDEX } from '../indexes.js';
@@ -25,6 +26,20 @@ export interface LaneOutcome {
 
 /** Matches what the partial index of lanes has. */
 const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
+
+/** States in which a delivery that is due can be claimed. */
+const UNCLAIMED_STATES: DeliveryState[] = ['pending', 'failed'];
+
+/** For a delivery that was changed outside its lane: a claim of another ends first, and a finished delivery leaves. */
+const WAIT_FOR_CLAIM: Document[] = [
+  {
+    $set: {
+      queue: {
+        $cond: [{ $eq: ['$status', 'sweeping'] }, { receiver: '$queue.receiver', due: '$claimed_until' }, '$$REMOVE'],
+      },
+    },
+  },
+];
 
 /**
  * The deliveries that wait in lanes. Claims and outcomes are one write for many deliveries.
@@ -62,10 +77,26 @@ export function createLaneQueue({ deliveries }: { deliveries: Collection<Deliver
       const claim = newClaim();
       const until = new Date(now.getTime() + claimMs);
       const due = { _id: { $in: [...ids] }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
-      const { modifiedCount } = await deliveries.updateMany(due, {
-        $set: { status: 'sweeping', claim, claimed_until: until, 'queue.due': until, requeued: false, updated_at: now },
-        $inc: { attempts: 1 },
-      });
+      const free = [
+        { status: { $in: UNCLAIMED_STATES } },
+        { status: 'sweeping' as const, claimed_until: { $lte: now } },
+      ];
+      const { modifiedCount } = await deliveries.updateMany(
+        { ...due, $or: free },
+        {
+          $set: {
+            status: 'sweeping',
+            claim,
+            claimed_until: until,
+            'queue.due': until,
+            requeued: false,
+            updated_at: now,
+          },
+          $inc: { attempts: 1 },
+        },
+      );
+      // Others would wait behind these for ever.
+      if (modifiedCount < ids.length) await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
       if (modifiedCount === 0) return [];
       return deliveries.find({ _id: { $in: [...ids] }, claim }, { projection: { attempt_log: 0 } }).toArray();
     },

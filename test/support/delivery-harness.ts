@@ -14,7 +14,7 @@ import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
-import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
+import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLanes } from '../../storage/webhooks/lanes.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
@@ -30,6 +30,8 @@ interface HarnessOptions {
   now?: () => Date | Promise<Date>;
   slots?: AttemptSlots;
   starters?: Pick<DeliveryStarters, 'continueDelivery'>;
+  /** Replaced functions of the queue, such as ones that fail. */
+  laneQueue?: Partial<LaneQueue>;
 }
 
 /** The real delivery activities with their stores, under conditions that a running product does not have. */
@@ -64,11 +66,12 @@ export function createDeliveryHarness(collections: Collections) {
     now = () => new Date(),
     slots = DELIVERY_SLOTS,
     starters = { continueDelivery: async () => undefined },
+    laneQueue: replaced = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     return createDeliveryActivities({
       deliveries,
-      laneQueue,
+      laneQueue: { ...laneQueue, ...replaced },
       laneFlags: lanes.flags,
       starters,
       callbacks: {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { createOutcomeRecorder } from '../../activities/webhooks/outcome-recorder.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
@@ -255,6 +256,36 @@ describe('a lane', () => {
     expect(await read(held!)).toMatchObject({ status: 'sweeping', claim: 'of the dead' });
   });
 
+  test('leaves alone what was changed outside it, and what waits behind that', async () => {
+    const past = new Date(Date.now() - 1);
+    const future = new Date(Date.now() + 60_000);
+    const queue = { receiver: QUICK, due: past };
+    const [done] = await add(QUICK, 1, { status: 'delivered', attempts: 1, queue });
+    const [held] = await add(QUICK, 1, { status: 'sweeping', claim: 'of another', claimed_until: future, queue });
+    const [id] = await add(QUICK, 1);
+    run(create({ slots: { first: 1, all: 1 } }));
+    await reached(id!, 'delivered');
+    expect(receiver.received).toHaveLength(1);
+    expect((await read(done!)).queue).toBeUndefined();
+    expect(await read(held!)).toMatchObject({ status: 'sweeping', claim: 'of another', queue: { due: future } });
+  });
+
+  test('goes on after errors of the database, with its attempts and their outcomes', async () => {
+    let errors = 0;
+    const failing = () => Promise.reject(new Error(`no primary, error ${++errors}`));
+    const { heads } = harness.laneQueue;
+    const sender = create({
+      laneQueue: { heads: (lane) => (errors === 0 ? failing() : heads(lane)), countFailed: failing },
+    });
+    receiver.respond = (_request, n) => ({ status: n === 1 ? 500 : 204 });
+    const [id] = await add(QUICK, 1);
+    const { result } = run(sender);
+    expect(await reached(id!, 'failed')).toMatchObject({ lane: null, attempts: 1 });
+    expect(errors).toBe(2);
+    await add(QUICK, 3);
+    expect(await result).toMatchObject({ delivered: 3, failed: 1 });
+  });
+
   test('sends each delivery once, also when it runs in two processes', async () => {
     await add(QUICK, 300);
     run(create());
@@ -315,6 +346,34 @@ describe('a lane', () => {
       .explain('executionStats');
     expect(JSON.stringify(plan)).toContain('DISTINCT_SCAN');
   });
+});
+
+test('an outcome is stored although its receiver cannot be updated', async () => {
+  const errors: unknown[] = [];
+  const recorder = createOutcomeRecorder({
+    laneQueue: { record: async (outcomes) => [...outcomes] },
+    departures: { hasRoom: async () => true, leave: () => undefined, settled: async () => undefined },
+    metrics: { deliveryAttempted: () => undefined },
+    log: { error: (entry: unknown) => void errors.push(entry), info: () => undefined, warn: () => undefined },
+    now: () => new Date(),
+  });
+  const now = new Date();
+  const attempted = () => Promise.reject(new Error('no primary'));
+  const stored = await recorder.add({
+    claimed: deliveryRecord({ _id: newDeliveryId(), org: QUICK, now, lane: LANE }),
+    recorded: {
+      status: 'delivered',
+      sent: true,
+      entry: { at: now, status_code: 204, duration_ms: 1, error: null, answer: '' },
+      url: null,
+      next_attempt_at: null,
+      error_code: null,
+      error_message: null,
+    },
+    request: { url: '', headers: {}, body: Buffer.of(), attempted, receiver: {} },
+  });
+  expect(stored).toBe(true);
+  expect(errors).toHaveLength(1);
 });
 
 describe('waking a lane', () => {

@@ -125,6 +125,28 @@ describe('a receiver that hangs', () => {
     expect(load.hasRoom('quick')).toBe(true);
   });
 
+  test('very many such receivers cost a look each, and count as quick again after a while', async () => {
+    let now = 0;
+    let looks = 0;
+    const load = createReceiverLoad(1, { first: 2_000, all: 2_000 }, () => {
+      looks += 1;
+      return now;
+    });
+    const never = new Promise<void>(() => undefined);
+    const slow = Array.from({ length: 1_000 }, (_, n) => `slow-${n}`);
+    for (const receiver of slow) void load.track(receiver, () => never);
+    await eventually('all receivers known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+    looks = 0;
+    expect(slow.filter((receiver) => load.hasRoom(receiver))).toEqual([]);
+    expect(looks).toBeLessThanOrEqual(2 * slow.length);
+    expect(load.reserve('quick', 10)).toBe(10);
+    load.free('quick', 10);
+    load.free('slow-0', 1);
+    expect(load.hasRoom('slow-0')).toBe(true);
+    now = 60_000;
+    expect(slow.every((receiver) => load.hasRoom(receiver))).toBe(true);
+  });
+
   test('receivers that are just not slow leave slots for the first attempts of others', () => {
     const load = createReceiverLoad(NEVER_MS, DELIVERY_SLOTS);
     const never = new Promise<void>(() => undefined);

@@ -20,7 +20,7 @@ const { deliverLane: send } = proxyActivities<DeliveryActivities>({
   heartbeatTimeout: '10 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   summary: 'Attempts, counted in the heartbeat details',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '5 seconds' },
 });
 
 /** Rounds of sending after which the workflow continues as new. */
