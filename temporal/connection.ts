@@ -56,25 +56,27 @@ export async function temporalReachable(client: Client): Promise<boolean> {
   }
 }
 
-/**
- * Registers the search attributes that are missing.
- * @returns false when the server does not allow it; then an operator has to register them
- */
-export async function registerSearchAttributes(client: Client, namespace: string): Promise<boolean> {
+export interface SearchAttributeReport {
+  /** False when the server does not allow it; then an operator has to register them. */
+  allowed: boolean;
+  /** Names of those that are registered with another type, which Temporal cannot change. */
+  mistyped: string[];
+}
+
+/** Registers the search attributes that are missing. */
+export async function registerSearchAttributes(client: Client, namespace: string): Promise<SearchAttributeReport> {
   try {
-    await registerMissing(client, namespace);
-    return true;
+    return { allowed: true, mistyped: await registerMissing(client, namespace) };
   } catch (error) {
     if (!isGrpcServiceError(error) || !NOT_ALLOWED.includes(error.code)) throw error;
-    return false;
+    return { allowed: false, mistyped: [] };
   }
 }
 
-async function registerMissing(client: Client, namespace: string): Promise<void> {
+/** @returns the names of those that are registered with another type */
+async function registerMissing(client: Client, namespace: string): Promise<string[]> {
   const { operatorService } = client.connection as Connection;
   const registered = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
-  const missing = Object.values(SEARCH_ATTRIBUTES).filter(({ name }) => !(name in registered));
-  if (missing.length === 0) return;
   const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_KEYWORD_LIST, INDEXED_VALUE_TYPE_DATETIME } =
     proto.temporal.api.enums.v1.IndexedValueType;
   const types = {
@@ -82,8 +84,15 @@ async function registerMissing(client: Client, namespace: string): Promise<void>
     KEYWORD_LIST: INDEXED_VALUE_TYPE_KEYWORD_LIST,
     DATETIME: INDEXED_VALUE_TYPE_DATETIME,
   };
-  await operatorService.addSearchAttributes({
-    namespace,
-    searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, types[type]])),
-  });
+  const needed = Object.values(SEARCH_ATTRIBUTES);
+  const missing = needed.filter(({ name }) => !(name in registered));
+  if (missing.length > 0) {
+    await operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, types[type]])),
+    });
+  }
+  return needed
+    .filter(({ name, type }) => name in registered && registered[name] !== types[type])
+    .map(({ name }) => name);
 }

@@ -6,10 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Connection } from '@temporalio/client';
+import proto from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
-import { sharedProduct } from './support/product.js';
+import { eventually } from './support/eventually.js';
+import { createNamespace, sharedProduct } from './support/product.js';
 import { selfSigned } from './support/self-signed.js';
 
 const NAME = 'temporal.test';
@@ -67,7 +70,7 @@ describe('a Temporal server with access control', () => {
   test('accepts API and workers with their client certificate', async () => {
     const address = await startTlsProxy({ requestCert: true, rejectUnauthorized: true, ca: client.cert });
     const temporal = await connectTemporal(address, 'default', access(env));
-    expect(await registerSearchAttributes(temporal, 'default')).toBe(true);
+    expect(await registerSearchAttributes(temporal, 'default')).toEqual({ allowed: true, mistyped: [] });
     await temporal.connection.close();
     const native = await NativeConnection.connect({ address, ...access(env) });
     const { capabilities } = await native.workflowService.getSystemInfo({});
@@ -95,11 +98,26 @@ describe('a Temporal server with access control', () => {
     const { TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH } = env as Record<string, string>;
     const settings = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_TLS_SERVER_NAME, TEMPORAL_TLS_SERVER_CA_CERT_PATH };
     const temporal = await connectTemporal(address, 'default', access(settings as Record<string, string>));
-    expect(await registerSearchAttributes(temporal, 'default')).toBe(false);
+    expect(await registerSearchAttributes(temporal, 'default')).toEqual({ allowed: false, mistyped: [] });
     await temporal.connection.close();
     expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer a-key']));
     expect(access({ TEMPORAL_API_KEY: 'a-key' })).toEqual({ apiKey: 'a-key', tls: true });
     expect(access({})).toEqual({});
+  });
+
+  test('reports search attributes that have another type', async () => {
+    await createNamespace(temporalAddress, 'mistyped');
+    const temporal = await connectTemporal(temporalAddress, 'mistyped');
+    const { operatorService } = temporal.connection as Connection;
+    const { INDEXED_VALUE_TYPE_KEYWORD } = proto.temporal.api.enums.v1.IndexedValueType;
+    const searchAttributes = { PostbackSource: INDEXED_VALUE_TYPE_KEYWORD };
+    await operatorService.addSearchAttributes({ namespace: 'mistyped', searchAttributes });
+    const report = await eventually('the attribute is registered', async () => {
+      const found = await registerSearchAttributes(temporal, 'mistyped').catch(() => undefined);
+      return found && found.mistyped.length > 0 && found;
+    });
+    expect(report).toEqual({ allowed: true, mistyped: ['PostbackSource'] });
+    await temporal.connection.close();
   });
 
   test('its key and namespace are not used with the Temporal that the product starts itself', async () => {

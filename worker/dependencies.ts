@@ -72,10 +72,17 @@ async function connectToTemporal(config: Config, log: Logger) {
   const access = temporalAccess(config);
   const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
   const client = await connectTemporal(address, namespace, access, dataConverter);
-  if (!(await registerSearchAttributes(client, namespace))) {
+  const { allowed, mistyped } = await registerSearchAttributes(client, namespace);
+  if (!allowed) {
     log.warn(
       { needed: SEARCH_ATTRIBUTE_TYPES },
       'not allowed to register search attributes: an operator must register them, or no workflow starts',
+    );
+  }
+  if (mistyped.length > 0) {
+    log.warn(
+      { mistyped, needed: SEARCH_ATTRIBUTE_TYPES },
+      'search attributes have another type: remove them (temporal operator search-attribute remove) and restart the worker',
     );
   }
   return { client, dataConverter, connection: await NativeConnection.connect({ address, ...access }) };

@@ -21,12 +21,21 @@ type Stores = Pick<
 
 const idOf = ({ _id }: { _id: string }): string => _id;
 
-/** Items of one group are one entry, because they have one workflow. */
-function byWorkflow(items: Stores['items']['stale']): StaleRecords<ItemRecord[]> {
+/**
+ * Items of one group are one entry, because they have one workflow. It has all members that are in progress: a page may end
+ * within the group, and the workflow carries their ids.
+ */
+function byWorkflow(items: Stores['items']): StaleRecords<ItemRecord[]> {
+  const { stale } = items;
+  const whole = async (unit: ItemRecord[]): Promise<ItemRecord[]> => {
+    const { batch, group } = unit[0]!;
+    const members = group === undefined ? [] : await items.listGroup(batch, group);
+    return members.length > unit.length ? members : unit;
+  };
   return {
-    list: async (before, limit) => workflowUnits(await items.list(before, limit)),
-    markStarted: (units, before, next) => items.markStarted(units.flat(), before, next),
-    markFailed: (units, before, now) => items.markFailed(units.flat(), before, now),
+    list: async (before, limit) => Promise.all(workflowUnits(await stale.list(before, limit)).map(whole)),
+    markStarted: (units, before, next) => stale.markStarted(units.flat(), before, next),
+    markFailed: (units, before, now) => stale.markFailed(units.flat(), before, now),
   };
 }
 
@@ -34,7 +43,7 @@ function byWorkflow(items: Stores['items']['stale']): StaleRecords<ItemRecord[]>
 export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
   return {
     items: staleWork({
-      records: byWorkflow(stores.items.stale),
+      records: byWorkflow(stores.items),
       idOf: ([item]) => idOf(item!),
       start: starters.startItems,
     }),

@@ -158,6 +158,15 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
         .project<ItemRecord>(WITHOUT_TEXT);
     },
 
+    /** @returns the members of a group that are in progress, without their texts */
+    listGroup(batch: string, group: number): Promise<ItemRecord[]> {
+      return items
+        .find({ batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } })
+        .sort({ _id: 1 })
+        .project<ItemRecord>(WITHOUT_TEXT)
+        .toArray();
+    },
+
     /** Items in progress, without their texts. */
     stale: staleRecords(items, () => ({ indexing_status: { $in: IN_PROGRESS_STATUSES } }), {
       projection: WITHOUT_TEXT,

@@ -496,21 +496,23 @@ describe('the workflow of a group', () => {
     expect((await workflowsOf('alone')).map(([type]) => type)).toEqual(['indexItem']);
   });
 
-  test('is started by the reconciler when it is missing', async () => {
+  test('is started by the reconciler with all of its items when it is missing', async () => {
     const api = await clientOf(org);
     await api.createDatabase('lost');
     await api.ingest({ database: 'lost', memories: '[{"id":"pattern","text":"A lamp."}]' });
     await api.ended('lost', 'pattern');
     const batch = newBatchId();
+    // More than the reconciler reads at a time.
+    const ids = Array.from({ length: 25 }, (_, n) => `member-${n}`);
     await withDb(mongodbUri, async (db) => {
       const { _id, ...pattern } = (await db.collection('items').findOne({ org, id: 'pattern' }))!;
       const queued = { ...pattern, batch, group: 0, indexing_status: 'queued', check_at: new Date(0) };
-      const records = ['one', 'two'].map((id) => ({ ...queued, _id: `${_id}-${id}`, id }));
+      const records = ids.map((id) => ({ ...queued, _id: `${_id}-${id}`, id }));
       await db.collection<{ _id: string }>('items').insertMany(records);
     });
     await reconcile(sharedProduct());
-    for (const id of ['one', 'two'])
-      expect(await api.ended('lost', id)).toMatchObject({ indexing_status: 'completed' });
-    expect(await workflowsOf('two')).toEqual([['indexItems', `items/${org}/${batch}/0`]]);
+    for (const id of ids) expect(await api.ended('lost', id)).toMatchObject({ indexing_status: 'completed' });
+    for (const id of [ids[0]!, ids[24]!])
+      expect(await workflowsOf(id)).toEqual([['indexItems', `items/${org}/${batch}/0`]]);
   });
 });

@@ -1,4 +1,4 @@
-import { log, proxyActivities } from '@temporalio/workflow';
+import { log, patched, proxyActivities } from '@temporalio/workflow';
 import type { ItemActivities } from '../../activities/content/index-item.js';
 import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
@@ -21,10 +21,12 @@ const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Sto
  * A delivery, which is a workflow of its own, notifies the client of the outcome.
  */
 export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
+  // Workers of earlier code ignore the flag, and index a small item step by step.
+  const small = item.small === true && patched('small-item');
   try {
-    const outcome = await index(item);
+    const outcome = await index(item, small);
     // A small item that completed has stored its outcome.
-    const stored = item.small && outcome.status === 'completed' ? outcome : await finishItem(item, outcome);
+    const stored = small && outcome.status === 'completed' ? outcome : await finishItem(item, outcome);
     if (outcome.status === 'errored') showOutcome(outcome.status);
     return stored;
   } catch (error) {
@@ -34,9 +36,9 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
   }
 }
 
-async function index(item: ItemRef): Promise<ItemOutcome> {
+async function index(item: ItemRef, small: boolean): Promise<ItemOutcome> {
   try {
-    if (item.small) return await indexSmallItem(item); // processing, graph_creation, completed
+    if (small) return await indexSmallItem(item); // processing, graph_creation, completed
     await extractItem(item); // processing
     await embedAndIndexItem(item);
     await linkItemGraph(item); // graph_creation
