@@ -5,21 +5,20 @@ import { FLAG_VALID_MS, type LaneFlags } from '../../domain/webhooks/lanes.js';
 import type { LaneProgress, LaneRef } from '../../domain/webhooks/workflow-contract.js';
 import { type Deliveries, type DeliveryRecord, receiverOf } from '../../storage/webhooks/deliveries.js';
 import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { AttemptCancelled, type AttemptDependencies, AttemptTooLate, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
-import { createLaneDepartures, type LaneDepartureDependencies } from './lane-departures.js';
+import { createLaneDepartures } from './lane-departures.js';
 import { chooseDue } from './lane-turns.js';
 import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
 import type { AttemptSlots, ReceiverLoad } from './receiver-load.js';
 
-export interface LaneDependencies
-  extends AttemptDependencies,
-    Pick<LaneDepartureDependencies, 'starters'>,
-    Pick<OutcomeRecorderDependencies, 'metrics'> {
+export interface LaneDependencies extends AttemptDependencies, Pick<OutcomeRecorderDependencies, 'metrics'> {
   deliveries: Pick<Deliveries, 'release'>;
   laneQueue: Pick<LaneQueue, 'claim' | 'countFailed' | 'heads' | 'listDue' | 'record'>;
   laneFlags: LaneFlags;
+  starters: Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>;
   callbacks: Record<CallbackEvent, Callback>;
 }
 
@@ -61,6 +60,8 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
   const departures = createLaneDepartures(deps);
   const recorder = createOutcomeRecorder({ ...deps, departures });
   const inProgress = new Set<Promise<void>>();
+  /** Lanes of deliveries that were released because this process stops. */
+  const releasedIn = new Set<number>();
   let stopping = false;
 
   return {
@@ -80,6 +81,8 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     async drain(): Promise<void> {
       stopping = true;
       await Promise.allSettled(inProgress);
+      // Elsewhere a lane may have seen only their claims, and wait for these to expire.
+      await Promise.allSettled([...releasedIn].map((lane) => deps.starters.startLane(lane)));
       await departures.settled();
     },
   };
@@ -238,6 +241,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     } else if (error instanceof AttemptCancelled) {
       stopping = true;
       await deps.deliveries.release(claimed, await deps.now()).catch(() => undefined);
+      if (typeof claimed.lane === 'number') releasedIn.add(claimed.lane);
     } else {
       log.error({ err: error, delivery_id: claimed._id }, 'attempt failed');
     }

@@ -42,7 +42,8 @@ export async function chooseDue({
   for (const { due } of heads) {
     if (due > now && (choice.nextDue === null || due < choice.nextDue)) choice.nextDue = due;
   }
-  const turn = Math.max(0, ...turns.values()) + 1;
+  let turn = 1;
+  for (const latest of turns.values()) if (latest >= turn) turn = latest + 1;
   due.sort((a, b) => (turns.get(a.receiver) ?? 0) - (turns.get(b.receiver) ?? 0));
   const waiting = new Set(due.map(({ receiver }) => receiver));
   for (const receiver of turns.keys()) if (!waiting.has(receiver)) turns.delete(receiver);

@@ -29,7 +29,7 @@ interface HarnessOptions {
   scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
   slots?: AttemptSlots;
-  starters?: Pick<DeliveryStarters, 'continueDelivery'>;
+  starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>>;
   /** Replaced functions of the queue, such as ones that fail. */
   laneQueue?: Partial<LaneQueue>;
 }
@@ -65,7 +65,7 @@ export function createDeliveryHarness(collections: Collections) {
     scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
     now = () => new Date(),
     slots = DELIVERY_SLOTS,
-    starters = { continueDelivery: async () => undefined },
+    starters = {},
     laneQueue: replaced = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
@@ -73,7 +73,7 @@ export function createDeliveryHarness(collections: Collections) {
       deliveries,
       laneQueue: { ...laneQueue, ...replaced },
       laneFlags: lanes.flags,
-      starters,
+      starters: { continueDelivery: async () => undefined, startLane: async () => undefined, ...starters },
       callbacks: {
         ...createCrewCallbacks({ crewSigningSecrets }),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),

@@ -311,7 +311,8 @@ describe('a lane', () => {
     const registered = await harness.registrations.findForOrg(SLOW);
     expect(registered).not.toBeNull();
     const [id] = await add(SLOW, 1);
-    const sender = stopping.create({});
+    const woken: number[] = [];
+    const sender = stopping.create({ starters: { startLane: async (lane) => void woken.push(lane) } });
     const { result } = run(sender);
     await hanging.waitFor('the attempt', () => true);
     sender.stopLanes();
@@ -319,6 +320,7 @@ describe('a lane', () => {
     expect(await read(id!)).toMatchObject({ status: 'sweeping' });
     await Promise.all([stopping.close(), sender.drain()]);
     expect(await read(id!)).toMatchObject({ status: 'pending', lane: LANE, claimed_until: null });
+    expect(woken).toEqual([LANE]);
     release();
     run();
     expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 2 });
