@@ -63,7 +63,7 @@ export function createReceiverLoad(slowMs: number, slots: AttemptSlots, clock = 
     },
     free: (receiver, places) => count(receiver, -places),
     async useReserved(receiver, attempt) {
-      const slow = setTimeout(() => markSlow(receiver), slowMs);
+      const slow = setTimeout(() => markSlow(receiver), slowMs).unref();
       try {
         return await attempt();
       } finally {
