@@ -66,9 +66,11 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   app.use(cutSlowBodies(deps.slowRequestSeconds));
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
-  // Errors of requests are handled above. A client that disconnects is not an error of the server.
+  // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the
+  // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') deps.log.error({ err: error }, 'response not sent');
+    const { code = '' } = error;
+    if (!/^(ECONNRESET|EPIPE|HPE_.*)$/.test(code)) deps.log.error({ err: error }, 'response not sent');
   });
   return app;
 }
