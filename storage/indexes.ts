@@ -26,7 +26,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { status: 1, updated_at: 1 } },
   ],
   items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
     { key: { batch: 1, group: 1, _id: 1 } },
     // Lists with any filter: an absent filter is queried as the list of all values.
@@ -52,7 +52,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   // Found by id. The index is for the deletion of a database.
   feedback_tallies: [{ key: { database_id: 1 } }],
   removed_items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
