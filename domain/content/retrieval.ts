@@ -1,6 +1,5 @@
 import { ServiceError } from '../errors.js';
 import { chunkOwner } from '../ids.js';
-import type { IndexingStatus } from '../states.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
@@ -11,11 +10,13 @@ import {
   type QueryMode,
   type SearchHit,
   type SearchIndex,
+  type SearchRequest,
   type SourceFilter,
   type SourceName,
   sourceKey,
   type TextOperator,
 } from './search.js';
+import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** A query as a client sends it. */
@@ -41,8 +42,10 @@ export type Retrieval = ReturnType<typeof createRetrieval>;
 const CANDIDATES = 50;
 /** The same for weights and recency, which can move a hit further. */
 const WEIGHTED_CANDIDATES = 100;
-/** Chunks read in addition to the limit, because a hit may belong to a version that was replaced a moment ago. */
+/** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
 const SPARE = 3;
+/** Searches of one query: again, when versions that are not served took the places of others. */
+const MAX_SEARCHES = 3;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -72,8 +75,9 @@ export interface RetrievedItem {
   id: string;
   collection: string;
   version: number;
+  served_version: number | null;
+  served?: Omit<RetrievedItem, '_id' | 'id' | 'collection' | 'served_version' | 'served'> | undefined;
   title: string | null;
-  indexing_status: IndexingStatus;
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
   updated_at: Date;
@@ -106,7 +110,19 @@ interface Result {
   score: number;
 }
 
-/** Runs queries. The index finds chunks; MongoDB has their content and shows whether they are current. */
+/** The best hits of served versions. */
+interface Best {
+  best: Result[];
+  /** Hits that would be among the best, but whose version is not served. */
+  unserved: number;
+  /** Whether an item has switched to a version that is not among the hits: it has both at every moment, but not in them. */
+  switched: boolean;
+}
+
+/**
+ * Runs queries. The index finds chunks; MongoDB has their content and shows which version of an item is served. A version that
+ * becomes served has all its rows before, and the rows of its predecessor are removed after that.
+ */
 export function createRetrieval(deps: RetrievalDependencies) {
   const queryVectors = deps.embedder && createQueryVectors(deps.embedder);
   return {
@@ -121,7 +137,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
       }
       const vector =
         queryVectors && question.mode !== 'text' ? await queryVectors.get(database._id, question.query) : null;
-      const hits = await deps.index.search(database._id, {
+      const { best, graph } = await search(database._id, question, {
         mode: question.mode,
         query: question.query,
         operator: question.operator,
@@ -132,7 +148,6 @@ export function createRetrieval(deps: RetrievalDependencies) {
         metadata: question.metadata,
         limit: candidates(question),
       });
-      const { best, graph } = await readBest(await reorder(database._id, question, hits), question);
       return {
         chunks: best.map(({ chunk, item, score }) => ({
           chunk_id: chunk._id,
@@ -148,6 +163,16 @@ export function createRetrieval(deps: RetrievalDependencies) {
       };
     },
   };
+
+  async function search(databaseId: string, question: Question, request: SearchRequest) {
+    for (let searches = 1; ; searches += 1) {
+      const limit = request.limit * 2 ** (searches - 1);
+      const hits = await deps.index.search(databaseId, { ...request, limit });
+      const found = await readBest(await reorder(databaseId, question, hits), question);
+      const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
+      if (searches === MAX_SEARCHES || !(tooFew || (found.switched && searches === 1))) return found;
+    }
+  }
 
   /** @returns the items that the query names by id; undefined when it names none */
   async function sourcesOf(databaseId: string, { ids, collections }: Question): Promise<SourceFilter[] | undefined> {
@@ -172,7 +197,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
       recency_bias > 0 ? deps.items.listByKeys(ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item)) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
-    const changed = new Map(owners.map((item) => [item._id, item.updated_at.getTime()]));
+    const changed = new Map(owners.map((item) => [item._id, asServed(item).updated_at.getTime()]));
     return rerank(
       hits,
       (hit) => ({
@@ -184,36 +209,56 @@ export function createRetrieval(deps: RetrievalDependencies) {
     );
   }
 
-  /** Reads the graph of the first hits together with their chunks, and again if some of these are not current. */
+  /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
   async function readBest(hits: readonly SearchHit[], { max_results, graph_context }: Question) {
     const graphOf = (ids: readonly string[]) =>
       graph_context && ids.length > 0 ? deps.graph.graphAround(ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
-    const [best, graph] = await Promise.all([readCurrent(hits, max_results), graphOf(expected)]);
-    const ids = best.map(({ chunk }) => chunk._id);
-    return { best, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
+    const [found, graph] = await Promise.all([readServed(hits, max_results), graphOf(expected)]);
+    const ids = found.best.map(({ chunk }) => chunk._id);
+    return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
   }
 
-  /** @returns the first hits whose item version is current, with their chunks and items; reads a few at a time */
-  async function readCurrent(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
+  /**
+   * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
+   * Chunks are read before their items: the chunks of a version are there until another one is served.
+   */
+  async function readServed(hits: readonly SearchHit[], limit: number): Promise<Best> {
     const found = new Map<string, Result>();
+    const items = new Map<string, RetrievedItem | null>();
+    let unserved = 0;
     for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
       const batch = hits.slice(start, start + limit + SPARE);
-      const ids = batch.map((hit) => hit.chunk_id);
-      const [chunks, owners] = await Promise.all([
-        deps.chunks.getByIds(ids),
-        deps.items.listByKeys(ownersOf(ids).map(({ item }) => item)),
-      ]);
-      const items = new Map(owners.map((item) => [item._id, item]));
+      const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
+      await readItems(batch, items);
       for (const { chunk_id, score } of batch) {
         const chunk = chunks.get(chunk_id);
-        const item = chunk && items.get(chunk.item);
-        if (!chunk || !item || item.version !== chunk.version || item.indexing_status === 'errored') continue;
-        if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item, score });
+        const { item: key, version } = chunkOwner(chunk_id);
+        const item = items.get(key);
+        if (chunk && item?.served_version === version) {
+          if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), score });
+        } else unserved += 1;
       }
     }
-    return [...found.values()].slice(0, limit);
+    return { best: [...found.values()].slice(0, limit), unserved, switched: hasSwitched(hits, items) };
   }
+
+  async function readItems(hits: readonly SearchHit[], items: Map<string, RetrievedItem | null>): Promise<void> {
+    const keys = ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item);
+    const missing = [...new Set(keys)].filter((key) => !items.has(key));
+    if (missing.length === 0) return;
+    for (const key of missing) items.set(key, null);
+    for (const item of await deps.items.listByKeys(missing)) items.set(item._id, item);
+  }
+}
+
+/** Whether an item has only hits of versions before the one that is served now. */
+function hasSwitched(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): boolean {
+  const newest = new Map<string, number>();
+  for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
+    newest.set(item, Math.max(version, newest.get(item) ?? 0));
+  }
+  return [...items].some(([key, item]) => (item?.served_version ?? 0) > (newest.get(key) ?? Number.POSITIVE_INFINITY));
 }
 
 /** @returns the items and versions that the chunks belong to, each once */

@@ -1,5 +1,5 @@
 import type { Collections } from '../collections.js';
-import { COLLECTION_INDEX } from '../indexes.js';
+import { COLLECTION_INDEX, STORED_BYTES } from '../indexes.js';
 
 type DatabaseContentsCollections = Pick<
   Collections,
@@ -15,6 +15,10 @@ export interface DatabaseStats {
   chunks: number;
   /** Total size of the ingested files and texts. */
   bytes: number;
+}
+
+interface FileSource {
+  file_id?: string;
 }
 
 interface Group {
@@ -50,12 +54,12 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
           .aggregate<Group>(
             [
               { $match: { database_id: databaseId } },
-              { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1 } },
+              { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1, 'served.bytes': 1 } },
               {
                 $group: {
                   _id: { status: '$indexing_status', type: '$type' },
                   items: { $sum: 1 },
-                  bytes: { $sum: '$bytes' },
+                  bytes: { $sum: STORED_BYTES },
                 },
               },
             ],
@@ -83,11 +87,14 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       const page = await items
         .find({ database_id: databaseId })
         .limit(limit)
-        .project<{ _id: string; source: { file_id?: string } }>({ 'source.file_id': 1 })
+        .project<{ _id: string; source: FileSource; served?: { source: FileSource } }>({
+          'source.file_id': 1,
+          'served.source.file_id': 1,
+        })
         .toArray();
       return {
         keys: page.map(({ _id }) => _id),
-        file_ids: page.flatMap(({ source }) => source.file_id ?? []),
+        file_ids: page.flatMap(({ source, served }) => [source.file_id ?? [], served?.source.file_id ?? []].flat()),
       };
     },
 

@@ -334,6 +334,7 @@ describe('items', () => {
         id: 'underway',
         type: 'memory',
         version: 1,
+        served_version: null,
         title: null,
         source: { kind: 'text', text: 'Under way.' },
         metadata: {},
@@ -350,10 +351,11 @@ describe('items', () => {
     const patched = await patch('underway', { metadata: { a: 1 } });
     expect(code(patched)).toEqual([409, 'SOURCE_PROCESSING']);
     expect(Number(patched.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect((await api.get('/context/underway?database=shelf')).body.data).toMatchObject({
-      indexing_status: 'processing',
-      chunks: [],
-    });
+    for (const path of ['underway?', 'underway/content?', 'relations?id=underway&']) {
+      const response = await api.get(`/context/${path}database=shelf`);
+      expect(code(response)).toEqual([409, 'SOURCE_PROCESSING']);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
     expect((await remove(['underway'])).body.data).toMatchObject({ deleted: ['underway'] });
     const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === 'underway');
     expect(json).toMatchObject({ status: 'errored', error_code: 'E2005', database: 'shelf' });
