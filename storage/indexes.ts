@@ -9,10 +9,7 @@ export const COLLECTION_INDEX = {
   type: 1,
   _id: -1,
   bytes: 1,
-  'served.bytes': 1,
 } as const;
-/** What an item stores, as an expression over `COLLECTION_INDEX`: its newest version, and the served one. */
-export const STORED_BYTES = { $add: ['$bytes', { $ifNull: ['$served.bytes', 0] }] };
 
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
 

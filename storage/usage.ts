@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import type { AddedUse } from '../domain/quotas.js';
 import type { Collections } from './collections.js';
-import { COLLECTION_INDEX, STORED_BYTES } from './indexes.js';
+import { COLLECTION_INDEX } from './indexes.js';
 
 /** Quotas that are measured and guarded together. */
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
@@ -27,8 +27,8 @@ export function createUsage(collections: UsageCollections) {
       .aggregate<{ items: number; bytes: number }>(
         [
           { $match: { database_id: { $in: owned.map(({ _id }) => _id) } } },
-          { $project: { _id: 0, bytes: 1, 'served.bytes': 1 } },
-          { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: STORED_BYTES } } },
+          { $project: { _id: 0, bytes: 1 } },
+          { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } },
         ],
         { hint: COLLECTION_INDEX, session },
       )

@@ -3,7 +3,7 @@ import { chunkOwner } from '../ids.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
-import { type RatingTally, ratedPlaces, rerank } from './ranking.js';
+import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from './ranking.js';
 import {
   type Embedder,
   type ItemType,
@@ -34,6 +34,8 @@ export interface Question {
   recency_bias?: number | undefined;
   max_results: number;
   graph_context: boolean;
+  /** Whether to return the parts of the scores. */
+  explain?: boolean | undefined;
 }
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
@@ -45,7 +47,7 @@ const WEIGHTED_CANDIDATES = 100;
 /** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
 const SPARE = 3;
 /** Searches of one query: again, when versions that are not served took the places of others. */
-const MAX_SEARCHES = 3;
+const MAX_SEARCHES = 5;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -104,10 +106,15 @@ export interface GraphContext {
 
 const NO_GRAPH: GraphContext = { entities: [], relations: [] };
 
+/** A hit with the parts of its score, unless the score is that of the search. */
+interface RankedHit extends SearchHit {
+  parts?: ScoreParts;
+}
+
 interface Result {
   chunk: RetrievedChunk;
   item: RetrievedItem;
-  score: number;
+  hit: RankedHit;
 }
 
 /** The best hits of served versions. */
@@ -115,8 +122,8 @@ interface Best {
   best: Result[];
   /** Hits that would be among the best, but whose version is not served. */
   unserved: number;
-  /** Whether an item has switched to a version that is not among the hits: it has both at every moment, but not in them. */
-  switched: boolean;
+  /** Versions that are served but not among the hits, which have only earlier versions of their items. */
+  missing: string[];
 }
 
 /**
@@ -149,13 +156,15 @@ export function createRetrieval(deps: RetrievalDependencies) {
         limit: candidates(question),
       });
       return {
-        chunks: best.map(({ chunk, item, score }) => ({
+        chunks: best.map(({ chunk, item, hit }) => ({
           chunk_id: chunk._id,
           source_id: chunk.source_id,
           title: item.title,
           text: chunk.text,
-          score,
-          metadata: { ...item.additional_metadata, ...item.metadata, ...locationOf(chunk) },
+          score: hit.score,
+          metadata: { ...item.additional_metadata, ...item.metadata },
+          location: locationOf(chunk),
+          ...(question.explain ? { explain: explain(hit) } : {}),
           collection: chunk.collection,
           type: chunk.type,
         })),
@@ -164,13 +173,20 @@ export function createRetrieval(deps: RetrievalDependencies) {
     },
   };
 
+  /**
+   * Searches again for versions that became served after the search, and deeper when too few hits are served. A version that
+   * is missing twice does not match the query.
+   */
   async function search(databaseId: string, question: Question, request: SearchRequest) {
-    for (let searches = 1; ; searches += 1) {
-      const limit = request.limit * 2 ** (searches - 1);
+    const missing = new Set<string>();
+    for (let searches = 1, { limit } = request; ; searches += 1) {
       const hits = await deps.index.search(databaseId, { ...request, limit });
       const found = await readBest(await reorder(databaseId, question, hits), question);
+      const switched = found.missing.some((version) => !missing.has(version));
       const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
-      if (searches === MAX_SEARCHES || !(tooFew || (found.switched && searches === 1))) return found;
+      if (searches === MAX_SEARCHES || !(switched || tooFew)) return found;
+      for (const version of found.missing) missing.add(version);
+      if (tooFew) limit *= 2;
     }
   }
 
@@ -190,7 +206,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     databaseId: string,
     { weights, recency_bias = 0 }: Question,
     hits: readonly SearchHit[],
-  ): Promise<SearchHit[]> {
+  ): Promise<RankedHit[]> {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
       deps.feedback.getTallies(databaseId, sources),
@@ -210,7 +226,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
-  async function readBest(hits: readonly SearchHit[], { max_results, graph_context }: Question) {
+  async function readBest(hits: readonly RankedHit[], { max_results, graph_context }: Question) {
     const graphOf = (ids: readonly string[]) =>
       graph_context && ids.length > 0 ? deps.graph.graphAround(ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
@@ -223,7 +239,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
    * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
    * Chunks are read before their items: the chunks of a version are there until another one is served.
    */
-  async function readServed(hits: readonly SearchHit[], limit: number): Promise<Best> {
+  async function readServed(hits: readonly RankedHit[], limit: number): Promise<Best> {
     const found = new Map<string, Result>();
     const items = new Map<string, RetrievedItem | null>();
     let unserved = 0;
@@ -231,16 +247,17 @@ export function createRetrieval(deps: RetrievalDependencies) {
       const batch = hits.slice(start, start + limit + SPARE);
       const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
       await readItems(batch, items);
-      for (const { chunk_id, score } of batch) {
+      for (const hit of batch) {
+        const { chunk_id } = hit;
         const chunk = chunks.get(chunk_id);
         const { item: key, version } = chunkOwner(chunk_id);
         const item = items.get(key);
         if (chunk && item?.served_version === version) {
-          if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), score });
+          if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), hit });
         } else unserved += 1;
       }
     }
-    return { best: [...found.values()].slice(0, limit), unserved, switched: hasSwitched(hits, items) };
+    return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
   }
 
   async function readItems(hits: readonly SearchHit[], items: Map<string, RetrievedItem | null>): Promise<void> {
@@ -252,13 +269,16 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 }
 
-/** Whether an item has only hits of versions before the one that is served now. */
-function hasSwitched(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): boolean {
+/** @returns the served versions of items that have only hits of earlier versions */
+function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): string[] {
   const newest = new Map<string, number>();
   for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
     newest.set(item, Math.max(version, newest.get(item) ?? 0));
   }
-  return [...items].some(([key, item]) => (item?.served_version ?? 0) > (newest.get(key) ?? Number.POSITIVE_INFINITY));
+  return [...items].flatMap(([key, item]) => {
+    const served = item?.served_version ?? 0;
+    return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
+  });
 }
 
 /** @returns the items and versions that the chunks belong to, each once */
@@ -271,8 +291,14 @@ function candidates({ weights, recency_bias = 0, max_results }: Question): numbe
   return weights || recency_bias > 0 ? WEIGHTED_CANDIDATES : Math.max(CANDIDATES, max_results + SPARE);
 }
 
+/** @returns the parts of a score. `text` and `vector` are null when the ranking lacks the chunk */
+function explain({ score, text_score, vector_score, parts }: RankedHit) {
+  const unchanged: ScoreParts = { relevance: score, weight: 1, recency: null, rating: 0 };
+  return { text: text_score ?? null, vector: vector_score ?? null, ...(parts ?? unchanged) };
+}
+
 /** @returns the location of a chunk in its document, without absent fields */
-function locationOf(chunk: RetrievedChunk): Record<string, unknown> {
+function locationOf(chunk: RetrievedChunk) {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
     ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),

@@ -1,5 +1,5 @@
 import type { Collections } from '../collections.js';
-import { COLLECTION_INDEX, STORED_BYTES } from '../indexes.js';
+import { COLLECTION_INDEX } from '../indexes.js';
 
 type DatabaseContentsCollections = Pick<
   Collections,
@@ -54,12 +54,12 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
           .aggregate<Group>(
             [
               { $match: { database_id: databaseId } },
-              { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1, 'served.bytes': 1 } },
+              { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1 } },
               {
                 $group: {
                   _id: { status: '$indexing_status', type: '$type' },
                   items: { $sum: 1 },
-                  bytes: { $sum: STORED_BYTES },
+                  bytes: { $sum: '$bytes' },
                 },
               },
             ],

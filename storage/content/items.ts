@@ -24,7 +24,7 @@ export interface ItemRecord {
   version: number;
   title: string | null;
   source: ItemSource;
-  /** Size of the source, in bytes; 0 when it was removed, because it could not replace the served version. */
+  /** Size of the source, in bytes; of the served version when the newest has failed, because only that is kept. */
   bytes: number;
   /** `contentHash`: an ingest with the same hash changes nothing. Absent when the item differs from what was ingested. */
   content_hash?: string | undefined;
@@ -162,7 +162,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
               updated_at: now,
               ...(outcome.status === 'completed'
                 ? { served_version: ref.version }
-                : { bytes: { $cond: [{ $gt: ['$served_version', 0] }, 0, '$bytes'] } }),
+                : { bytes: { $ifNull: ['$served.bytes', '$bytes'] } }),
             },
           },
           { $unset: outcome.status === 'completed' ? ['runs', 'served'] : ['runs'] },

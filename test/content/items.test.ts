@@ -147,6 +147,7 @@ describe('items', () => {
     await api.ingest({ database: 'shelf', document_metadata: '[{"id":"pdf"}]' }, [
       { name: 'Leuchtturm 灯台.pdf', content: pdf },
     ]);
+    await api.ended('shelf', 'pdf');
     const path = '/context/pdf/content?database=shelf';
     const complete = await raw(path);
     expect(Buffer.from(await complete.arrayBuffer()).equals(pdf)).toBe(true);
