@@ -4,6 +4,7 @@ import { connectTemporal } from '../temporal/connection.js';
 import { type CrewClient, createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
+import { listedWorkflows } from './support/listed-workflows.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
@@ -30,16 +31,12 @@ describe('in the Temporal UI an operator', () => {
     await receiver?.close();
   });
 
-  /** Ids of the workflows that the UI lists for this filter, once there are some. */
-  const found = (filter: string) =>
-    eventually(filter, async () => {
-      const ids: string[] = [];
-      for await (const { workflowId } of temporal.workflow.list({
-        query: `PostbackOrganisation="${org}" AND ${filter}`,
-      }))
-        ids.push(workflowId);
-      return ids.length > 0 && ids;
-    });
+  /** Ids of the workflows that the UI lists for this filter, once there are enough. */
+  const found = async (filter: string, number = 1) => {
+    const query = `PostbackOrganisation="${org}" AND ${filter}`;
+    const listed = await listedWorkflows(temporal, query, ({ length }) => length >= number);
+    return listed.map(({ workflowId }) => workflowId);
+  };
   const detailsOf = async (id: string) =>
     (await temporal.workflow.getHandle(id).query<{ currentDetails: string }>('__temporal_workflow_metadata'))
       .currentDetails;
@@ -51,10 +48,7 @@ describe('in the Temporal UI an operator', () => {
     expect(await found(`PostbackModel STARTS_WITH "text/" AND PostbackOutcome="fail"`)).toEqual([
       `ai-job/${badly.job_id}`,
     ]);
-    const ofProvider = await eventually('both', async () => {
-      const ids = await found(`PostbackModel="${KEYWORDS}" AND ExecutionStatus="Completed"`);
-      return ids.length === 2 && ids;
-    });
+    const ofProvider = await found(`PostbackModel="${KEYWORDS}" AND ExecutionStatus="Completed"`, 2);
     expect(ofProvider.sort()).toEqual([`ai-job/${well}`, `ai-job/${badly.job_id}`].sort());
   });
 

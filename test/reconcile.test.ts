@@ -20,6 +20,7 @@ import { connectTemporal } from '../temporal/connection.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import type * as workflows from '../workflows/index.js';
+import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { aiJobRecord } from './support/records.js';
@@ -167,12 +168,12 @@ describe('the reconciler', () => {
     await api.ended('shelf', 'note');
     await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['note'] } });
     await api.del('/databases/shelf');
-    const queues = new Map<string, string>();
-    for await (const { type, taskQueue } of temporal.workflow.list({ query: `PostbackOrganisation="${org}"` }))
-      queues.set(type, taskQueue);
+    const controlTypes = ['provisionDatabase', 'deleteDatabase', 'clearRemovedItems'];
+    const complete = hasTypes('indexItem', ...controlTypes);
+    const listed = await listedWorkflows(temporal, `PostbackOrganisation="${org}"`, complete);
+    const queues = new Map(listed.map(({ type, taskQueue }) => [type, taskQueue]));
     expect(queues.get('indexItem')).toBe('content');
-    for (const type of ['provisionDatabase', 'deleteDatabase', 'clearRemovedItems'])
-      expect([type, queues.get(type)]).toEqual([type, 'control']);
+    for (const type of controlTypes) expect([type, queues.get(type)]).toEqual([type, 'control']);
     for (const id of ['sweep', 'drop-abandoned-files', 'compact-search-index']) {
       const { action } = await temporal.schedule.getHandle(id).describe();
       expect(action.taskQueue).toBe('control');

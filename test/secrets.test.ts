@@ -4,6 +4,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
+import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
 import { logWith } from './support/logs.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
@@ -92,12 +93,8 @@ describe('secrets stay secret', () => {
   test('the histories of the workflows contain no secrets, no content and no addresses', async () => {
     let histories = '';
     const query = `PostbackOrganisation="${org}"`;
-    await eventually('the workflows to be listed', async () => {
-      const types = new Set<string>();
-      for await (const { type } of temporal.workflow.list({ query })) types.add(type);
-      return ['provisionDatabase', 'indexItem', 'deliverWebhook'].every((type) => types.has(type));
-    });
-    for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+    const complete = hasTypes('provisionDatabase', 'indexItem', 'deliverWebhook');
+    for (const { workflowId, runId } of await listedWorkflows(temporal, query, complete)) {
       histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
     }
     // Payloads are base64 inside the JSON.

@@ -107,8 +107,8 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       while (!stopping && !cancelled.aborted) {
         if (performance.now() > endsAt) return { ...counts, dueInMs: 0 };
         try {
-          const ended = await look();
-          if (ended) return { ...counts, dueInMs: await untilDue(ended.nextDue) };
+          const empty = await look();
+          if (empty) return { ...counts, dueInMs: await untilDue(empty.nextDue) };
         } catch (error) {
           log.warn({ err: error, lane }, 'lane not read; it looks again');
           await wait(ERROR_PAUSE_MS * (0.5 + deps.random() / 2));

@@ -20,7 +20,7 @@ export interface GroupRef {
 /** What became of the members of a group that were still in progress. */
 export interface GroupReport {
   completed: number;
-  /** Replaced or deleted. */
+  /** Replaced, deleted, or finished by another run. */
   dropped: number;
   /** Continued by workflows of their own. */
   separated: number;

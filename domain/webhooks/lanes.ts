@@ -1,5 +1,5 @@
 /**
- * Lanes: under load, first attempts of deliveries ride together in a few workflows, because a workflow costs far more
+ * Lanes: under load, a few workflows send the first attempts of all deliveries, because a workflow costs far more
  * than an attempt. Each receiver belongs to one lane, which bounds its attempts over all processes.
  */
 import { createHash } from 'node:crypto';
@@ -16,11 +16,11 @@ export interface LaneSwitch {
 
 /** Whether each lane runs, or will look at its deliveries again before it ends. */
 export interface LaneFlags {
-  /** Says that the lane is being started, for `FLAG_LASTS_MS`. @returns whether its flag was up before */
+  /** Marks the lane as started, for `FLAG_LASTS_MS`. @returns whether its flag was up before */
   raise(lane: number): Promise<boolean>;
-  /** Says that the lane runs, for `FLAG_LASTS_MS`. */
+  /** Marks the lane as running, for `FLAG_LASTS_MS`. */
   renew(lane: number): Promise<void>;
-  /** Says that the lane ends soon. */
+  /** Marks the lane as about to end. */
   lower(lane: number): Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { type Client, createClient } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
 import { eventually } from '../support/eventually.js';
+import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
@@ -187,11 +188,8 @@ describe('connectors', () => {
     await api.post(`/connectors/${id}/sync`);
     await eventually('the sync running', async () => (await connectors.status(id)).last_sync?.status === 'running');
     const query = `WorkflowType="syncConnector" AND PostbackSource="${id}"`;
-    const workflow = await eventually('the sync listed', async () => {
-      for await (const { workflowId } of temporal.workflow.list({ query })) return workflowId;
-      return undefined;
-    });
-    await temporal.workflow.getHandle(workflow).cancel();
+    const [listed] = await listedWorkflows(temporal, query);
+    await temporal.workflow.getHandle(listed!.workflowId).cancel();
     expect((await connectors.ended(id, 1)).last_sync).toMatchObject({
       status: 'failed',
       error_code: 'CANCELLED',

@@ -3,6 +3,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
+import { listedWorkflows } from '../support/listed-workflows.js';
 import { logWith } from '../support/logs.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -159,7 +160,7 @@ describe('an S3 connector', () => {
     const temporal = await connectTemporal(temporalAddress, 'default');
     let histories = '';
     const query = `PostbackOrganisation="${org}" AND WorkflowType="syncConnector"`;
-    for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+    for (const { workflowId, runId } of await listedWorkflows(temporal, query)) {
       histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
     }
     await temporal.connection.close();

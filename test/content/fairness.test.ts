@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { connectTemporal } from '../../temporal/connection.js';
 import type { Client } from '../support/client.js';
-import { eventually } from '../support/eventually.js';
+import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import type { Receiver } from '../support/receiver.js';
@@ -38,11 +38,8 @@ describe('beside the bulk ingest of another organisation', () => {
     );
   const priorityOf = async (organisation: string, type: string) => {
     const query = `PostbackOrganisation="${organisation}" AND WorkflowType="${type}"`;
-    const found = await eventually('an item', async () => {
-      for await (const execution of temporal.workflow.list({ query })) return execution;
-      return undefined;
-    });
-    const { raw } = await temporal.workflow.getHandle(found.workflowId, found.runId).describe();
+    const [found] = await listedWorkflows(temporal, query);
+    const { raw } = await temporal.workflow.getHandle(found!.workflowId, found!.runId).describe();
     return raw.workflowExecutionInfo?.priority;
   };
 

@@ -29,7 +29,7 @@ import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
-import { eventually } from '../support/eventually.js';
+import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf } from '../support/organisation.js';
 import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
@@ -473,13 +473,10 @@ describe('the workflow of a group', () => {
   afterAll(() => temporal?.connection.close());
 
   /** Ids and types of the item workflows that the Temporal UI finds for an item. */
-  const workflowsOf = (id: string) =>
-    eventually(`workflows of ${id}`, async () => {
-      const found: string[][] = [];
-      const query = `PostbackOrganisation="${org}" AND PostbackSource="${id}" AND WorkflowType STARTS_WITH "indexItem"`;
-      for await (const { type, workflowId } of temporal.workflow.list({ query })) found.push([type, workflowId]);
-      return found.length > 0 && found;
-    });
+  const workflowsOf = async (id: string) => {
+    const query = `PostbackOrganisation="${org}" AND PostbackSource="${id}" AND WorkflowType STARTS_WITH "indexItem"`;
+    return (await listedWorkflows(temporal, query)).map(({ type, workflowId }) => [type, workflowId]);
+  };
 
   test('is found by the id of each of its items, and a single item has a workflow of its own', async () => {
     const api = await clientOf(org);
