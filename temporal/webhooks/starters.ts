@@ -11,8 +11,8 @@ export interface StartDeliveryInput {
   doc_id: string;
   event_type: string;
   receiver?: string | null;
-  /** Has the database of the item. */
-  payload: { database: string } | null;
+  /** Has the database and the collection of the item. */
+  payload: { database: string; collection: string } | null;
   /** The lane of a delivery without a workflow of its own. */
   lane?: number | null;
 }
@@ -92,6 +92,6 @@ function optionsOf({
     taskQueue: 'deliveries',
     args: [ref],
     staticSummary: `${event_type} of ${doc_id}${payload === null ? '' : ` in ${payload.database}`}`,
-    ...ownedBy({ org, source: doc_id, database: payload?.database }),
+    ...ownedBy({ org, source: doc_id, database: payload?.database, collection: payload?.collection }),
   };
 }
