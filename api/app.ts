@@ -14,7 +14,7 @@ import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
-import { cutSlowBodies } from './slow-requests.js';
+import { cutSlowBodies, type SlowRequestLimits } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
 import { indexingDeliveryRoutes } from './webhooks/deliveries.js';
 import type { DeliveryDependencies } from './webhooks/delivery-routes.js';
@@ -37,7 +37,7 @@ export type ApiDependencies = HealthDependencies &
   > & {
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
-    slowRequestSeconds: number;
+    slowRequests: SlowRequestLimits;
     bodyMemoryBytes: number;
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
@@ -66,7 +66,7 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     // Closes the connection, so that the client's next request reaches another process.
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
-  app.use(cutSlowBodies(deps.slowRequestSeconds));
+  app.use(cutSlowBodies(deps.slowRequests));
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the

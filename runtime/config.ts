@@ -120,6 +120,8 @@ export const settingsSchema = z.object({
   POSTBACK_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).default(1_000),
   /** How long the headers of a request may take to arrive, and the rest of a request without a valid key. */
   POSTBACK_SLOW_REQUEST_SECONDS: positive.max(600).default(10),
+  /** Bytes per second at which an upload must arrive; 0: any. */
+  POSTBACK_UPLOAD_BYTES_PER_SECOND: z.coerce.number().int().min(0).default(1_000),
   /** How long the response to a request with an `Idempotency-Key` is stored for its repeats. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
 
