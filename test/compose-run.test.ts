@@ -56,6 +56,7 @@ describe('the processes of docker-compose.yml', () => {
       MONGODB_URI: database,
       POSTBACK_DATA_DIR: dataDir,
       POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath),
+      POSTBACK_EMBEDDER_SOCKET: join(dataDir, 'embedder.sock'),
       POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
       POSTBACK_API_HOST: '127.0.0.1',
     };
@@ -96,7 +97,7 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   test('become healthy according to the health checks of the file', async () => {
-    const names = ['api', 'worker-promotion', ...TASK_QUEUES.map((queue) => `worker-${queue}`)];
+    const names = ['api', 'embedder', 'worker-promotion', ...TASK_QUEUES.map((queue) => `worker-${queue}`)];
     expect([...running.keys()].sort()).toEqual(names.sort());
     for (const [name, { healthcheck }] of services) {
       if (!healthcheck) continue;
