@@ -22,6 +22,7 @@ interface Service {
 
 interface Running {
   process: ChildProcess;
+  env: NodeJS.ProcessEnv;
   port: string;
   /** Resolves with the exit code or the signal. */
   ended: Promise<number | string>;
@@ -76,13 +77,14 @@ describe('the processes of docker-compose.yml', () => {
         POSTBACK_INTERNAL_HOST: '127.0.0.1',
         POSTBACK_INTERNAL_PORT: String(ports.internal),
       };
+      const env = { PATH: process.env.PATH, ...environment(service.environment, overrides) };
       const child = spawn(command!, args, {
-        env: { PATH: process.env.PATH, ...environment(service.environment, overrides) },
+        env,
         // The IPC channel closes when this process ends, so that they end too.
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
       const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
-      running.set(name, { process: child, port, ended });
+      running.set(name, { process: child, env, port, ended });
     }
     api = createClient(`http://127.0.0.1:${running.get('api')!.port}`, (await makeKey(database, 'compose')).key);
   });
@@ -101,7 +103,7 @@ describe('the processes of docker-compose.yml', () => {
     expect([...running.keys()].sort()).toEqual(names.sort());
     for (const [name, { healthcheck }] of services) {
       if (!healthcheck) continue;
-      const { port, ended } = running.get(name)!;
+      const { env, port, ended } = running.get(name)!;
       const early = ended.then((reason) => `ended early: ${reason}`);
       const [kind, command, ...args] = healthcheck.test;
       expect(kind).toBe('CMD');
@@ -109,7 +111,7 @@ describe('the processes of docker-compose.yml', () => {
         const check = spawn(
           command!,
           args.map((arg) => arg.replace(/:808[01]\//, `:${port}/`)),
-          { stdio: 'ignore' },
+          { env, stdio: 'ignore' },
         );
         const result = once(check, 'exit').then(([code]) => code === 0 && 'healthy');
         return Promise.race([result, early]);
