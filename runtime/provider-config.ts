@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { CrewDefinition } from '../domain/crews/crews.js';
+import type { DeployedCrew } from '../domain/crews/crews.js';
 import type { LanguageModels } from '../domain/crews/language-model.js';
 import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
 import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
@@ -86,7 +86,7 @@ export function openAiConfig(config: Config): OpenAiConfig | undefined {
 }
 
 /** Loads the crews in POSTBACK_CREWS_DIR, with the language models for their agents. @throws CrewFilesError */
-export function loadConfiguredCrews(config: Config): { crews: Map<string, CrewDefinition>; models: LanguageModels } {
+export function loadConfiguredCrews(config: Config): { crews: Map<string, DeployedCrew>; models: LanguageModels } {
   const { POSTBACK_OPENAI_URL: baseUrl, POSTBACK_OPENAI_KEY: apiKey, POSTBACK_OPENAI_CHAT_MODEL: model } = config;
   return {
     crews: loadCrews(config.POSTBACK_CREWS_DIR),

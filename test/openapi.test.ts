@@ -123,6 +123,8 @@ describe('/openapi.json', () => {
       '/feedback',
       '/tenants',
       '/v3/ai/async',
+      '/v3/ai/callbacks/{delivery_id}/retry',
+      '/webhooks/indexing/deliveries/retry',
       '/webhooks/indexing/deliveries/{delivery_id}/retry',
     ]);
     expect(Object.keys(document.webhooks).sort()).toEqual([...CALLBACK_EVENTS].sort());

@@ -35,6 +35,7 @@ export const statusesSchema = z.object({
   statuses: z.array(
     z.object({
       id: z.string(),
+      collection: z.string().nullable(),
       indexing_status: z.enum(INDEXING_STATUSES).nullable(),
       error_code: z
         .string()

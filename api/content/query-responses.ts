@@ -8,6 +8,7 @@ const relationSchema = z.object({
   source: z.string(),
   target: z.string(),
   relation: z.string(),
+  collection: z.string(),
   source_id: z.string(),
   evidence: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
 });

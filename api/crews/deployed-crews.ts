@@ -1,14 +1,14 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { CrewDefinition } from '../../domain/crews/crews.js';
+import type { DeployedCrew } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
-import { crewsSchema, inputsSchema } from './responses.js';
+import { crewsSchema, describeInputs, inputsSchema } from './responses.js';
 
 export interface DeployedCrewDependencies {
   /** The deployed crews by name. */
-  crews: ReadonlyMap<string, CrewDefinition>;
+  crews: ReadonlyMap<string, DeployedCrew>;
   /** @returns the label of the model that an agent with this `llm` uses */
   modelLabel(llm: string | null): string;
 }
@@ -24,7 +24,7 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
       respond({
         crews: [...crews.values()]
           .filter((crew) => isFor(crew, ctx.state.principal.org))
-          .map(({ name, inputs, tasks, agents }) => ({
+          .map(({ name, inputs, tasks, agents, warnings }) => ({
             name,
             base_path: `/crews/${name}`,
             inputs,
@@ -35,6 +35,7 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
               tools,
               model: modelLabel(llm),
             })),
+            warnings,
           })),
       }),
     ),
@@ -44,7 +45,7 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
     '/:crew/inputs',
     crewOperation(
       { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { respond }) => respond({ inputs: requireCrew(crews, ctx.state.principal.org, ctx.params.crew!).inputs }),
+      (ctx, { respond }) => respond(describeInputs(requireCrew(crews, ctx.state.principal.org, ctx.params.crew!))),
     ),
   );
 
@@ -60,12 +61,12 @@ export function organisationOnly(): Middleware<RequestState> {
 }
 
 /** @throws ServiceError NOT_FOUND, also when the crew is for other organisations */
-export function requireCrew(crews: ReadonlyMap<string, CrewDefinition>, org: string, name: string): CrewDefinition {
+export function requireCrew(crews: ReadonlyMap<string, DeployedCrew>, org: string, name: string): DeployedCrew {
   const crew = crews.get(name);
   if (!crew || !isFor(crew, org)) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
   return crew;
 }
 
-function isFor({ organisations }: CrewDefinition, org: string): boolean {
+function isFor({ organisations }: DeployedCrew, org: string): boolean {
   return organisations === null || organisations.includes(org);
 }

@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Json } from '../../domain/canonical-json.js';
 import {
-  type CrewDefinition,
   type CrewInputs,
+  type DeployedCrew,
   kickoffRequestSchema,
   queriesDatabases,
   type WebhookUrls,
@@ -27,7 +27,7 @@ import { crewOperation } from './document.js';
 import { describeExecution, kickedOffSchema, statusSchema } from './responses.js';
 
 export interface ExecutionDependencies {
-  crews: ReadonlyMap<string, CrewDefinition>;
+  crews: ReadonlyMap<string, DeployedCrew>;
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
   quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
@@ -66,8 +66,8 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const crew = requireCrew(deps.crews, principal.org, ctx.params.crew!);
         // The key reads, through the crew, what the crew's agents read.
         if (queriesDatabases(crew)) requireScope(principal, 'read');
-        requireInputs(crew, body.inputs);
         const given = readGiven(body, ctx.request.text!);
+        given.inputs = withDefaults(crew, given.inputs);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
         if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
@@ -125,13 +125,21 @@ export async function rejectBlockedUrls(outbound: OutboundClient, urls: WebhookU
   }
 }
 
-function requireInputs(crew: CrewDefinition, inputs: object): void {
+/** Adds the defaults of inputs that were not given. @throws ServiceError INVALID_PARAMETERS for inputs without a default */
+function withDefaults(crew: DeployedCrew, given: CrewInputs): CrewInputs {
+  const settings = new Map(Object.entries(crew.input_settings));
+  const defaults = crew.inputs.flatMap((name) => {
+    const text = settings.get(name)?.default ?? null;
+    return text === null || Object.hasOwn(given, name) ? [] : [[name, text]];
+  });
+  const inputs: CrewInputs = { ...given, ...Object.fromEntries(defaults) };
   const missing = crew.inputs.filter((name) => !Object.hasOwn(inputs, name));
   if (missing.length > 0)
     throw new ServiceError(
       'INVALID_PARAMETERS',
       `inputs: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} required`,
     );
+  return inputs;
 }
 
 /**
@@ -151,7 +159,7 @@ function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): {
 
 function newExecution(
   org: string,
-  crew: CrewDefinition,
+  { input_settings: _settings, warnings: _warnings, ...crew }: DeployedCrew,
   { inputs, meta }: { inputs: CrewInputs; meta?: string },
   urls: WebhookUrls,
 ): CrewExecutionRecord {

@@ -1,6 +1,6 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
-import { CREW_TASK_STATUSES, CREW_TOOLS, EXECUTION_STATUSES } from '../../domain/crews/crews.js';
+import { CREW_TASK_STATUSES, CREW_TOOLS, type DeployedCrew, EXECUTION_STATUSES } from '../../domain/crews/crews.js';
 import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
 
 const model = z.string().meta({
@@ -16,11 +16,35 @@ export const crewsSchema = z.object({
       inputs: z.array(z.string()),
       tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
       agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
+      warnings: z
+        .array(z.string())
+        .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
     }),
   ),
 });
 
-export const inputsSchema = z.object({ inputs: z.array(z.string()) });
+export const inputsSchema = z.object({
+  inputs: z.array(z.string()),
+  details: z
+    .array(
+      z.object({
+        name: z.string(),
+        description: z.string().nullable(),
+        default: z.string().nullable().meta({ description: 'Used when a kickoff does not give the input.' }),
+      }),
+    )
+    .optional()
+    .meta({ description: 'The inputs that `crew.yaml` describes.' }),
+});
+
+/** The inputs of a crew. */
+export function describeInputs({ inputs, input_settings }: DeployedCrew) {
+  const details = inputs.flatMap((name) => {
+    const settings = Object.hasOwn(input_settings, name) ? input_settings[name] : undefined;
+    return settings ? [{ name, ...settings }] : [];
+  });
+  return { inputs, ...(details.length > 0 ? { details } : {}) };
+}
 
 export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
 

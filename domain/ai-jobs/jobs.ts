@@ -23,8 +23,11 @@ const jsonObject = z.record(z.string(), z.unknown());
 /** The body of `POST /v3/ai/async`. The subfeature's schema validates `input`. */
 export const jobRequestSchema = z.object({
   model: modelSchema,
-  input: jsonObject,
-  webhook_receiver: z.string().max(2048).optional(),
+  input: jsonObject.meta({
+    description:
+      'The `file`, `text` or `messages`, and the settings of the subfeature, beside them or in the object `settings`.',
+  }),
+  webhook_receiver: z.string().max(2048).nullish().meta({ description: 'Null is the same as none.' }),
   user_webhook_parameters: jsonObject.optional(),
   show_original_response: z.boolean().default(false),
 });

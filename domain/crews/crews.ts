@@ -55,6 +55,20 @@ export interface CrewDefinition extends CrewAccess {
   inputs: string[];
 }
 
+/** What `crew.yaml` says about an input. */
+export interface CrewInputSettings {
+  description: string | null;
+  /** Used when a kickoff does not give the input; null: the kickoff must. */
+  default: string | null;
+}
+
+/** A crew in the folder of crews. Executions keep its definition only. */
+export interface DeployedCrew extends CrewDefinition {
+  input_settings: Record<string, CrewInputSettings>;
+  /** Settings in its files that are not honoured, each with file and line. */
+  warnings: string[];
+}
+
 /** Whether agents of the crew can query databases. */
 export function queriesDatabases({ tasks }: CrewDefinition): boolean {
   return tasks.some(({ tools }) => tools.includes('query_database'));

@@ -1,11 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { z } from 'zod';
-import { type CrewDefinition, placeholdersOf } from '../../domain/crews/crews.js';
+import type { DeployedCrew } from '../../domain/crews/crews.js';
+import { crewOf, type FilesOfCrew } from './crew-of-files.js';
 import { agentsFile, crewFile, tasksFile } from './schemas.js';
-import { readOptionalYaml, readYaml, type YamlFile } from './yaml-file.js';
+import { readOptionalYaml, readYaml } from './yaml-file.js';
 
-/** The problems in the files of crews, a line each with file and line number. */
+/** The problems in the files of crews, each with file and line number. */
 export class CrewFilesError extends Error {
   override readonly name = 'CrewFilesError';
 
@@ -14,22 +14,25 @@ export class CrewFilesError extends Error {
   }
 }
 
-const CREW_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const CREW_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 /**
  * Loads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`, and `<crew>/crew.yaml` if there is one.
  * @throws CrewFilesError with all problems of all crews
  */
-export function loadCrews(folder: string): Map<string, CrewDefinition> {
-  const crews = new Map<string, CrewDefinition>();
+export function loadCrews(folder: string): Map<string, DeployedCrew> {
+  const crews = new Map<string, DeployedCrew>();
   const problems: string[] = [];
   for (const name of crewFolders(folder)) {
-    const earlierProblems = problems.length;
     const displayPath = join(basename(folder), name);
-    if (!CREW_NAME.test(name))
-      problems.push(`${displayPath}: the folder name of a crew may hold a-z, 0-9, "_" and "-"`);
-    const crew = readCrew(name, join(folder, name), displayPath, problems);
-    if (crew && problems.length === earlierProblems) crews.set(name, crew);
+    const found: string[] = [];
+    if (!CREW_NAME.test(name)) {
+      found.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
+    }
+    const files = readFiles(name, join(folder, name), displayPath, found);
+    const crew = files && crewOf(files, found);
+    if (crew) crews.set(name, crew);
+    problems.push(...found);
   }
   if (problems.length > 0) throw new CrewFilesError(problems);
   return crews;
@@ -37,61 +40,33 @@ export function loadCrews(folder: string): Map<string, CrewDefinition> {
 
 function crewFolders(folder: string): string[] {
   try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-      .map((entry) => entry.name)
-      .sort();
+    return foldersIn(folder);
   } catch {
     throw new CrewFilesError([`${folder}: the folder does not exist (POSTBACK_CREWS_DIR)`]);
   }
 }
 
-function readCrew(name: string, folder: string, displayPath: string, problems: string[]): CrewDefinition | undefined {
-  const agents = readYaml(join(folder, 'agents.yaml'), `${displayPath}/agents.yaml`, agentsFile, problems);
-  const tasks = readYaml(join(folder, 'tasks.yaml'), `${displayPath}/tasks.yaml`, tasksFile, problems);
-  const access = readOptionalYaml(join(folder, 'crew.yaml'), `${displayPath}/crew.yaml`, crewFile, problems, {});
-  if (!agents || !tasks || !access) return undefined;
-  problems.push(...checkReferences(agents.value, tasks));
-  const crew: Omit<CrewDefinition, 'inputs'> = {
-    name,
-    organisations: access.organisations ?? null,
-    databases: access.databases ?? null,
-    agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
-      return { name: agent, role, goal, backstory, tools, llm: llm ?? null, max_iter };
-    }),
-    tasks: Object.entries(tasks.value).map(([task, settings], index, all) => ({
-      name: task,
-      description: settings.description,
-      expected_output: settings.expected_output,
-      agent: settings.agent,
-      context: settings.context ?? all.slice(0, index).map(([earlier]) => earlier),
-      human_input: settings.human_input,
-      tools: settings.tools ?? agents.value[settings.agent]?.tools ?? [],
-    })),
-  };
-  return { ...crew, inputs: inputsOf(crew) };
+function readFiles(name: string, folder: string, displayPath: string, problems: string[]): FilesOfCrew | undefined {
+  const config = configFolder(folder);
+  const [agentsPath, tasksPath] = [join(config, 'agents.yaml'), join(config, 'tasks.yaml')];
+  const crewPath = existsSync(join(folder, 'crew.yaml')) ? 'crew.yaml' : join(config, 'crew.yaml');
+  const agents = readYaml(join(folder, agentsPath), join(displayPath, agentsPath), agentsFile, problems);
+  const tasks = readYaml(join(folder, tasksPath), join(displayPath, tasksPath), tasksFile, problems);
+  const crewFilePath = join(displayPath, crewPath);
+  const crew = readOptionalYaml(join(folder, crewPath), crewFilePath, crewFile, problems, {});
+  return agents && tasks && crew && { name, crewFilePath, agents, tasks, crew };
 }
 
-/** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */
-function checkReferences(agents: z.output<typeof agentsFile>, tasks: YamlFile<z.output<typeof tasksFile>>): string[] {
-  const names = Object.keys(tasks.value);
-  return Object.entries(tasks.value).flatMap(([task, { agent, context = [] }], position) => [
-    ...(Object.hasOwn(agents, agent)
-      ? []
-      : [tasks.problem([task, 'agent'], `${task}.agent names "${agent}", which is not in agents.yaml`)]),
-    ...context.flatMap((earlier, n) => {
-      const index = names.indexOf(earlier);
-      if (index >= 0 && index < position) return [];
-      const reason = index < 0 ? 'which is not in this file' : index === position ? 'the task itself' : 'a later task';
-      return [tasks.problem([task, 'context', n], `${task}.context names "${earlier}", ${reason}`)];
-    }),
-  ]);
+/** Where the files of a crew are: in its folder, or where a project of CrewAI has them. */
+function configFolder(folder: string): string {
+  const source = join(folder, 'src');
+  const packages = existsSync(source) ? foldersIn(source).map((name) => join('src', name, 'config')) : [];
+  return ['.', 'config', ...packages].find((place) => existsSync(join(folder, place, 'agents.yaml'))) ?? '.';
 }
 
-function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
-  const texts = [
-    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
-    ...agents.flatMap(({ role, goal, backstory }) => [role, goal, backstory]),
-  ];
-  return [...new Set(texts.flatMap(placeholdersOf))];
+function foldersIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => entry.name)
+    .sort();
 }

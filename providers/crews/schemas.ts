@@ -7,14 +7,14 @@ const NAME = /^[A-Za-z][\w-]{0,63}$/;
 const name = z
   .string()
   .regex(NAME, 'is not a valid name: a letter, then letters, digits, "_" and "-", at most 64 characters');
-const text = z
-  .string('must be text')
-  .transform((value) => value.trim())
-  .refine((value) => value !== '', 'must not be empty');
+const anyText = z.string('must be text').transform((value) => value.trim());
+const text = anyText.refine((value) => value !== '', 'must not be empty');
+const flag = z.boolean('must be true or false');
 const tools = z.array(
   z.enum(CREW_TOOLS, `is not a tool; the tools are ${CREW_TOOLS.join(' and ')}`),
   'must be a list of tools',
 );
+const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
 
 /** The message for a value that is not a map. An invalid key has the message of its own rule. */
 const mapOf =
@@ -22,62 +22,80 @@ const mapOf =
   (issue: { code?: string | undefined }): string | undefined =>
     issue.code === 'invalid_key' ? undefined : `must be a map of ${values}`;
 
-/** `agents.yaml` of CrewAI. Settings that are not supported are accepted only with the value that changes nothing. */
+/** Settings without a value, such as `tools:`, are as absent. Other settings stay, for `checkSettings`. */
+const settings = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.preprocess(
+    (value) =>
+      value !== null && typeof value === 'object' && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).filter(([, setting]) => setting !== null))
+        : value,
+    z.looseObject(shape, 'must be a map of settings'),
+  );
+
+const agentShape = {
+  role: text,
+  goal: text,
+  backstory: text,
+  tools: tools.optional(),
+  llm: text.optional(),
+  max_iter: z.int('must be a whole number').min(1, 'must be at least 1').default(20),
+};
+
+/** `agents.yaml` of CrewAI. */
 export const agentsFile = z
-  .record(
-    name,
-    z.strictObject(
-      {
-        role: text,
-        goal: text,
-        backstory: text,
-        tools: tools.optional(),
-        llm: text.optional(),
-        max_iter: z
-          .int('must be a whole number')
-          .min(1, 'must be between 1 and 50')
-          .max(50, 'must be between 1 and 50')
-          .default(20),
-        verbose: z.boolean('must be true or false').optional(),
-        allow_delegation: z.literal(false, 'can only be false: agents do not delegate').optional(),
-      },
-      'must be a map of settings',
-    ),
-    { error: mapOf('agents') },
-  )
+  .record(name, settings(agentShape), { error: mapOf('agents') })
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
 
-const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
-
-/** `crew.yaml`, which CrewAI does not have. */
-export const crewFile = z.strictObject(
-  {
-    organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
-    databases: list(nameSchema, 'databases').optional(),
-  },
-  'must be a map of settings',
-);
+const taskShape = {
+  description: text,
+  expected_output: anyText.default(''),
+  agent: text.optional(),
+  context: list(text, 'task names').optional(),
+  human_input: flag.optional(),
+  tools: tools.optional(),
+  async_execution: z.literal(false, 'can only be false: tasks run one after the other').optional(),
+};
 
 /** Bounded, because one MongoDB document holds the outputs of all tasks. */
 const MAX_TASKS = 50;
 
-/** `tasks.yaml` of CrewAI. Tasks run in the order of the file. */
+/** `tasks.yaml` of CrewAI. */
 export const tasksFile = z
-  .record(
-    name,
-    z.strictObject(
-      {
-        description: text,
-        expected_output: text,
-        agent: text,
-        context: z.array(text, 'must be a list of task names').optional(),
-        human_input: z.boolean('must be true or false').default(false),
-        tools: tools.optional(),
-        async_execution: z.literal(false, 'can only be false: tasks run one after the other').optional(),
-      },
-      'must be a map of settings',
-    ),
-    { error: mapOf('tasks') },
-  )
+  .record(name, settings(taskShape), { error: mapOf('tasks') })
   .refine((tasks) => Object.keys(tasks).length > 0, 'has no task')
   .refine((tasks) => Object.keys(tasks).length <= MAX_TASKS, `has more than ${MAX_TASKS} tasks`);
+
+const crewShape = {
+  process: z
+    .literal(
+      'sequential',
+      'can only be sequential: a hierarchical process is not supported; name an agent for each task',
+    )
+    .optional(),
+  tasks: list(
+    settings({
+      ...taskShape,
+      task: text,
+      description: text.optional(),
+      expected_output: anyText.optional(),
+    }),
+    'tasks',
+  ).optional(),
+  inputs: z
+    .record(
+      z.string(),
+      z.strictObject({ description: text.optional(), default: z.json().optional() }, 'must be a map of settings'),
+      'must be a map of inputs',
+    )
+    .optional(),
+  organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
+  databases: list(nameSchema, 'databases').optional(),
+};
+
+/** `crew.yaml`, which CrewAI does not have: what its users say in Python. */
+export const crewFile = settings(crewShape);
+
+/** The names of the settings that are honoured, by file. */
+export const AGENT_KEYS = Object.keys(agentShape);
+export const TASK_KEYS = Object.keys(taskShape);
+export const CREW_KEYS = Object.keys(crewShape);

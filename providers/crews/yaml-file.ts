@@ -18,8 +18,9 @@ export function readOptionalYaml<Schema extends z.ZodType>(
   schema: Schema,
   problems: string[],
   absent: z.output<Schema>,
-): z.output<Schema> | undefined {
-  return existsSync(path) ? readYaml(path, displayPath, schema, problems)?.value : absent;
+): YamlFile<z.output<Schema>> | undefined {
+  if (existsSync(path)) return readYaml(path, displayPath, schema, problems);
+  return { value: absent, problem: (_path, message) => `${displayPath}:1: ${message}` };
 }
 
 /**

@@ -55,7 +55,7 @@ function messagesOf(turn: AgentTurn): Message[] {
 function assignment({ task, context, remarks, rejections }: AgentTurn): string {
   return [
     `Task:\n${task.description}`,
-    `Expected output:\n${task.expected_output}`,
+    ...(task.expected_output === '' ? [] : [`Expected output:\n${task.expected_output}`]),
     ...context.map((earlier) => `Output of the earlier task "${earlier.task}":\n${earlier.output}`),
     ...remarks.map((remark) => `Feedback of a person on the task "${remark.task}":\n${remark.text}`),
     ...rejections.map(

@@ -56,15 +56,18 @@ describe('the files of a crew', () => {
       inputs: ['mail', 'reader', 'shop'],
       organisations: null,
       databases: null,
+      input_settings: {},
+      warnings: [],
     });
   });
 
   test('accept the settings of CrewAI that have a meaning here', () => {
     write({
-      agents: `${AGENTS}  tools: [fetch_page]\n  llm: openai/small\n  max_iter: 3\n  verbose: true\n  allow_delegation: false\n`,
+      agents: `${AGENTS}  tools: [fetch_page]\n  llm: openai/small\n  max_iter: 3\n  verbose: 2\n  allow_delegation: false\n  memory:\n`,
       tasks: `${TASKS}  human_input: true\n  context: []\n  tools: [query_database]\n  async_execution: false\n`,
     });
-    const { agents, tasks } = loadCrews(folder).get('mail')!;
+    const { agents, tasks, warnings } = loadCrews(folder).get('mail')!;
+    expect(warnings).toEqual([]);
     expect(agents[0]).toMatchObject({ tools: ['fetch_page'], llm: 'openai/small', max_iter: 3 });
     expect(tasks).toMatchObject([
       { tools: ['fetch_page'], human_input: false },
@@ -77,6 +80,85 @@ describe('the files of a crew', () => {
     expect(loadCrews(folder).get('mail')).toMatchObject({ organisations: ['acme', 'widgets'], databases: ['library'] });
     write({ access: 'databases: []\n' });
     expect(loadCrews(folder).get('mail')).toMatchObject({ organisations: null, databases: [] });
+  });
+
+  const TWO_AGENTS = `${AGENTS}carrier:\n  role: Carrier\n  goal: Carry\n  backstory: You carry.\n`;
+
+  test('that leave to Python which agent does a task get the agents from the third file', () => {
+    const tasks = TASKS.replaceAll('  agent: clerk\n', '').replace('A list', '>');
+    const access =
+      'tasks:\n  - task: sort\n    agent: clerk\n    human_input: true\n  - {task: send, agent: carrier, context: []}\n';
+    write({ agents: TWO_AGENTS, tasks, access });
+    expect(loadCrews(folder).get('mail')!.tasks).toMatchObject([
+      { name: 'sort', agent: 'clerk', human_input: true, expected_output: '' },
+      { name: 'send', agent: 'carrier', human_input: false, context: [] },
+    ]);
+  });
+
+  test('that leave out the only agent need no third file', () => {
+    write({ tasks: TASKS.replaceAll('  agent: clerk\n', '') });
+    expect(loadCrews(folder).get('mail')!.tasks).toMatchObject([{ agent: 'clerk' }, { agent: 'clerk' }]);
+  });
+
+  test('that leave out one of several agents are rejected with the lines to add', () => {
+    write({ agents: TWO_AGENTS, tasks: TASKS.replace('  agent: clerk\nsend', 'send') });
+    expect(() => loadCrews(folder)).toThrow(
+      'crews/mail/tasks.yaml:1: sort.agent is missing; name the agents in crews/mail/crew.yaml:\n' +
+        '    tasks:\n      - task: sort\n        agent: # clerk, carrier',
+    );
+  });
+
+  test('the third file wins over the other two, also in the order of the tasks that it names', () => {
+    const access =
+      'tasks:\n  - {task: third, agent: carrier, context: []}\n  - {task: sort, description: "Sort {parcels}", tools: [fetch_page]}\n';
+    const third = '  description: Third\n  agent: clerk\n  context: [sort]\n';
+    write({ agents: TWO_AGENTS, tasks: `${TASKS}third:\n${third}`, access });
+    expect(loadCrews(folder).get('mail')).toMatchObject({
+      tasks: [
+        { name: 'third', agent: 'carrier', context: [] },
+        { name: 'send', context: ['third'] },
+        { name: 'sort', description: 'Sort {parcels}', tools: ['fetch_page'], context: ['third', 'send'] },
+      ],
+      inputs: ['reader', 'parcels', 'shop', 'mail'],
+    });
+  });
+
+  test('inputs have descriptions and defaults in the third file', () => {
+    const access =
+      'inputs:\n  mail: {description: What has arrived, default: [a letter, 2]}\n  shop: {default: the shop}\n  male: {}\n';
+    write({ access });
+    const { input_settings, warnings } = loadCrews(folder).get('mail')!;
+    expect(input_settings).toMatchObject({
+      mail: { description: 'What has arrived', default: '[\n  "a letter",\n  2\n]' },
+      shop: { description: null, default: 'the shop' },
+    });
+    expect(warnings).toEqual(['crews/mail/crew.yaml:4: no text of the crew has {male}']);
+  });
+
+  test('settings that are not honoured are warnings with file and line', () => {
+    write({
+      agents: `${AGENTS}  allow_delegation: true\n  max_iter: 1000\n  favourite_colour: blue\n`,
+      tasks: `${TASKS}  output_file: a.md\n  create_directory: true\n`,
+      access: 'process: sequential\nmemory: true\nverbose: true\ntasks:\n  - task: sort\n    markdown: true\n',
+    });
+    const { agents, warnings } = loadCrews(folder).get('mail')!;
+    expect(agents[0]!.max_iter).toBe(50);
+    expect(warnings).toEqual([
+      'crews/mail/agents.yaml:5: clerk: allow_delegation is not supported: agents do not delegate; each does its own tasks',
+      'crews/mail/agents.yaml:7: clerk: unknown key "favourite_colour" is ignored',
+      'crews/mail/agents.yaml:6: clerk: max_iter is 1000, and 50 is used',
+      expect.stringMatching('^crews/mail/tasks.yaml:9: send: output_file is not supported: '),
+      expect.stringMatching('^crews/mail/crew.yaml:6: sort: markdown is not supported: '),
+      expect.stringMatching('^crews/mail/crew.yaml:2: memory is not supported: '),
+    ]);
+  });
+
+  test.each(['config', 'src/mail_crew/config'])('may lie in %s, as in a project of CrewAI', (place) => {
+    rmSync(join(folder, 'mail'), { recursive: true });
+    write({ crew: `mail/${place}`, access: 'databases: []\n' });
+    expect(loadCrews(folder).get('mail')).toMatchObject({ agents: [{ name: 'clerk' }], databases: [] });
+    writeFileSync(join(folder, 'mail', 'crew.yaml'), 'databases: [own]\n');
+    expect(loadCrews(folder).get('mail')).toMatchObject({ databases: ['own'] });
   });
 
   const task = (lines: string) => ({ tasks: `${TASKS}third:\n  description: D\n  expected_output: E\n${lines}` });
@@ -99,10 +181,24 @@ describe('the files of a crew', () => {
     [
       'context that does not exist',
       task('  agent: clerk\n  context: [nothing]\n'),
-      'tasks.yaml:13: third.context names "nothing", which is not in this file',
+      'tasks.yaml:13: third.context names "nothing", which is not in tasks.yaml',
     ],
-    ['an unknown key', task('  agent: clerk\n  output_file: a.md\n'), 'tasks.yaml:13: unknown key "output_file"'],
-    ['a missing field', task(''), 'tasks.yaml:9: third.agent is missing'],
+    [
+      'a misspelled key',
+      task('  agent: clerk\n  human_inputs: true\n'),
+      'tasks.yaml:13: third: unknown key "human_inputs"; did you mean "human_input"?',
+    ],
+    [
+      'a check of the output',
+      task('  agent: clerk\n  guardrail: no names\n'),
+      'tasks.yaml:13: third: guardrail is not supported: the output would be used unchecked',
+    ],
+    [
+      'a Python class',
+      task('  agent: clerk\n  output_pydantic: Letter\n'),
+      'tasks.yaml:13: third: output_pydantic is not supported: it names a Python class',
+    ],
+    ['a missing field', { tasks: 'sort:\n  agent: clerk\n' }, 'tasks.yaml:1: sort.description is missing'],
     ['an empty field', task('  agent: ""\n'), 'tasks.yaml:12: third.agent must not be empty'],
     ['a field that is not text', task('  agent: [clerk]\n'), 'tasks.yaml:12: third.agent must be text'],
     [
@@ -122,21 +218,42 @@ describe('the files of a crew', () => {
     ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
     ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is not a valid name'],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
-    ['an unknown setting', { access: 'databases: []\nmemory: true\n' }, 'crew.yaml:2: unknown key "memory"'],
+    ['an unknown setting', { access: 'databases: []\ncolour: blue\n' }, 'crew.yaml:2: unknown key "colour"'],
+    [
+      'a hierarchical process',
+      { access: 'databases: []\nprocess: hierarchical\n' },
+      'crew.yaml:2: process can only be sequential: a hierarchical process is not supported',
+    ],
+    [
+      'a manager',
+      { access: 'manager_llm: gpt-4o\n' },
+      'crew.yaml:1: manager_llm is not supported: a hierarchical process is not supported',
+    ],
+    [
+      'an unknown task in the third file',
+      { access: 'tasks:\n  - task: sort\n  - task: sell\n' },
+      'crew.yaml:3: tasks.1.task names "sell", which is not in tasks.yaml',
+    ],
+    [
+      'a task twice in the third file',
+      { access: 'tasks:\n  - task: sort\n  - task: sort\n' },
+      'crew.yaml:3: tasks.1.task names "sort" again',
+    ],
+    [
+      'an unknown agent in the third file',
+      { access: 'tasks:\n  - task: sort\n    agent: nobody\n' },
+      'crew.yaml:3: sort.agent names "nobody", which is not in agents.yaml',
+    ],
+    [
+      'a later task as context in the third file',
+      { access: 'tasks:\n  - task: sort\n    context: [send]\n' },
+      'crew.yaml:3: sort.context names "send", a later task',
+    ],
     ['no organisation', { access: 'organisations: []\n' }, 'crew.yaml:1: organisations must name an organisation'],
     ['one database as text', { access: 'databases: library\n' }, 'crew.yaml:1: databases must be a list of databases'],
     ['an invalid database', { access: 'databases:\n  - a\n  - b c\n' }, 'crew.yaml:3: databases.1 must have 1 to 64'],
     ['an empty third file', { access: '\n' }, 'crew.yaml:1: the file is empty'],
-    [
-      'delegation',
-      { agents: `${AGENTS}  allow_delegation: true\n` },
-      'agents.yaml:5: clerk.allow_delegation can only be false',
-    ],
-    [
-      'too many iterations',
-      { agents: `${AGENTS}  max_iter: 1000\n` },
-      'agents.yaml:5: clerk.max_iter must be between 1 and 50',
-    ],
+    ['no iterations', { agents: `${AGENTS}  max_iter: 0\n` }, 'agents.yaml:5: clerk.max_iter must be at least 1'],
   ])('%s is reported with file and line', (_what, files, problem) => {
     write(files);
     expect(() => loadCrews(folder)).toThrow(`  crews/mail/${problem}`);

@@ -285,6 +285,33 @@ describe('crews with a language model and tools', () => {
     expect(openai.requests).toEqual([]);
   });
 
+  test("a crew in CrewAI's own files runs by what the third file adds", async () => {
+    script(completion('Ships.'), completion('A post.'));
+    const posting = crew('posting');
+    expect((await posting.get('/crews/posting/inputs')).body).toEqual({
+      inputs: ['company', 'place'],
+      details: [
+        { name: 'company', description: 'Whom the post is about', default: null },
+        { name: 'place', description: null, default: 'Hamburg' },
+      ],
+    });
+    expect(await posting.kickoff({ inputs: { place: 'Bremen' } })).toMatchObject({ status: 400 });
+    const id = await posting.start({ company: 'Hansa' });
+    expect(await posting.reaches(id, 'pending_human_input')).toMatchObject({
+      tasks: [
+        { agent: 'scout', output: 'Ships.' },
+        { agent: 'author', output: 'A post.' },
+      ],
+    });
+    expect(messagesOf(openai.requests[0]!)).toContain('what Hansa does in Hamburg');
+    expect(messagesOf(openai.requests[0]!)).not.toContain('Expected output');
+    const { crews } = (await posting.get('/crews')).body;
+    expect(crews.find(({ name }: { name: string }) => name === 'posting').warnings).toEqual([
+      expect.stringMatching('^crews/posting/agents.yaml:16: author: allow_delegation is not supported'),
+      expect.stringMatching('^crews/posting/tasks.yaml:11: writing_task: output_file is not supported'),
+    ]);
+  });
+
   test('approval of the last task completes the execution before the response', async () => {
     const letter = crew('letter');
     const id = await letter.start({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' });

@@ -1,0 +1,180 @@
+import type { z } from 'zod';
+import { canonicalJson, tidyJson } from '../../domain/canonical-json.js';
+import { type CrewDefinition, type CrewTask, type DeployedCrew, placeholdersOf } from '../../domain/crews/crews.js';
+import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
+import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
+import type { YamlFile } from './yaml-file.js';
+
+/** The files of a crew, each valid in itself. */
+export interface FilesOfCrew {
+  name: string;
+  /** Where `crew.yaml` is, or would be, in messages. */
+  crewFilePath: string;
+  agents: YamlFile<z.output<typeof agentsFile>>;
+  tasks: YamlFile<z.output<typeof tasksFile>>;
+  crew: YamlFile<z.output<typeof crewFile>>;
+}
+
+type TaskSettings = z.output<typeof tasksFile>[string];
+
+/** A task as both files describe it. */
+interface MergedTask {
+  name: string;
+  settings: TaskSettings;
+  /** Formats a message about a setting, with the file that has it, and its line. */
+  problem(path: PropertyKey[], message: string): string;
+}
+
+/** Model calls per attempt. */
+const MAX_ITERATIONS = 50;
+
+/**
+ * The crew that its files describe. `crew.yaml` wins over the other two.
+ * @param problems receives what keeps the crew from running, each with file and line
+ * @returns undefined when there are problems
+ */
+export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | undefined {
+  const { name, agents, crew } = files;
+  const before = problems.length;
+  const warnings: string[] = [];
+  checkFiles(files, problems, warnings);
+  const tasks = mergeTasks(files, problems);
+  const agentNames = Object.keys(agents.value);
+  const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
+  if (withoutAgent.length > 0) problems.push(describeMissingAgents(files, withoutAgent, agentNames));
+  problems.push(...checkReferences(tasks, agentNames));
+  if (problems.length > before) return undefined;
+  const definition: Omit<CrewDefinition, 'inputs'> = {
+    name,
+    organisations: crew.value.organisations ?? null,
+    databases: crew.value.databases ?? null,
+    agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
+      return {
+        name: agent,
+        role,
+        goal,
+        backstory,
+        tools,
+        llm: llm ?? null,
+        max_iter: Math.min(max_iter, MAX_ITERATIONS),
+      };
+    }),
+    tasks: tasks.map(({ name: task, settings }, index): CrewTask => {
+      const agent = settings.agent ?? agentNames[0]!;
+      return {
+        name: task,
+        description: settings.description,
+        expected_output: settings.expected_output,
+        agent,
+        context: settings.context ?? tasks.slice(0, index).map((earlier) => earlier.name),
+        human_input: settings.human_input ?? false,
+        tools: settings.tools ?? agents.value[agent]!.tools ?? [],
+      };
+    }),
+  };
+  const inputs = inputsOf(definition);
+  return { ...definition, inputs, input_settings: inputSettings(files, inputs, warnings), warnings };
+}
+
+/** Reports the settings of all three files that are not honoured. */
+function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], warnings: string[]): void {
+  const add = (found: ReturnType<typeof checkSettings>) => {
+    problems.push(...found.problems);
+    warnings.push(...found.warnings);
+  };
+  for (const [agent, settings] of Object.entries(agents.value)) {
+    const at = (key: string, message: string) => agents.problem([agent, key], `${agent}: ${message}`);
+    add(checkSettings(settings, AGENT_KEYS, AGENT_SETTINGS, true, at));
+    if (settings.max_iter > MAX_ITERATIONS) {
+      warnings.push(at('max_iter', `max_iter is ${settings.max_iter}, and ${MAX_ITERATIONS} is used`));
+    }
+  }
+  for (const [task, settings] of Object.entries(tasks.value)) {
+    const at = (key: string, message: string) => tasks.problem([task, key], `${task}: ${message}`);
+    add(checkSettings(settings, TASK_KEYS, TASK_SETTINGS, true, at));
+  }
+  for (const [index, settings] of (crew.value.tasks ?? []).entries()) {
+    const at = (key: string, message: string) => crew.problem(['tasks', index, key], `${settings.task}: ${message}`);
+    add(checkSettings(settings, ['task', ...TASK_KEYS], TASK_SETTINGS, false, at));
+  }
+  add(checkSettings(crew.value, CREW_KEYS, CREW_SETTINGS, false, (key, message) => crew.problem([key], message)));
+}
+
+/**
+ * The tasks with the settings of both files. Tasks that `crew.yaml` names run in its order; the others keep their places.
+ */
+function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTask[] {
+  const named = new Map<string, number>();
+  for (const [index, { task }] of (crew.value.tasks ?? []).entries()) {
+    const at = (message: string) => problems.push(crew.problem(['tasks', index, 'task'], message));
+    if (!Object.hasOwn(tasks.value, task)) at(`tasks.${index}.task names "${task}", which is not in tasks.yaml`);
+    else if (named.has(task)) at(`tasks.${index}.task names "${task}" again`);
+    else named.set(task, index);
+  }
+  const inOrder = [...named.keys()];
+  let next = 0;
+  const order = Object.keys(tasks.value).map((task) => (named.has(task) ? inOrder[next++]! : task));
+  return order.map((name) => {
+    const index = named.get(name);
+    const { task: _name, ...own } = index === undefined ? { task: name } : crew.value.tasks![index]!;
+    return {
+      name,
+      settings: { ...tasks.value[name]!, ...own } as TaskSettings,
+      problem: (path, message) =>
+        Object.hasOwn(own, path[0]!)
+          ? crew.problem(['tasks', index!, ...path], message)
+          : tasks.problem([name, ...path], message),
+    };
+  });
+}
+
+/** The message for tasks without an agent, with the lines that name it. */
+function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: string[]): string {
+  const names = tasks.map(({ name }) => `${name}.agent`);
+  const [first, last] = [names[0]!, names.at(-1)!];
+  const missing = names.length === 1 ? `${first} is` : `${names.slice(0, -1).join(', ')} and ${last} are`;
+  const lines = tasks.flatMap(({ name }) => [`      - task: ${name}`, `        agent: # ${agents.join(', ')}`]);
+  return [
+    files.tasks.problem([tasks[0]!.name], `${missing} missing; name the agents in ${files.crewFilePath}:`),
+    '    tasks:',
+    ...lines,
+  ].join('\n');
+}
+
+/** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */
+function checkReferences(tasks: MergedTask[], agents: string[]): string[] {
+  const names = tasks.map(({ name }) => name);
+  return tasks.flatMap(({ name, settings: { agent, context = [] }, problem }, position) => [
+    ...(agent === undefined || agents.includes(agent)
+      ? []
+      : [problem(['agent'], `${name}.agent names "${agent}", which is not in agents.yaml`)]),
+    ...context.flatMap((earlier, n) => {
+      const index = names.indexOf(earlier);
+      if (index >= 0 && index < position) return [];
+      const reason = index < 0 ? 'which is not in tasks.yaml' : index === position ? 'the task itself' : 'a later task';
+      return [problem(['context', n], `${name}.context names "${earlier}", ${reason}`)];
+    }),
+  ]);
+}
+
+function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
+  const texts = [
+    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...agents.flatMap(({ role, goal, backstory }) => [role, goal, backstory]),
+  ];
+  return [...new Set(texts.flatMap(placeholdersOf))];
+}
+
+/** What `crew.yaml` says about inputs. Defaults that are no text become JSON, as in a kickoff. */
+function inputSettings({ crew }: FilesOfCrew, inputs: string[], warnings: string[]): DeployedCrew['input_settings'] {
+  const described = Object.entries(crew.value.inputs ?? {});
+  for (const [name] of described) {
+    if (!inputs.includes(name)) warnings.push(crew.problem(['inputs', name], `no text of the crew has {${name}}`));
+  }
+  return Object.fromEntries(
+    described.map(([name, { description = null, default: value }]) => {
+      const text = typeof value === 'string' ? value : canonicalJson(tidyJson(value ?? null));
+      return [name, { description, default: value === undefined || value === null ? null : text }];
+    }),
+  );
+}
