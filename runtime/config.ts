@@ -83,6 +83,8 @@ export const settingsSchema = z.object({
   /** Shown in `/readyz` when embeddings are off. Set by `postback start` when it could not obtain the model. */
   POSTBACK_EMBEDDINGS_OFF_REASON: z.string().optional(),
   POSTBACK_EMBEDDING_MODEL_DIR: z.string().optional(),
+  /** Unix socket of the embedding process. Without it, each process that embeds loads the model itself. */
+  POSTBACK_EMBEDDER_SOCKET: z.string().optional(),
   /** An OpenAI-compatible endpoint, used instead of the local model. */
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
   POSTBACK_EMBEDDINGS_KEY: z.string().optional(),
