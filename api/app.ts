@@ -16,8 +16,10 @@ import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
 import { cutSlowBodies, type SlowRequestLimits } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
-import { type DeliveryDependencies, deliveryRoutes } from './webhooks/deliveries.js';
+import { indexingDeliveryRoutes } from './webhooks/deliveries.js';
+import type { DeliveryDependencies } from './webhooks/delivery-routes.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
+import { type ReplayDependencies, replayRoutes } from './webhooks/replays.js';
 
 export type ApiDependencies = HealthDependencies &
   Omit<
@@ -25,6 +27,7 @@ export type ApiDependencies = HealthDependencies &
       ConnectorDependencies &
       SyncDependencies &
       DeliveryDependencies &
+      ReplayDependencies &
       RegistrationDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
@@ -82,7 +85,8 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     contentService(shared, [
       connectorRoutes(shared),
       syncRoutes(shared),
-      deliveryRoutes(shared),
+      replayRoutes(shared),
+      indexingDeliveryRoutes(shared),
       registrationRoutes(shared),
     ]),
     aiJobService(shared),

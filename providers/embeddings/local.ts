@@ -12,6 +12,12 @@ import {
   type WorkerSettings,
 } from './local-protocol.js';
 
+export interface LocalEmbedderOptions {
+  modelPath: string;
+  tokenizerPath: string;
+  threads?: number | undefined;
+}
+
 export interface LocalEmbedder extends Embedder {
   /** Loads the model before the first text. */
   warm(): Promise<void>;
@@ -44,11 +50,7 @@ interface QueuedText {
  * bge-small-en-v1.5 in a thread of this process, started and loaded at first use. Calls share batches; queries are embedded
  * before documents. If the thread dies, running calls are rejected (retryable), and the next call starts a new thread.
  */
-export function createLocalEmbedder(options: {
-  modelPath: string;
-  tokenizerPath: string;
-  threads?: number | undefined;
-}): LocalEmbedder {
+export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
   const settings = { ...options, threads: options.threads };
   let thread: Thread | undefined;
   let closed = false;
