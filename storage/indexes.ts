@@ -63,6 +63,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
+    // The deliveries of an item, a job or an execution.
+    { key: { org: 1, doc_id: 1, _id: -1 } },
+    // The deliveries of one crew.
+    { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
     { key: { dedupe_key: 1 }, unique: true },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
@@ -78,6 +82,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
       key: { signing_key: 1 },
       partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+  ],
+  delivery_replays: [
+    { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { status: 'running' } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],

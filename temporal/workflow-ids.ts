@@ -1,6 +1,7 @@
 /** Workflow ids. They derive from the ids of records, so that a second start of the same work does nothing. */
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
+  replay: (org: string, replayId: string) => `replay/${org}/${replayId}`,
   lane: (lane: number) => `deliver-lane/${lane}`,
   item: (item: VersionOfItem) => `item/${pathOf(item)}`,
   itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,

@@ -61,6 +61,16 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
     retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
       signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
 
+    /** Starts a bulk retry. */
+    startReplay: ({ _id, org, matching }: { _id: string; org: string; matching: number }): Promise<void> =>
+      start('replayDeliveries', {
+        workflowId: workflowIds.replay(org, _id),
+        taskQueue: 'deliveries',
+        args: [{ replay: _id, org }],
+        staticSummary: `Retry of about ${matching} deliveries`,
+        ...ownedBy({ org }, PRIORITIES.upkeep),
+      }),
+
     /** Signals a lane even if its flag says that it runs. */
     startLane: signalLane,
   };
