@@ -15,6 +15,8 @@ export const uploadedSchema = z.object({
   expires_at: time,
 });
 
+export const deletedUploadSchema = z.object({ file_id: z.string(), deleted: z.literal(true) });
+
 const job = {
   job_id: z.string(),
   status: z.enum(JOB_STATUSES),
