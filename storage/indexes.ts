@@ -28,7 +28,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { status: 1, updated_at: 1 } },
   ],
   items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
     { key: { batch: 1, group: 1, _id: 1 } },
     // Lists with any filter: an absent filter is queried as the list of all values.
@@ -54,7 +54,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   // Found by id. The index is for the deletion of a database.
   feedback_tallies: [{ key: { database_id: 1 } }],
   removed_items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
@@ -63,6 +63,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
+    // The deliveries of an item, a job or an execution.
+    { key: { org: 1, doc_id: 1, _id: -1 } },
+    // The deliveries of one crew.
+    { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
     { key: { dedupe_key: 1 }, unique: true },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
@@ -78,6 +82,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
       key: { signing_key: 1 },
       partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+  ],
+  delivery_replays: [
+    { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { status: 'running' } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],

@@ -17,6 +17,7 @@ type Stores = Pick<
   | 'removedItems'
   | 'connectors'
   | 'lanes'
+  | 'replays'
 >;
 
 const idOf = ({ _id }: { _id: string }): string => _id;
@@ -89,6 +90,7 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       idOf: ({ lane }) => String(lane),
       start: ({ lane }) => starters.startLane(lane),
     }),
+    replays: staleWork({ records: stores.replays.stale, idOf, start: starters.startReplay }),
     index_rows: staleWork({ records: stores.itemCatalogue.rowsDue, idOf, start: starters.startIndexRows }),
   };
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import proto from '@temporalio/proto';
 import type { Collection } from 'mongodb';
+import { newDeliveryId } from '../../domain/ids.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import { connectTemporal } from '../../temporal/connection.js';
@@ -176,7 +177,7 @@ print('verified')`;
   });
 
   test('4xx responses to a callback are final, 5xx are retried', async () => {
-    receiver.respond = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
+    receiver.respond = () => ({ status: 404 });
     const rejected = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
     await callbackOf(rejected.body.job_id);
     const delivery = (jobId: string, state: string) =>
@@ -187,6 +188,21 @@ print('verified')`;
       attempts: 1,
       error_code: 'HTTP_404',
     });
+    const { deliveries } = (await api.get(`/v3/ai/callbacks?doc_id=${rejected.body.job_id}`)).body;
+    expect(deliveries).toMatchObject([
+      { status: 'permanently_failed', event_type: 'async_job_completed', attempts: 1 },
+    ]);
+    const { delivery_id } = deliveries[0];
+    expect((await api.get(`/v3/ai/callbacks/${delivery_id}`)).body).toMatchObject({
+      url: receiver.url,
+      attempt_log: [{ status_code: 404 }],
+    });
+    receiver.respond = () => ({ status: 204 });
+    expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).body).toMatchObject({ queued: true });
+    expect(await delivery(rejected.body.job_id, 'delivered')).toMatchObject({ attempts: 2 });
+    expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).status).toBe(409);
+    expect((await api.get(`/v3/ai/callbacks/${newDeliveryId()}`)).status).toBe(404);
+    receiver.respond = (_, count) => ({ status: count === 1 ? 500 : 200 });
     receiver.received.length = 0;
     const upload = await api.upload('broken.pdf', '%PDF-1.7\nnothing of a PDF follows');
     const input = { file: upload.body.file_id };

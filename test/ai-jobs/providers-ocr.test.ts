@@ -154,10 +154,10 @@ describe('scans', () => {
 describe('tables', () => {
   const FEES = [
     ['Ship', 'Berth', 'Nights', 'Fee'],
-    ['Heron', '12', '30', '40.00'],
-    ['Blue Kestrel', '17', '10', '12.50'],
+    ['Heron', 'North', '30', '40.00'],
+    ['Blue Kestrel', 'South', '10', '12.50'],
     ['Tern', '', '14', '160.00'],
-    ['Anna of Vestby', '23', '21', '90.00'],
+    ['Anna of Vestby', 'East', '21', '90.00'],
   ];
   const lines = (rows: string[][]) => rows.map((row) => row.join('\t'));
 
