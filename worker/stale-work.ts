@@ -48,7 +48,12 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       start: starters.startItems,
     }),
     jobs: staleWork({ records: stores.aiJobs.stale, idOf, start: starters.startJob }),
-    crews: staleWork({ records: stores.crewExecutions.stale, idOf, start: starters.startCrew }),
+    crews: staleWork({
+      records: stores.crewExecutions.stale,
+      idOf,
+      start: (execution) =>
+        execution.cancel_requested ? starters.cancelCrew(execution) : starters.startCrew(execution),
+    }),
     deliveries: staleWork({
       records: stores.deliveries.stale,
       idOf,

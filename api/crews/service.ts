@@ -7,6 +7,7 @@ import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-crews.js';
 import { crewDocument } from './document.js';
+import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
 import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './signing-secret.js';
@@ -14,6 +15,7 @@ import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './s
 export interface CrewServiceDependencies
   extends DeployedCrewDependencies,
     ExecutionDependencies,
+    ExecutionListDependencies,
     ResumeDependencies,
     CrewSigningSecretDependencies {
   keys: ApiKeys;
@@ -32,6 +34,7 @@ export function crewService(deps: CrewServiceDependencies): Service {
       jsonBody(),
       routesOf(deployedCrewRoutes(deps)),
       routesOf(crewSigningSecretRoutes(deps)),
+      routesOf(executionListRoutes(deps)),
       routesOf(executionRoutes(deps)),
       routesOf(resumeRoutes(deps)),
     ],

@@ -1,6 +1,12 @@
 import type { z } from 'zod';
 import { canonicalJson, tidyJson } from '../../domain/canonical-json.js';
-import { type CrewDefinition, type CrewTask, type DeployedCrew, placeholdersOf } from '../../domain/crews/crews.js';
+import {
+  type CrewDefinition,
+  type CrewReview,
+  type CrewTask,
+  type DeployedCrew,
+  placeholdersOf,
+} from '../../domain/crews/crews.js';
 import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
 import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
 import type { YamlFile } from './yaml-file.js';
@@ -42,12 +48,13 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
   const agentNames = Object.keys(agents.value);
   const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
   if (withoutAgent.length > 0) problems.push(describeMissingAgents(files, withoutAgent, agentNames));
-  problems.push(...checkReferences(tasks, agentNames));
+  problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
   if (problems.length > before) return undefined;
   const definition: Omit<CrewDefinition, 'inputs'> = {
     name,
     organisations: crew.value.organisations ?? null,
     databases: crew.value.databases ?? null,
+    ...reviewOf(files),
     agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
       return {
         name: agent,
@@ -66,8 +73,9 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
         description: settings.description,
         expected_output: settings.expected_output,
         agent,
-        context: settings.context ?? tasks.slice(0, index).map((earlier) => earlier.name),
+        context: settings.context ?? defaultContext(tasks, index),
         human_input: settings.human_input ?? false,
+        ...(settings.async_execution ? { async_execution: true } : {}),
         tools: settings.tools ?? agents.value[agent]!.tools ?? [],
       };
     }),
@@ -155,6 +163,43 @@ function checkReferences(tasks: MergedTask[], agents: string[]): string[] {
       return [problem(['context', n], `${name}.context names "${earlier}", ${reason}`)];
     }),
   ]);
+}
+
+/** The earlier tasks; for an async task, without the async tasks right before it, which run at the same time. */
+function defaultContext(tasks: MergedTask[], index: number): string[] {
+  let end = index;
+  if (tasks[index]!.settings.async_execution) {
+    while (end > 0 && tasks[end - 1]!.settings.async_execution) end--;
+  }
+  return tasks.slice(0, end).map(({ name }) => name);
+}
+
+/** Finds waits for people that cannot work, and settings for waits that never happen. */
+function checkReview({ crew }: FilesOfCrew, tasks: MergedTask[], warnings: string[]): string[] {
+  const { deadline, reminder, on_deadline } = crew.value;
+  const people = tasks.some(({ settings }) => settings.human_input);
+  for (const key of ['deadline', 'reminder'] as const) {
+    if (crew.value[key] !== undefined && !people) warnings.push(crew.problem([key], `no task has human_input`));
+  }
+  if (on_deadline !== undefined && deadline === undefined) {
+    warnings.push(crew.problem(['on_deadline'], 'on_deadline has no effect without a deadline'));
+  }
+  return [
+    ...(deadline !== undefined && reminder !== undefined && reminder >= deadline
+      ? [crew.problem(['reminder'], 'reminder must be shorter than the deadline')]
+      : []),
+    ...tasks.flatMap(({ name, settings, problem }) =>
+      settings.async_execution && settings.human_input
+        ? [problem(['async_execution'], `${name}: a task with human_input cannot be async`)]
+        : [],
+    ),
+  ];
+}
+
+function reviewOf({ crew }: FilesOfCrew): { review?: CrewReview } {
+  const { deadline, reminder, on_deadline = 'fail' } = crew.value;
+  if (deadline === undefined && reminder === undefined) return {};
+  return { review: { deadline_ms: deadline ?? null, reminder_ms: reminder ?? null, on_deadline } };
 }
 
 function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {

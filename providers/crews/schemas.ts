@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
-import { CREW_TOOLS } from '../../domain/crews/crews.js';
+import { CREW_TOOLS, DEADLINE_ACTIONS } from '../../domain/crews/crews.js';
+import { durationSchema } from './duration.js';
 
 /** Starts with a letter, because JavaScript sorts numeric keys before all others. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
@@ -53,7 +54,7 @@ const taskShape = {
   context: list(text, 'task names').optional(),
   human_input: flag.optional(),
   tools: tools.optional(),
-  async_execution: z.literal(false, 'can only be false: tasks run one after the other').optional(),
+  async_execution: flag.optional(),
 };
 
 /** Bounded, because one MongoDB document holds the outputs of all tasks. */
@@ -90,6 +91,9 @@ const crewShape = {
     .optional(),
   organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
   databases: list(nameSchema, 'databases').optional(),
+  deadline: durationSchema.optional(),
+  reminder: durationSchema.optional(),
+  on_deadline: z.enum(DEADLINE_ACTIONS, `must be ${DEADLINE_ACTIONS.join(', ')}`).optional(),
 };
 
 /** `crew.yaml`, which CrewAI does not have: what its users say in Python. */

@@ -285,6 +285,50 @@ describe('crews with a language model and tools', () => {
     expect(openai.requests).toEqual([]);
   });
 
+  test('async tasks run beside others until a task needs them', async () => {
+    const inHand = new Map<string, () => void>();
+    const survey = crew('survey');
+    const described = (request: RecordedRequest) => /Survey the (\w+)/.exec(messagesOf(request))?.[1] ?? 'report';
+    openai.respondWith((request, response) => {
+      const what = described(request);
+      inHand.set(what, () => sendCompletion(response, `A tower in the ${what}.`));
+    });
+    const asked = (what: string) => eventually(`the request of ${what}`, () => inHand.has(what));
+    const id = await survey.start({ coast: 'the coast' });
+    await Promise.all([asked('north'), asked('south')]);
+    expect(inHand.has('east')).toBe(false);
+    inHand.get('north')!();
+    await asked('east');
+    expect(await survey.status(id)).toMatchObject({ status: 'running', progress: { completed_tasks: 1 } });
+    inHand.get('east')!();
+    await eventually('two tasks completed', async () => (await survey.status(id)).progress.completed_tasks === 2);
+    expect(inHand.has('report')).toBe(false);
+    inHand.get('south')!();
+    await asked('report');
+    inHand.get('report')!();
+    expect((await survey.reaches(id, 'completed')).result).toBe('A tower in the report.');
+    const report = messagesOf(openai.requests.find((request) => described(request) === 'report')!);
+    for (const what of ['north', 'south', 'east']) expect(report).toContain(`A tower in the ${what}.`);
+    const north = messagesOf(openai.requests.find((request) => described(request) === 'south')!);
+    expect(north).not.toContain('A tower');
+  });
+
+  test('an async task that fails ends the execution', async () => {
+    openai.respondWith((request, response) => {
+      if (messagesOf(request).includes('the south')) sendJson(response, {}, 401);
+      // The other requests are not answered.
+    });
+    const survey = crew('survey');
+    const failed = await survey.reaches(await survey.start({ coast: 'the coast' }), 'error');
+    expect(failed.error).toBe("The AI server rejected the service's credentials.");
+    expect(failed.tasks.map(({ status }: { status: string }) => status)).toEqual([
+      'error',
+      'error',
+      'pending',
+      'pending',
+    ]);
+  });
+
   test("a crew in CrewAI's own files runs by what the third file adds", async () => {
     script(completion('Ships.'), completion('A post.'));
     const posting = crew('posting');
