@@ -20,6 +20,7 @@ import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { crewFailures } from './failures.js';
+import { readJsonOutput } from './json-output.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { accessOf, assignmentOf, gatherTurn } from './turn.js';
 
@@ -152,9 +153,14 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref.execution);
-    const model = models.get(assignmentOf(execution, ref.task).agent.llm);
-    const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref);
+    const { agent, task } = assignmentOf(execution, ref.task);
+    const model = models.get(agent.llm);
+    const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref, signal);
     const reply = await model.reply(turn, signal, deps.quotas.tokenMeter(execution.org));
+    if (task.output_json !== undefined && reply.tool_calls.length === 0) {
+      // The built-in model gives the same output each time.
+      reply.text = readJsonOutput(reply.text, task.output_json, model.metered);
+    }
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
     await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });

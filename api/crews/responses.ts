@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import {
   CREW_TASK_STATUSES,
-  CREW_TOOLS,
   type DeployedCrew,
   EXECUTION_ERROR_CODES,
   EXECUTION_STATUSES,
@@ -22,7 +21,7 @@ export const crewsSchema = z.object({
       base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
       inputs: z.array(z.string()),
       tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
-      agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
+      agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.string()), model })),
       warnings: z
         .array(z.string())
         .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),

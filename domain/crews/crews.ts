@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { HttpTool } from './http-tools.js';
 
 /** Statuses of an execution. The last two are final. */
 export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
@@ -23,7 +24,7 @@ export interface CrewReview {
 export const CREW_TASK_STATUSES = ['pending', ...EXECUTION_STATUSES] as const;
 export type CrewTaskStatus = (typeof CREW_TASK_STATUSES)[number];
 
-/** The tools that agents can use. */
+/** The built-in tools of agents. `crew.yaml` can describe others. */
 export const CREW_TOOLS = ['query_database', 'fetch_page'] as const;
 export type CrewToolName = (typeof CREW_TOOLS)[number];
 
@@ -33,7 +34,7 @@ export interface CrewAgent {
   role: string;
   goal: string;
   backstory: string;
-  tools: CrewToolName[];
+  tools: string[];
   /** A model's name, or `built-in`; null for the default model. */
   llm: string | null;
   /** Maximum number of model calls in one attempt at a task. The last call must return the output. */
@@ -52,7 +53,9 @@ export interface CrewTask {
   /** Whether later tasks that do not need its output run beside it. */
   async_execution?: boolean;
   /** The task's own tools, or else its agent's. */
-  tools: CrewToolName[];
+  tools: string[];
+  /** A JSON schema that the output must match, as text, because MongoDB does not store every field name. */
+  output_json?: string;
 }
 
 /** What `crew.yaml` allows. */
@@ -68,6 +71,8 @@ export interface CrewDefinition extends CrewAccess {
   name: string;
   /** Absent: outputs wait for a person without limit. */
   review?: CrewReview;
+  /** The tools that `crew.yaml` describes. */
+  tools?: Record<string, HttpTool>;
   agents: CrewAgent[];
   tasks: CrewTask[];
   /** Names of the placeholders, in order of appearance. */

@@ -1,6 +1,7 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { canonicalJson, tidyJson } from '../../domain/canonical-json.js';
 import {
+  CREW_TOOLS,
   type CrewDefinition,
   type CrewReview,
   type CrewTask,
@@ -49,12 +50,14 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
   const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
   if (withoutAgent.length > 0) problems.push(describeMissingAgents(files, withoutAgent, agentNames));
   problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
+  problems.push(...checkTools(files, tasks), ...checkOutputs(tasks));
   if (problems.length > before) return undefined;
   const definition: Omit<CrewDefinition, 'inputs'> = {
     name,
     organisations: crew.value.organisations ?? null,
     databases: crew.value.databases ?? null,
     ...reviewOf(files),
+    ...(crew.value.tools ? { tools: crew.value.tools } : {}),
     agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
       return {
         name: agent,
@@ -77,11 +80,31 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
         human_input: settings.human_input ?? false,
         ...(settings.async_execution ? { async_execution: true } : {}),
         tools: settings.tools ?? agents.value[agent]!.tools ?? [],
+        ...(isSchema(settings.output_json) ? { output_json: JSON.stringify(settings.output_json, null, 2) } : {}),
       };
     }),
   };
   const inputs = inputsOf(definition);
   return { ...definition, inputs, input_settings: inputSettings(files, inputs, warnings), warnings };
+}
+
+/** Whether a setting is a JSON schema; in CrewAI's files it is the name of a Python class. */
+function isSchema(setting: unknown): setting is Record<string, unknown> {
+  return typeof setting === 'object' && setting !== null;
+}
+
+function honouredKeys({ output_json }: { output_json?: unknown } & Record<string, unknown>): string[] {
+  return isSchema(output_json) ? [...TASK_KEYS, 'output_json'] : TASK_KEYS;
+}
+
+/** Settings of a task whose output `crew.yaml` describes. */
+function withoutOutputs({
+  output_json: _json,
+  output_pydantic: _pydantic,
+  response_model: _model,
+  ...rest
+}: TaskSettings) {
+  return rest;
 }
 
 /** Reports the settings of all three files that are not honoured. */
@@ -90,6 +113,8 @@ function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], wa
     problems.push(...found.problems);
     warnings.push(...found.warnings);
   };
+  const described = (crew.value.tasks ?? []).filter(({ output_json }) => isSchema(output_json));
+  const withSchema = new Set(described.map(({ task }) => task));
   for (const [agent, settings] of Object.entries(agents.value)) {
     const at = (key: string, message: string) => agents.problem([agent, key], `${agent}: ${message}`);
     add(checkSettings(settings, AGENT_KEYS, AGENT_SETTINGS, true, at));
@@ -99,11 +124,12 @@ function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], wa
   }
   for (const [task, settings] of Object.entries(tasks.value)) {
     const at = (key: string, message: string) => tasks.problem([task, key], `${task}: ${message}`);
-    add(checkSettings(settings, TASK_KEYS, TASK_SETTINGS, true, at));
+    const own = withSchema.has(task) ? withoutOutputs(settings) : settings;
+    add(checkSettings(own, honouredKeys(settings), TASK_SETTINGS, true, at));
   }
   for (const [index, settings] of (crew.value.tasks ?? []).entries()) {
     const at = (key: string, message: string) => crew.problem(['tasks', index, key], `${settings.task}: ${message}`);
-    add(checkSettings(settings, ['task', ...TASK_KEYS], TASK_SETTINGS, false, at));
+    add(checkSettings(settings, ['task', ...honouredKeys(settings)], TASK_SETTINGS, false, at));
   }
   add(checkSettings(crew.value, CREW_KEYS, CREW_SETTINGS, false, (key, message) => crew.problem([key], message)));
 }
@@ -147,6 +173,38 @@ function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: 
     '    tasks:',
     ...lines,
   ].join('\n');
+}
+
+/** Finds tools that are neither built in nor described in `crew.yaml`. */
+function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[]): string[] {
+  const described = Object.keys(crew.value.tools ?? {});
+  const known: string[] = [...CREW_TOOLS, ...described];
+  const message = (place: string) => `${place} is not a tool; the tools are ${known.join(' and ')}`;
+  const unknown = (tools: readonly string[] = []) =>
+    tools.flatMap((tool, index) => (known.includes(tool) ? [] : [index]));
+  return [
+    ...described
+      .filter((tool) => (CREW_TOOLS as readonly string[]).includes(tool))
+      .map((tool) => crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`)),
+    ...Object.entries(agents.value).flatMap(([agent, { tools }]) =>
+      unknown(tools).map((index) => agents.problem([agent, 'tools', index], message(`${agent}.tools.${index}`))),
+    ),
+    ...tasks.flatMap(({ name, settings: { tools }, problem }) =>
+      unknown(tools).map((index) => problem(['tools', index], message(`${name}.tools.${index}`))),
+    ),
+  ];
+}
+
+function checkOutputs(tasks: MergedTask[]): string[] {
+  return tasks.flatMap(({ name, settings: { output_json }, problem }) => {
+    if (!isSchema(output_json)) return [];
+    try {
+      z.fromJSONSchema(output_json);
+      return [];
+    } catch (error) {
+      return [problem(['output_json'], `${name}.output_json is not a JSON schema: ${(error as Error).message}`)];
+    }
+  });
 }
 
 /** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */

@@ -76,6 +76,7 @@ describe('crews', () => {
         },
         { task_id: 'final_reply', name: 'final_reply', agent: 'reply_writer', status: 'pending', attempts: 0 },
       ],
+      waiting_since: expect.any(String),
       model: STAND_IN,
       execution_time: expect.any(Number),
     });

@@ -227,6 +227,21 @@ describe('the files of a crew', () => {
       'tasks.yaml:13: third: guardrail is not supported: the output would be used unchecked',
     ],
     [
+      'an output schema that is none',
+      { access: 'tasks:\n  - task: sort\n    output_json: {type: nonsense}\n' },
+      'crew.yaml:3: sort.output_json is not a JSON schema',
+    ],
+    [
+      'a tool of two kinds',
+      { access: 'tools:\n  find: {mcp: "https://a.example/mcp", operation: find}\n' },
+      'crew.yaml:2: tools.find must have openapi and operation, or mcp',
+    ],
+    [
+      'a tool with the name of a built-in one',
+      { access: 'tools:\n  fetch_page: {mcp: "https://a.example/mcp"}\n' },
+      'crew.yaml:2: tools.fetch_page has the name of a built-in tool',
+    ],
+    [
       'a Python class',
       task('  agent: clerk\n  output_pydantic: Letter\n'),
       'tasks.yaml:13: third: output_pydantic is not supported: it names a Python class',

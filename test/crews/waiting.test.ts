@@ -84,6 +84,7 @@ describe('an execution that waits', () => {
       quotas: { tokenMeter: () => unused },
       retrieval: unused,
       outbound: unused,
+      toolSecrets: {},
       scratch: unused,
       extractor: unused,
       describeFile: unused,
