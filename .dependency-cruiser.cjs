@@ -16,7 +16,7 @@ const layers = {
 };
 
 /** A process puts its parts together from every layer. */
-const ENTRY_POINTS = '^dist/(api|worker)/main[.]js$';
+const ENTRY_POINTS = '^dist/(api|worker|embedder)/main[.]js$';
 
 /** Which other services a service may use, in every layer. */
 const services = {

@@ -14,10 +14,12 @@ import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
-import { cutSlowBodies } from './slow-requests.js';
+import { cutSlowBodies, type SlowRequestLimits } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
-import { type DeliveryDependencies, deliveryRoutes } from './webhooks/deliveries.js';
+import { indexingDeliveryRoutes } from './webhooks/deliveries.js';
+import type { DeliveryDependencies } from './webhooks/delivery-routes.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
+import { type ReplayDependencies, replayRoutes } from './webhooks/replays.js';
 
 export type ApiDependencies = HealthDependencies &
   Omit<
@@ -25,6 +27,7 @@ export type ApiDependencies = HealthDependencies &
       ConnectorDependencies &
       SyncDependencies &
       DeliveryDependencies &
+      ReplayDependencies &
       RegistrationDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
@@ -34,7 +37,7 @@ export type ApiDependencies = HealthDependencies &
   > & {
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
-    slowRequestSeconds: number;
+    slowRequests: SlowRequestLimits;
     bodyMemoryBytes: number;
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
@@ -63,7 +66,7 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     // Closes the connection, so that the client's next request reaches another process.
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
-  app.use(cutSlowBodies(deps.slowRequestSeconds));
+  app.use(cutSlowBodies(deps.slowRequests));
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the
@@ -82,7 +85,8 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     contentService(shared, [
       connectorRoutes(shared),
       syncRoutes(shared),
-      deliveryRoutes(shared),
+      replayRoutes(shared),
+      indexingDeliveryRoutes(shared),
       registrationRoutes(shared),
     ]),
     aiJobService(shared),

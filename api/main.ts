@@ -19,6 +19,7 @@ import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApps } from './app.js';
+import { oneAtATime } from './pipelining.js';
 import type { RateLimits } from './rate-limit.js';
 import { limitConnections } from './slow-requests.js';
 
@@ -76,7 +77,7 @@ async function runApi(): Promise<void> {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     },
-    apps.api.callback(),
+    oneAtATime(apps.api.callback()),
   );
   const { POSTBACK_CONNECTIONS_PER_ADDRESS: maxConnections } = config;
   if (maxConnections > 0) {
@@ -151,7 +152,10 @@ function apiDependencies(
       maxFieldBytes: config.POSTBACK_MAX_FIELD_BYTES,
     },
     bodyMemoryBytes: config.POSTBACK_BODY_MEMORY_BYTES,
-    slowRequestSeconds: config.POSTBACK_SLOW_REQUEST_SECONDS,
+    slowRequests: {
+      seconds: config.POSTBACK_SLOW_REQUEST_SECONDS,
+      uploadBytesPerSecond: config.POSTBACK_UPLOAD_BYTES_PER_SECOND,
+    },
     trustedProxies: parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES),
     rateLimits: rateLimits(config, shared.rateLimiter),
   };

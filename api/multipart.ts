@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
+import { createSemaphore } from '../domain/semaphore.js';
 
 export interface UploadLimits {
   /** Per request. */
@@ -20,10 +21,12 @@ export interface UploadedFile<T> {
 }
 
 const MAX_FIELDS = 50;
+/** Files of one request that are stored at a time: a form may hold hundreds of small ones. */
+const STORED_AT_ONCE = 8;
 
 /**
- * Reads a multipart request while it arrives. After an error it reads to the end of the request and stores nothing more:
- * most clients read a response only after they have sent everything.
+ * Reads a multipart request while it arrives. After an error it parses and stores nothing more. The rest of the request is
+ * still received, because most clients read a response only after they have sent everything.
  * @param store gets each file as a stream, which it must read to the end
  * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
@@ -40,58 +43,76 @@ export async function readMultipart<T>(
   const fields = new Map<string, string>();
   const files: Promise<UploadedFile<T>>[] = [];
   const unfinished = new Set<Readable>();
-  const errors: unknown[] = [];
+  const turns = createSemaphore(STORED_AT_ONCE);
+  const failure = new AbortController();
+  const { signal: failed } = failure;
+  const fail = (error: unknown) => failure.abort(error);
   let fieldBytes = 0;
   const streams: { bytesRead: number }[] = [];
 
   form.on('field', (name, value, nameTruncated, valueTruncated) => {
     fieldBytes += Buffer.byteLength(value);
     if (nameTruncated || valueTruncated || fieldBytes > limits.maxFieldBytes)
-      errors.push(tooLarge('The text fields together', limits.maxFieldBytes));
-    else if (fields.has(name)) errors.push(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
+      fail(tooLarge('The text fields together', limits.maxFieldBytes));
+    else if (fields.has(name)) fail(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
     else fields.set(name, value);
   });
   form.on('file', (field, stream, filename = '') => {
     // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
     streams.push(stream as typeof stream & { bytesRead: number });
-    if (errors.length > 0) {
-      stream.resume();
-      return;
-    }
+    // Parts of the bytes in which the error was.
+    if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
-    stream.once('limit', () => errors.push(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
-    const stored = store(stream, filename).then((result) => ({ field, filename, stored: result }));
+    stream.once('limit', () => fail(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
+    const stored = storeInTurn(stream, filename).then((result) => ({ field, filename, stored: result }));
     stored
       .catch((error) => {
-        errors.push(error);
+        fail(error);
         stream.resume();
       })
       .finally(() => unfinished.delete(stream));
     files.push(stored);
   });
-  form.on('filesLimit', () => errors.push(tooMany(limits.maxFiles, 'file')));
-  form.on('fieldsLimit', () => errors.push(tooMany(MAX_FIELDS, 'field')));
+  form.on('filesLimit', () => fail(tooMany(limits.maxFiles, 'file')));
+  form.on('fieldsLimit', () => fail(tooMany(MAX_FIELDS, 'field')));
+  form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
+
+  async function storeInTurn(stream: Readable, filename: string): Promise<T> {
+    // The files before this one have arrived, so their end does not wait for this one.
+    await turns.acquire(failed);
+    try {
+      return await store(stream, filename);
+    } finally {
+      turns.release();
+    }
+  }
 
   try {
-    await pipeInto(form, request, (received) => {
+    await pipeInto(form, request, failed, (received) => {
       if (received > limits.maxRequestBytes) throw tooLarge('The request', limits.maxRequestBytes);
       const stored = streams.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
       hold(Math.min(received - stored, limits.maxFieldBytes));
     });
   } catch (error) {
-    errors.push(error);
+    fail(error);
     for (const stream of unfinished) stream.destroy(error as Error);
   }
   const settled = await Promise.allSettled(files);
-  if (errors.length > 0) throw errors[0];
+  failed.throwIfAborted();
   return { fields, files: settled.flatMap((file) => (file.status === 'fulfilled' ? [file.value] : [])) };
 }
 
-/** Resolves at the end of the form. @param check gets the bytes received so far @throws ServiceError for a request that is incomplete, malformed or too large */
+/**
+ * Resolves at the end of the form.
+ * @param failed ends the parsing
+ * @param check gets the bytes received so far; what it throws ends the parsing too
+ * @throws ServiceError for a request that is incomplete, malformed or too large, or the reason of `failed`
+ */
 async function pipeInto(
   form: BusboyInstance,
   request: IncomingMessage,
+  failed: AbortSignal,
   check: (received: number) => void,
 ): Promise<void> {
   let received = 0;
@@ -99,6 +120,7 @@ async function pipeInto(
     await new Promise<void>((resolve, reject) => {
       const malformed = () =>
         reject(new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or incomplete.'));
+      failed.addEventListener('abort', () => reject(failed.reason), { once: true });
       form.once('finish', resolve);
       form.on('error', malformed);
       request.once('error', malformed);
@@ -136,6 +158,8 @@ function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstanc
         fileSize: limits.maxFileBytes,
         fieldSize: limits.maxFieldBytes,
         fields: MAX_FIELDS,
+        // Some parts are neither.
+        parts: limits.maxFiles + MAX_FIELDS,
       },
     });
   } catch {

@@ -55,6 +55,7 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
         handleErrors(log, service.errors),
         applyDeclaration(service),
         requireRoute(service),
+        limitQuery,
         ...service.middleware,
       ]);
       return service.paths.map((path) => ({ prefix: path.replace(/\/$/, ''), handler }));
@@ -102,6 +103,17 @@ function requireRoute(service: Service): Middleware<RequestState> {
     await next();
   };
 }
+
+/** Koa reads a query in time that grows with the square of its parameters. */
+const MAX_QUERY_PARAMETERS = 1_000;
+
+/** @throws ServiceError INVALID_PARAMETERS for too many parameters, before they are read */
+const limitQuery: Middleware<RequestState> = async (ctx, next) => {
+  if (ctx.querystring.split('&', MAX_QUERY_PARAMETERS + 1).length > MAX_QUERY_PARAMETERS) {
+    throw new ServiceError('INVALID_PARAMETERS', `A query must not exceed ${MAX_QUERY_PARAMETERS} parameters.`);
+  }
+  await next();
+};
 
 function declarationAt(routers: readonly Router<RequestState>[], path: string, method: string) {
   const layers = routers.flatMap((router) => router.match(path, method).pathAndMethod);

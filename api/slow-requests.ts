@@ -4,15 +4,23 @@ import type { Middleware } from 'koa';
 import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
 import type { RequestState } from './request-context.js';
 
-/** A body that is not a form must arrive within this many times the limit of the headers. */
+export interface SlowRequestLimits {
+  /** For the headers, and for the body of a request without a valid key. */
+  seconds: number;
+  /** The rate at which forms must arrive; 0: any. */
+  uploadBytesPerSecond: number;
+}
+
+/** A body that is not a form must arrive within this many times the limit of the headers; the rate of forms is measured over the same time. */
 const BODY_FACTOR = 6;
 
 /**
  * Closes the connections of requests whose body arrives too slowly: without a valid key `seconds` after the response,
  * which does not wait for the body, and with a key when a body that is not a form takes `BODY_FACTOR` times as long.
- * Forms are uploads, which may be slow for good reasons; the server limits them itself (`requestTimeout`).
+ * Forms are uploads, which may be slow for good reasons: they must arrive at a rate. The server limits all requests
+ * itself (`requestTimeout`).
  */
-export function cutSlowBodies(seconds: number): Middleware<RequestState> {
+export function cutSlowBodies({ seconds, uploadBytesPerSecond }: SlowRequestLimits): Middleware<RequestState> {
   return async (ctx, next) => {
     const { req, res, state } = ctx;
     if (hasBody(req)) {
@@ -21,10 +29,25 @@ export function cutSlowBodies(seconds: number): Middleware<RequestState> {
         req.once('close', () => clearTimeout(timer));
       };
       if (!ctx.is('multipart')) cutAfter(seconds * BODY_FACTOR);
+      else if (uploadBytesPerSecond > 0) requireRate(req, uploadBytesPerSecond, seconds * BODY_FACTOR);
       res.once('finish', () => state.principal || req.complete || cutAfter(seconds));
     }
     await next();
   };
+}
+
+/** Closes the connection of a request that stays below a rate for so many seconds although its bytes are read at once. */
+function requireRate(req: IncomingMessage, bytesPerSecond: number, seconds: number): void {
+  const { socket } = req;
+  let before = socket.bytesRead;
+  const timer = setInterval(() => {
+    const received = socket.bytesRead - before;
+    before += received;
+    if (req.complete) clearInterval(timer);
+    // Bytes that nobody has read yet wait for us, not for the client.
+    else if (received < bytesPerSecond * seconds && req.readableLength === 0) req.destroy();
+  }, seconds * 1000).unref();
+  req.once('close', () => clearInterval(timer));
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

@@ -67,7 +67,14 @@ export function usageService(deps: UsageDependencies): Service {
         name: 'usage_key',
         scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
       },
-      errors: ['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+      errors: [
+        'INVALID_PARAMETERS',
+        'UNAUTHORIZED',
+        'FORBIDDEN',
+        'RATE_LIMITED',
+        'INTERNAL_ERROR',
+        'SERVICE_UNAVAILABLE',
+      ],
     },
   };
 }

@@ -64,18 +64,18 @@ export async function indexing(): Promise<void> {
   }
 }
 
-/** Embeds the same number of texts in this process, with the model and the threads of the worker. */
-async function embeddingAlone({ env }: BenchInstance): Promise<Record<Kind, Result>> {
+/** Embeds the same number of texts with the embedding process of the instance. */
+async function embeddingAlone({ env, processorTimes }: BenchInstance): Promise<Record<Kind, Result>> {
   const embedder = createEmbedder(embedderConfig(readConfig(env)));
   if (!embedder) throw new Error('the benchmark needs the embedding model');
   const results: Partial<Record<Kind, Result>> = {};
   for (const [kind, { count, warmUp, text }] of Object.entries(KINDS)) {
     const texts = (length: number, from: number) => Array.from({ length }, (_, n) => text(from + n));
     await embedder.embedDocuments(texts(warmUp, 0));
-    const before = process.cpuUsage();
+    const before = await processorTimes();
     const ms = await durationMs(() => embedder.embedDocuments(texts(count, warmUp)));
-    const { user, system } = process.cpuUsage(before);
-    const result = { perSecond: count / (ms / 1000), cpu: { embedding: (user + system) / 1000 / count } };
+    const used = (await processorTimes()).embedder! - before.embedder!;
+    const result = { perSecond: count / (ms / 1000), cpu: { embedding: used / count } };
     results[kind as Kind] = result;
     console.log(
       `${kind.padEnd(9)} embedding alone               ${result.perSecond.toFixed(1).padStart(6)} /s   ${result.cpu.embedding.toFixed(1)} ms of CPU each`,

@@ -29,7 +29,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
 
 /**
  * `postback bench`: runs a benchmark of `bench/README.md` by its name.
- * @param argument the folder of the test collection for `retrieval` and `fusion`; for `hostile`, a part of the names of the cases to run
+ * @param argument the folder of the test collection for `retrieval` and `fusion`; for `hostile`, a pattern for the names of the cases to run
  * @throws Error for an unknown name
  */
 export async function bench(name: string, argument?: string): Promise<void> {
@@ -39,6 +39,6 @@ export async function bench(name: string, argument?: string): Promise<void> {
   const benchmark = BENCHMARKS[name];
   if (benchmark) return benchmark();
   throw new Error(
-    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<case>] | retrieval <folder> | fusion <folder>]`,
+    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<pattern>] | retrieval <folder> | fusion <folder>]`,
   );
 }

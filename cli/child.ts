@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const MAIN = {
   api: fileURLToPath(new URL('../api/main.js', import.meta.url)),
   worker: fileURLToPath(new URL('../worker/main.js', import.meta.url)),
+  embedder: fileURLToPath(new URL('../embedder/main.js', import.meta.url)),
 };
 /** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
 const RESTART_MS = 1_000;
@@ -24,7 +25,7 @@ const API_ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '131072' };
 /** pino's number for `warn`. */
 const WARN = 40;
 
-/** The API or the worker process. It is restarted when it crashes. */
+/** The API, the worker or the embedding process. It is restarted when it crashes. */
 export interface Child {
   /** Resolves when the process is ready for the first time; rejects when it ends before. */
   ready: Promise<void>;
@@ -34,12 +35,12 @@ export interface Child {
 }
 
 /**
- * Starts the API or the worker in its own process group, so that Ctrl-C reaches only the parent. Its log is written to
+ * Starts a process of the product in its own process group, so that Ctrl-C reaches only the parent. Its log is written to
  * `<dataDir>/logs/<name>.log`.
  * @param print receives warnings and errors of the log, and restarts
  */
 export function startChild(
-  name: 'api' | 'worker',
+  name: keyof typeof MAIN,
   env: NodeJS.ProcessEnv,
   dataDir: string,
   print: (line: string) => void,
@@ -55,6 +56,7 @@ export function startChild(
     markReady = resolve;
     markFailed = reject;
   });
+  ready.catch(() => undefined);
 
   function launch(): ChildProcess {
     const child = fork(MAIN[name], [], {

@@ -3,6 +3,7 @@ import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startSt
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
 import { type Child, startChild } from './child.js';
 import { sealingKey } from './data-folder.js';
+import { embedderSocket } from './embedder-socket.js';
 
 /** A complete Postback on this machine: Temporal, MongoDB, an API process and a worker process. */
 export interface Instance {
@@ -10,7 +11,9 @@ export interface Instance {
   stack: Stack;
   api: Child;
   worker: Child;
-  /** The environment of the two processes. */
+  /** Null without a local model. */
+  embedder: Child | null;
+  /** The environment of the processes. */
   env: NodeJS.ProcessEnv;
   /** Why there is no embedding model, so that search is full text only; null when there is one. */
   noModelReason: string | null;
@@ -38,6 +41,8 @@ export async function startInstance(
   };
   try {
     const model = await embeddingModel(config, env, print);
+    const socket = model.isLocal ? embedderSocket(dataDir) : undefined;
+    if (socket) stopSteps.push(socket.release);
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
     stopSteps.push(release);
     const childEnv = {
@@ -48,8 +53,12 @@ export async function startInstance(
       POSTBACK_DATA_DIR: dataDir,
       POSTBACK_API_PORT: String(ports.api),
       ...model.env,
+      ...(socket === undefined ? {} : { POSTBACK_EMBEDDER_SOCKET: socket.path }),
     };
     print('Starting API and workers');
+    // Not awaited: without it, the product runs, and what needs it is retried.
+    const embedder = socket ? startChild('embedder', childEnv, dataDir, print) : null;
+    if (embedder) stopSteps.push(embedder.stop);
     const api = startChild('api', childEnv, dataDir, print);
     const worker = startChild('worker', childEnv, dataDir, print);
     stopSteps.push(async () => {
@@ -62,7 +71,7 @@ export async function startInstance(
       await promoteWorkers(readConfig(childEnv));
     }
     const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
-    return { apiUrl, stack, api, worker, env: childEnv, noModelReason: model.reason, stop };
+    return { apiUrl, stack, api, worker, embedder, env: childEnv, noModelReason: model.reason, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -77,11 +86,12 @@ function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** The settings by which the processes find the embedding model, or the reason why there is none. */
 async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (line: string) => void) {
-  if (config.POSTBACK_EMBEDDINGS_URL) return { env: {}, reason: null };
+  if (config.POSTBACK_EMBEDDINGS_URL) return { env: {}, isLocal: false, reason: null };
   const model = await obtainEmbeddingModel({ cacheDir: defaultCacheDir(env), env, log: print });
   if ('unavailable' in model) {
     const { unavailable } = model;
-    return { env: { POSTBACK_EMBEDDINGS: 'off', POSTBACK_EMBEDDINGS_OFF_REASON: unavailable }, reason: unavailable };
+    const env = { POSTBACK_EMBEDDINGS: 'off', POSTBACK_EMBEDDINGS_OFF_REASON: unavailable };
+    return { env, isLocal: false, reason: unavailable };
   }
-  return { env: { POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath) }, reason: null };
+  return { env: { POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath) }, isLocal: true, reason: null };
 }

@@ -42,6 +42,13 @@ worker
   });
 
 program
+  .command('embedder')
+  .description('run the embedding process, which API and workers share (POSTBACK_EMBEDDER_SOCKET)')
+  .action(async () => {
+    await import('../embedder/main.js');
+  });
+
+program
   .command('replay-open')
   .description('before a rollout: replay all open executions on the code of this release')
   .action(async () => (await import('./rollout.js')).replayOpenExecutions());

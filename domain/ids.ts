@@ -1,10 +1,19 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { ulid } from 'ulid';
+import { encodeTime, ulid } from 'ulid';
+
+/** The latest time that an id can have. */
+const MAX_ULID_MS = 2 ** 48 - 1;
 
 /** Ids sort by creation time, so an index on them grows at one end. */
 const prefixed = (prefix: string) => (): string => `${prefix}_${ulid().toLowerCase()}`;
 
 export const newDeliveryId = prefixed('dlv');
+/** @returns an id below all ids of deliveries that are created at this time or later. @param ms since 1970 */
+export function lowestDeliveryId(ms: number): string {
+  const time = encodeTime(Math.min(Math.max(0, ms), MAX_ULID_MS));
+  return `dlv_${time.toLowerCase()}`;
+}
+export const newReplayId = prefixed('rpl');
 /** Internal id of a database. It never changes, and receivers see it as the deprecated `tenant_id`. */
 export const newDatabaseId = prefixed('tnt');
 export const newBatchId = prefixed('bat');

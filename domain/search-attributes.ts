@@ -5,6 +5,8 @@
 export const SEARCH_ATTRIBUTES = {
   organisation: { name: 'PostbackOrganisation', type: 'KEYWORD' },
   database: { name: 'PostbackDatabase', type: 'KEYWORD' },
+  /** The collection of the item, or of a group of items. */
+  collection: { name: 'PostbackCollection', type: 'KEYWORD' },
   /** Id of the item, job, execution or connector; the ids of a group of items. */
   source: { name: 'PostbackSource', type: 'KEYWORD_LIST' },
   /** `<feature>/<subfeature>/<provider>` of an AI job. */

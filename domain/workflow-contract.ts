@@ -25,6 +25,7 @@ export const STALE_KINDS = [
   'connectors',
   'index_rows',
   'delivery_lanes',
+  'replays',
 ] as const;
 export type StaleKind = (typeof STALE_KINDS)[number];
 

@@ -3,8 +3,20 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
 import { parseS3Uri } from '../domain/s3-location.js';
-import { INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
+import {
+  CALLBACK_DELIVERY_POLICY,
+  type DeliveryPolicy,
+  INDEXING_DELIVERY_POLICY,
+} from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
+
+/** A retry schedule. */
+const schedule = ({ scheduleMs }: DeliveryPolicy) =>
+  z
+    .string()
+    .default(scheduleMs.join(','))
+    .transform((list) => list.split(',').map(Number))
+    .pipe(z.array(z.number().nonnegative()));
 
 const positive = z.coerce.number().int().positive();
 /** The limit of a quota: a whole number, or `unlimited`. */
@@ -71,6 +83,8 @@ export const settingsSchema = z.object({
   /** Shown in `/readyz` when embeddings are off. Set by `postback start` when it could not obtain the model. */
   POSTBACK_EMBEDDINGS_OFF_REASON: z.string().optional(),
   POSTBACK_EMBEDDING_MODEL_DIR: z.string().optional(),
+  /** Unix socket of the embedding process. Without it, each process that embeds loads the model itself. */
+  POSTBACK_EMBEDDER_SOCKET: z.string().optional(),
   /** An OpenAI-compatible endpoint, used instead of the local model. */
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
   POSTBACK_EMBEDDINGS_KEY: z.string().optional(),
@@ -108,6 +122,8 @@ export const settingsSchema = z.object({
   POSTBACK_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).default(1_000),
   /** How long the headers of a request may take to arrive, and the rest of a request without a valid key. */
   POSTBACK_SLOW_REQUEST_SECONDS: positive.max(600).default(10),
+  /** Bytes per second at which an upload must arrive; 0: any. */
+  POSTBACK_UPLOAD_BYTES_PER_SECOND: z.coerce.number().int().min(0).default(1_000),
   /** How long the response to a request with an `Idempotency-Key` is stored for its repeats. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
 
@@ -123,11 +139,9 @@ export const settingsSchema = z.object({
   POSTBACK_QUOTA_MODEL_TOKENS: quota,
 
   /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
-  POSTBACK_DELIVERY_SCHEDULE_MS: z
-    .string()
-    .default(INDEXING_DELIVERY_POLICY.scheduleMs.join(','))
-    .transform((list) => list.split(',').map(Number))
-    .pipe(z.array(z.number().nonnegative())),
+  POSTBACK_DELIVERY_SCHEDULE_MS: schedule(INDEXING_DELIVERY_POLICY),
+  /** The same for callbacks of jobs and crews. */
+  POSTBACK_CALLBACK_SCHEDULE_MS: schedule(CALLBACK_DELIVERY_POLICY),
   /** Workflows that send first attempts together under load; 0: every delivery has its own workflow. */
   POSTBACK_DELIVERY_LANES: z.coerce.number().int().min(0).max(256).default(4),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),

@@ -38,10 +38,12 @@ import { createAuthentications } from '../storage/payments/authentications.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createRateLimiter } from '../storage/rate-limits.js';
 import { createUsage } from '../storage/usage.js';
+import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
 import { createLanes } from '../storage/webhooks/lanes.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
 import { embedderConfig, filesLocation, indexLocation } from './provider-config.js';
 
@@ -112,6 +114,8 @@ export async function createSharedDependencies(
     uploads: createUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
     deliveries,
+    clientDeliveries: createClientDeliveries(collections),
+    replays: createReplays(collections),
     laneQueue,
     lanes: createLanes(collections, laneQueue),
     authentications: createAuthentications(collections, sealer, {

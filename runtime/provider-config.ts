@@ -5,6 +5,7 @@ import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
 import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
 import { loadCrews } from '../providers/crews/load-crews.js';
 import type { EmbedderConfig } from '../providers/embeddings/index.js';
+import type { LocalEmbedderOptions } from '../providers/embeddings/local.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
 import type { Config } from './config.js';
 
@@ -30,7 +31,7 @@ function s3Location(config: Config, uri: string): S3Location | undefined {
   return location ? { ...location, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
 }
 
-/** The embedding model to use: none, an OpenAI-compatible endpoint, or the local model. */
+/** The embedding model to use: none, an OpenAI-compatible endpoint, the embedding process, or the local model. */
 export function embedderConfig(config: Config): EmbedderConfig {
   if (config.POSTBACK_EMBEDDINGS === 'off') {
     return { kind: 'none', reason: config.POSTBACK_EMBEDDINGS_OFF_REASON ?? 'POSTBACK_EMBEDDINGS is off' };
@@ -44,13 +45,18 @@ export function embedderConfig(config: Config): EmbedderConfig {
       dimensions: config.POSTBACK_EMBEDDINGS_DIMENSIONS,
     };
   }
+  if (config.POSTBACK_EMBEDDER_SOCKET) return { kind: 'socket', socketPath: config.POSTBACK_EMBEDDER_SOCKET };
+  const model = localModel(config);
+  if (model) return { kind: 'local', ...model };
+  const reason = 'no embedding model is configured: set POSTBACK_EMBEDDING_MODEL_DIR or POSTBACK_EMBEDDINGS_URL';
+  return { kind: 'none', reason };
+}
+
+/** The files and threads of the local model; undefined without POSTBACK_EMBEDDING_MODEL_DIR. */
+export function localModel(config: Config): LocalEmbedderOptions | undefined {
   const folder = config.POSTBACK_EMBEDDING_MODEL_DIR;
-  if (!folder) {
-    const reason = 'no embedding model is configured: set POSTBACK_EMBEDDING_MODEL_DIR or POSTBACK_EMBEDDINGS_URL';
-    return { kind: 'none', reason };
-  }
+  if (!folder) return undefined;
   return {
-    kind: 'local',
     modelPath: join(folder, 'model_quantized.onnx'),
     tokenizerPath: join(folder, 'tokenizer.json'),
     threads: config.POSTBACK_EMBEDDING_THREADS,

@@ -27,6 +27,7 @@ import type { RateLimitRecord } from './rate-limits.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { LaneRecord } from './webhooks/lanes.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
+import type { ReplayRecord } from './webhooks/replays.js';
 
 /** The collections and their records. Record fields have the specification's names where it has one. */
 export interface Collections {
@@ -48,6 +49,7 @@ export interface Collections {
   registrations: Collection<RegistrationRecord>;
   deliveries: Collection<DeliveryRecord>;
   lanes: Collection<LaneRecord>;
+  replays: Collection<ReplayRecord>;
   authentications: Collection<AuthenticationRecord>;
   eligibilityData: Collection<EligibilityDataRecord>;
   aiJobs: Collection<AiJobRecord>;
@@ -71,6 +73,13 @@ export interface Collections {
  * @throws Error when MongoDB cannot be reached
  */
 export async function connectCollections(uri: string, appName: string): Promise<Collections> {
+  const collections = await openCollections(uri, appName);
+  await ensureIndexes(collections.db);
+  return collections;
+}
+
+/** Connects to MongoDB without its indexes, for short commands: looking for 60 indexes takes longer than they do. */
+export async function openCollections(uri: string, appName: string): Promise<Collections> {
   const mongoClient = new MongoClient(uri, {
     appName,
     serverSelectionTimeoutMS: 5_000,
@@ -80,7 +89,6 @@ export async function connectCollections(uri: string, appName: string): Promise<
   });
   await mongoClient.connect();
   const db = mongoClient.db();
-  await ensureIndexes(db);
   return {
     mongoClient,
     db,
@@ -100,6 +108,7 @@ export async function connectCollections(uri: string, appName: string): Promise<
     registrations: db.collection('registrations'),
     deliveries: db.collection('deliveries'),
     lanes: db.collection('delivery_lanes'),
+    replays: db.collection('delivery_replays'),
     authentications: db.collection('authentications'),
     eligibilityData: db.collection('eligibility_data'),
     aiJobs: db.collection('ai_jobs'),

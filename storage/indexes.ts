@@ -11,6 +11,8 @@ export const COLLECTION_INDEX = {
   bytes: 1,
 } as const;
 
+export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
+
 export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1 } as const;
 
 /** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
@@ -26,7 +28,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { status: 1, updated_at: 1 } },
   ],
   items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
     { key: { batch: 1, group: 1, _id: 1 } },
     // Lists with any filter: an absent filter is queried as the list of all values.
@@ -52,7 +54,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   // Found by id. The index is for the deletion of a database.
   feedback_tallies: [{ key: { database_id: 1 } }],
   removed_items: [
-    { key: { database_id: 1, id: 1 }, unique: true },
+    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
@@ -61,6 +63,10 @@ const INDEXES: Record<string, IndexDescription[]> = {
   deliveries: [
     { key: { org: 1, event_type: 1, _id: -1 } },
     { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
+    // The deliveries of an item, a job or an execution.
+    { key: { org: 1, doc_id: 1, _id: -1 } },
+    // The deliveries of one crew.
+    { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
     { key: { dedupe_key: 1 }, unique: true },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
@@ -77,10 +83,16 @@ const INDEXES: Record<string, IndexDescription[]> = {
       partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
   ],
+  delivery_replays: [
+    { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { status: 'running' } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+  ],
   // Authentications are found by id; these indexes remove expired records.
   authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
   eligibility_data: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
   ai_jobs: [
+    // Lists with any filter: an absent filter is queried as the list of all values.
+    { key: JOB_LIST_INDEX },
     {
       key: { check_at: 1 },
       name: 'to_check',

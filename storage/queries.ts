@@ -13,7 +13,7 @@ export function newestFirst<Entry extends { _id: string }>(
   filter: Filter<Entry>,
   { before, limit }: PageQuery,
 ): FindCursor<WithId<Entry>> {
-  const page = before === undefined ? filter : { ...filter, _id: { $lt: before } };
+  const page = before === undefined ? filter : { $and: [filter, { _id: { $lt: before } }] };
   return collection
     .find(page as Filter<Entry>)
     .sort({ _id: -1 })

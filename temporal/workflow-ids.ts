@@ -1,12 +1,11 @@
 /** Workflow ids. They derive from the ids of records, so that a second start of the same work does nothing. */
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
+  replay: (org: string, replayId: string) => `replay/${org}/${replayId}`,
   lane: (lane: number) => `deliver-lane/${lane}`,
-  item: (org: string, database: string, id: string, version: number) =>
-    `item/${org}/${database}/${encodeURIComponent(id)}/${version}`,
+  item: (item: VersionOfItem) => `item/${pathOf(item)}`,
   itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,
-  indexRows: (org: string, database: string, id: string, version: number) =>
-    `index-rows/${org}/${database}/${encodeURIComponent(id)}/${version}`,
+  indexRows: (item: VersionOfItem) => `index-rows/${pathOf(item)}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, databaseId: string) => `database/${org}/${databaseId}`,
   databaseRemoval: (org: string, databaseId: string) => `database-removal/${org}/${databaseId}`,
@@ -17,3 +16,16 @@ export const workflowIds = {
   sync: (org: string, connectorId: string) => `sync/${org}/${connectorId}`,
   connectorRemoval: (org: string, connectorId: string) => `connector-removal/${org}/${connectorId}`,
 };
+
+/** One version of an item. The client's id is unique within its collection. */
+interface VersionOfItem {
+  org: string;
+  database_id: string;
+  collection: string;
+  id: string;
+  version: number;
+}
+
+function pathOf({ org, database_id, collection, id, version }: VersionOfItem): string {
+  return `${org}/${database_id}/${collection}/${encodeURIComponent(id)}/${version}`;
+}

@@ -65,16 +65,18 @@ export function ownedBy(
   values: {
     org: string;
     database?: string | undefined;
+    collection?: string | undefined;
     source?: string | string[];
     model?: string;
     crew?: string;
   },
   priorityKey: number = PRIORITIES.usual,
 ): { typedSearchAttributes: SearchAttributePair[]; priority: Priority } {
-  const { organisation, database, source, model, crew } = SEARCH_ATTRIBUTES;
+  const { organisation, database, collection, source, model, crew } = SEARCH_ATTRIBUTES;
   const words = [
     [organisation, values.org],
     [database, values.database],
+    [collection, values.collection],
     [model, values.model],
     [crew, values.crew],
   ] as const;

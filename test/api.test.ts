@@ -155,6 +155,12 @@ describe('every request', () => {
     expect(large.body).toMatchObject({ success: false, data: null });
   });
 
+  test('a query with too many parameters is 400', async () => {
+    const query = (count: number) => `/webhooks/indexing?${'a&'.repeat(count - 1)}a`;
+    expect((await api.get(query(1_000))).status).toBe(200);
+    expect(code(await api.get(query(1_001)))).toEqual([400, 'INVALID_PARAMETERS']);
+  });
+
   test('a missing required field is 400, also for unions and enums; an invalid field is 422', async () => {
     const settings = { url: 'https://example.com/feed' };
     for (const [path, body, field] of [

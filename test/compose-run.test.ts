@@ -10,7 +10,7 @@ import { defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../dev-stac
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { createNamespace, freePorts, makeKey, sharedProduct } from './support/product.js';
+import { createNamespace, freePorts, makeKey, removeSchedules, sharedProduct } from './support/product.js';
 
 interface Service {
   build?: string;
@@ -22,6 +22,7 @@ interface Service {
 
 interface Running {
   process: ChildProcess;
+  env: NodeJS.ProcessEnv;
   port: string;
   /** Resolves with the exit code or the signal. */
   ended: Promise<number | string>;
@@ -56,6 +57,7 @@ describe('the processes of docker-compose.yml', () => {
       MONGODB_URI: database,
       POSTBACK_DATA_DIR: dataDir,
       POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath),
+      POSTBACK_EMBEDDER_SOCKET: join(dataDir, 'embedder.sock'),
       POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
       POSTBACK_API_HOST: '127.0.0.1',
     };
@@ -75,13 +77,14 @@ describe('the processes of docker-compose.yml', () => {
         POSTBACK_INTERNAL_HOST: '127.0.0.1',
         POSTBACK_INTERNAL_PORT: String(ports.internal),
       };
+      const env = { PATH: process.env.PATH, ...environment(service.environment, overrides) };
       const child = spawn(command!, args, {
-        env: { PATH: process.env.PATH, ...environment(service.environment, overrides) },
+        env,
         // The IPC channel closes when this process ends, so that they end too.
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
       const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
-      running.set(name, { process: child, port, ended });
+      running.set(name, { process: child, env, port, ended });
     }
     api = createClient(`http://127.0.0.1:${running.get('api')!.port}`, (await makeKey(database, 'compose')).key);
   });
@@ -91,16 +94,17 @@ describe('the processes of docker-compose.yml', () => {
     for (const { process } of running.values()) process.kill('SIGKILL');
     await Promise.all([...running.values()].map(({ ended }) => ended));
     await mongodb?.stop();
+    await removeSchedules(temporalAddress, NAMESPACE);
     releasePorts?.();
     rmSync(dataDir, { recursive: true, force: true });
   });
 
   test('become healthy according to the health checks of the file', async () => {
-    const names = ['api', 'worker-promotion', ...TASK_QUEUES.map((queue) => `worker-${queue}`)];
+    const names = ['api', 'embedder', 'worker-promotion', ...TASK_QUEUES.map((queue) => `worker-${queue}`)];
     expect([...running.keys()].sort()).toEqual(names.sort());
     for (const [name, { healthcheck }] of services) {
       if (!healthcheck) continue;
-      const { port, ended } = running.get(name)!;
+      const { env, port, ended } = running.get(name)!;
       const early = ended.then((reason) => `ended early: ${reason}`);
       const [kind, command, ...args] = healthcheck.test;
       expect(kind).toBe('CMD');
@@ -108,7 +112,7 @@ describe('the processes of docker-compose.yml', () => {
         const check = spawn(
           command!,
           args.map((arg) => arg.replace(/:808[01]\//, `:${port}/`)),
-          { stdio: 'ignore' },
+          { env, stdio: 'ignore' },
         );
         const result = once(check, 'exit').then(([code]) => code === 0 && 'healthy');
         return Promise.race([result, early]);

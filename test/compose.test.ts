@@ -38,7 +38,9 @@ const compose = parse(text, { merge: true }) as {
 const services = Object.entries(compose.services);
 /** Runs once, after the workers have started. */
 const PROMOTION = 'worker-promotion';
-const ours = services.filter(([name, service]) => service.build && name !== PROMOTION);
+const EMBEDDER = 'embedder';
+const built = services.filter(([, service]) => service.build);
+const ours = built.filter(([name]) => name !== PROMOTION && name !== EMBEDDER);
 
 /** Services that run once: they have no health check, and other services wait for their success. */
 const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
@@ -118,7 +120,7 @@ describe('docker-compose.yml', () => {
       ]);
     }
     const readOnly = services.filter(([, { read_only }]) => read_only).map(([name]) => name);
-    expect(readOnly).toEqual([...ours.map(([name]) => name), PROMOTION, 'mongodb', 'postgresql']);
+    expect(readOnly).toEqual([...built.map(([name]) => name), 'mongodb', 'postgresql']);
     // Without capabilities, their entry points could not change from root to these users.
     expect([compose.services.mongodb?.user, compose.services.postgresql?.user]).toEqual(['mongodb', 'postgres']);
   });
@@ -155,7 +157,20 @@ describe("the product's services", () => {
     expect(queues.slice(1)).toEqual([...TASK_QUEUES]);
   });
 
-  test.each(ours)('%s runs an existing command with existing options', (_name, service) => {
+  test('share an embedding process, which has no access to the databases and no secret', () => {
+    const { environment, networks } = compose.services[EMBEDDER]!;
+    expect(Object.keys(environment!)).toEqual([
+      'POSTBACK_EMBEDDING_MODEL_DIR',
+      'POSTBACK_EMBEDDER_SOCKET',
+      'LOG_LEVEL',
+    ]);
+    expect(networks).toEqual(['inside']);
+    for (const [, service] of ours) {
+      expect(service.environment?.POSTBACK_EMBEDDER_SOCKET).toBe(environment!.POSTBACK_EMBEDDER_SOCKET);
+    }
+  });
+
+  test.each(built)('%s runs an existing command with existing options', (_name, service) => {
     const [node, script, command = '', ...options] = service.command ?? [];
     expect([node, script]).toEqual(['node', 'bin/postback.mjs']);
     // The compiled command, because the script in bin/ would build first.

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createProcessPool, type ProcessPool } from '../providers/isolation/pool.js';
@@ -70,6 +70,16 @@ describe('work on foreign input in child processes', () => {
   test('where memory is short, the system is told to take this process first', async () => {
     if (process.platform !== 'linux') return;
     expect(readFileSync(`/proc/${await pid()}/oom_score_adj`, 'utf8').trim()).toBe('1000');
+  });
+
+  test('a process leaves processors to the product', async () => {
+    if (process.platform !== 'linux') return;
+    const folder = `/proc/${await pid()}/task`;
+    const niceness = readdirSync(folder).map((thread) => {
+      const fields = readFileSync(`${folder}/${thread}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+      return Number(fields[16]);
+    });
+    expect(new Set(niceness)).toEqual(new Set([5]));
   });
 
   test('a busy process does not outlive its parent', async () => {

@@ -26,6 +26,7 @@ describe('the rate limit of a key', () => {
       POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
       POSTBACK_BODY_MEMORY_BYTES: '800000',
       POSTBACK_SLOW_REQUEST_SECONDS: '1',
+      POSTBACK_UPLOAD_BYTES_PER_SECOND: '10',
       POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
     });
   });
@@ -156,6 +157,12 @@ describe('the rate limit of a key', () => {
     test('closes a connection with a valid key whose JSON body does not arrive', async () => {
       const { key } = await makeKey(mongodbUri, 'slow');
       expect(await trickle(`${head('/query', key)}Content-Length: 100000\r\n\r\n{`)).not.toContain(' 200 ');
+    });
+
+    test('closes a connection with a valid key whose form does not arrive', async () => {
+      const { key } = await makeKey(mongodbUri, 'slow');
+      const start = `${head('/context/ingest', key)}Content-Type: multipart/form-data; boundary=b\r\n`;
+      expect(await trickle(`${start}Content-Length: 100000\r\n\r\n--b\r\n`, 3)).not.toContain(' 20');
     });
 
     test('accepts a form that arrives more slowly than a JSON body may', async () => {

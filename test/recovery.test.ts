@@ -89,6 +89,28 @@ describe('crashes lose nothing', () => {
       works.sync.expectToComplete());
   });
 
+  test('kill -9 of the embedding process while items and a query wait for it: it starts again, and all complete', async () => {
+    const client = await clientOf('embedder-killed', own.product);
+    await client.createDatabase('crash');
+    const embedder = own.product.embedder!;
+    const killed = embedder.pid();
+    // Stopped, it accepts texts and cannot finish them before it is killed.
+    process.kill(killed, 'SIGSTOP');
+    const memories = Array.from({ length: 40 }, (_, n) => ({ id: `note-${n}`, text: `The lamp was lit on day ${n}.` }));
+    await client.ingest({ database: 'crash', memories: JSON.stringify(memories) });
+    await eventually('work in progress', async () => {
+      const { data } = (await client.get('/context/status?database=crash&ids=note-0')).body;
+      return data.statuses[0].indexing_status !== 'queued';
+    });
+    const query = client.post('/query', { database: 'crash', query: 'When was the lamp lit?' });
+    process.kill(killed, 'SIGKILL');
+    expect((await query).status).toBe(200);
+    for (const { id } of memories) {
+      expect(await client.ended('crash', id)).toMatchObject({ indexing_status: 'completed' });
+    }
+    expect(embedder.pid()).not.toBe(killed);
+  });
+
   test('kill -9 of the API right after its response loses no item of a large request', async () => {
     const text = 'The keeper lit the lamp in the evening. '.repeat(60);
     const memories = Array.from({ length: 40 }, (_, n) => ({ id: `api-killed-${n}`, text: `Note ${n}. ${text}` }));

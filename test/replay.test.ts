@@ -27,6 +27,7 @@ describe('executions that run during a deployment continue', () => {
       'provisionDatabase',
       'refreshIndexRows',
       'removeConnector',
+      'replayDeliveries',
       'runAiJob',
       'runCrew',
       'startIngestedItems',

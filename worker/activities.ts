@@ -9,6 +9,7 @@ import { createItemRemovalActivities } from '../activities/content/item-removal.
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
@@ -44,7 +45,10 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(config, dependencies),
-    deliveries,
+    deliveries: {
+      ...deliveries,
+      ...createReplayActivities({ ...dependencies, lanes: config.POSTBACK_DELIVERY_LANES }),
+    },
     control: controlActivities(config, dependencies),
   };
   return { activities, stopLanes, drainDeliveries, cancelDeliveries: () => outbound.close() };

@@ -2,7 +2,7 @@ import { createAiJobCallback } from '../activities/ai-jobs/job-callback.js';
 import { createCrewCallbacks } from '../activities/crews/crew-callback.js';
 import type { Callback } from '../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../activities/webhooks/indexing-callback.js';
-import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
+import { callbackPolicy, DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
 import type { Config } from '../runtime/config.js';
 import type { WorkerDependencies } from './dependencies.js';
@@ -13,9 +13,10 @@ export function createCallbacks(
   { aiJobs, signingKeys, registrations, crewSigningSecrets, log }: WorkerDependencies,
 ): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
+  const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
   return {
-    ...createCrewCallbacks({ crewSigningSecrets }),
-    async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
+    ...createCrewCallbacks({ crewSigningSecrets }, policy),
+    async_job_completed: createAiJobCallback({ aiJobs, signingKeys }, policy),
     'indexing.status_changed': createIndexingCallback({
       registrations,
       log,

@@ -17,6 +17,7 @@ type Stores = Pick<
   | 'removedItems'
   | 'connectors'
   | 'lanes'
+  | 'replays'
 >;
 
 const idOf = ({ _id }: { _id: string }): string => _id;
@@ -47,7 +48,15 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       idOf: ([item]) => idOf(item!),
       start: starters.startItems,
     }),
-    jobs: staleWork({ records: stores.aiJobs.stale, idOf, start: starters.startJob }),
+    jobs: staleWork({
+      records: stores.aiJobs.stale,
+      idOf,
+      async start(job) {
+        await starters.startJob(job);
+        // The request to cancel it may not have reached Temporal.
+        if (job.cancel_requested) await starters.cancelJob(job._id);
+      },
+    }),
     crews: staleWork({
       records: stores.crewExecutions.stale,
       idOf,
@@ -86,6 +95,7 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       idOf: ({ lane }) => String(lane),
       start: ({ lane }) => starters.startLane(lane),
     }),
+    replays: staleWork({ records: stores.replays.stale, idOf, start: starters.startReplay }),
     index_rows: staleWork({ records: stores.itemCatalogue.rowsDue, idOf, start: starters.startIndexRows }),
   };
 }

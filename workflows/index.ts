@@ -10,3 +10,4 @@ export { runCrew } from './crews/run-crew.js';
 export { compactSearchIndex, dropAbandonedFiles, reconcile as sweep } from './reconcile.js';
 export { deliverLane } from './webhooks/deliver-lane.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';
+export { replayDeliveries } from './webhooks/replay-deliveries.js';

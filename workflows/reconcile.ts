@@ -1,6 +1,6 @@
 import { patched, proxyActivities } from '@temporalio/workflow';
 import type { ReconcileActivities } from '../activities/reconcile.js';
-import { type JobReport, type ReconcileReport, STALE_KINDS } from '../domain/workflow-contract.js';
+import { type JobReport, type ReconcileReport, STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 
 // The schedule skips a run while another is running, so a killed worker must be noticed soon, and a slow job must end. The
 // next run continues where it stopped.
@@ -21,13 +21,16 @@ const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities
   summary: 'Compact the search index',
 });
 
+/** Kinds that were added later, with the patch that added each. */
+const ADDED: Partial<Record<StaleKind, string>> = { delivery_lanes: 'delivery-lanes', replays: 'replays' };
+
 /**
  * Starts workflows that are missing because a process died after it had stored their record. Each kind of record is an
  * activity of its own, so none waits for another.
  */
 export async function reconcile(): Promise<ReconcileReport> {
   if (!patched('an-activity-per-kind')) return reconcileInTurn();
-  const kinds = patched('delivery-lanes') ? STALE_KINDS : STALE_KINDS.filter((kind) => kind !== 'delivery_lanes');
+  const kinds = STALE_KINDS.filter((kind) => !(kind in ADDED) || patched(ADDED[kind]!));
   const started = kinds.map(async (kind) => [kind, await restartLostWork(kind)] as const);
   await Promise.allSettled(started);
   return Object.fromEntries(await Promise.all(started)) as ReconcileReport;

@@ -1,6 +1,6 @@
 import { jobCallbackBody, jobCallbackHeaders, jobCallbackSignature } from '../../domain/ai-jobs/job-callback.js';
 import { describeJob } from '../../domain/ai-jobs/job-payload.js';
-import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Callback } from '../webhooks/callback.js';
@@ -13,9 +13,12 @@ export interface AiJobCallbackDependencies {
 const JOB_NOT_FOUND = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is no longer stored.' };
 
 /** Callbacks of AI jobs, sent to the job's own receiver and signed with the key that was current at its creation. */
-export function createAiJobCallback({ aiJobs, signingKeys }: AiJobCallbackDependencies): Callback {
+export function createAiJobCallback(
+  { aiJobs, signingKeys }: AiJobCallbackDependencies,
+  policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
+): Callback {
   return {
-    policy: CALLBACK_DELIVERY_POLICY,
+    policy,
     async prepare(delivery) {
       const job = await aiJobs.getById(delivery.doc_id);
       if (!job?.webhook_receiver || !job.signing_key) return JOB_NOT_FOUND;

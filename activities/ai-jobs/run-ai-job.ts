@@ -56,7 +56,8 @@ export function createAiJobActivities(deps: AiJobDependencies) {
       }),
 
     /** -> fail, with the delivery that notifies the client. */
-    failJob: (ref: JobRef, error_message: string): Promise<void> => finish(ref, { status: 'fail', error_message }),
+    failJob: (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<void> =>
+      finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) }),
   };
 
   async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {

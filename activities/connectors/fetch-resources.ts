@@ -80,7 +80,8 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
     ): Promise<{ queued: ItemRecord[]; added: AddedUse; replacedFiles: string[] }> {
       const stored = fetched.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = stored.map(({ id }) => id);
-      const existing = new Map((await itemQueue.findExisting(database_id, ids)).map((item) => [item.id, item]));
+      const found = await itemQueue.findExisting(database_id, collection, ids);
+      const existing = new Map(found.map((item) => [item.id, item]));
       const now = new Date();
       const common = { org, database_id, database, collection, batch, type: 'knowledge', metadata: {} } as const;
       const queued = stored.map(({ id, content: { file_id: _, ...content } }) =>

@@ -1,5 +1,5 @@
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
-import type { Connectors } from '../../storage/connectors/connectors.js';
+import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { ConnectorResources } from '../../storage/connectors/resources.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
@@ -30,7 +30,7 @@ export function createConnectorRemovalActivities(deps: ConnectorRemovalDependenc
         const connector = await connectors.findAnyForOrg(org, id);
         if (!connector || connector.deleted_at === null) return false;
         const remaining = await resources.listAny(id, BATCH);
-        if (connector.remove_items) await removeItemsOf(deps, { org, _id: connector.database_id }, remaining);
+        if (connector.remove_items) await removeItemsOf(deps, connector, remaining);
         await resources.remove(remaining.map(({ _id }) => _id));
         if (remaining.length === 0) await connectors.remove(org, id);
         return remaining.length > 0;
@@ -44,11 +44,11 @@ export function createConnectorRemovalActivities(deps: ConnectorRemovalDependenc
  */
 export async function removeItemsOf(
   { removedItems, starters }: ItemRemovalDependencies,
-  database: { _id: string; org: string },
+  { org, database_id, collection }: Pick<ConnectorRecord, 'org' | 'database_id' | 'collection'>,
   resources: readonly { item_id: string | null }[],
 ): Promise<number> {
   const ids = resources.flatMap(({ item_id }) => item_id ?? []);
-  const { ref } = await removedItems.remove(database, { ids });
+  const { ref } = await removedItems.remove({ org, _id: database_id }, { ids, collection });
   if (ref) await starters.startRemoval(ref);
   return ids.length;
 }

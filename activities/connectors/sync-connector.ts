@@ -117,7 +117,7 @@ export function createSyncActivities(deps: SyncDependencies) {
       syncStep(async () => {
         const connector = await requireRunning(ref);
         const vanished = await resources.listVanished(ref, unseenMeansRemoved(connector), REMOVE_BATCH);
-        const removed = await removeItemsOf(deps, { org: ref.org, _id: connector.database_id }, vanished);
+        const removed = await removeItemsOf(deps, connector, vanished);
         const ids = vanished.map(({ _id }) => _id);
         await recordStep(ref, { removed }, (tx) => resources.remove(ids, tx));
         return vanished.length;

@@ -1,4 +1,4 @@
-import { CALLBACK_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
@@ -9,9 +9,12 @@ export interface CrewCallbackDependencies {
 }
 
 /** Callbacks of crews, sent to the execution's own receivers and signed with the organisation's secret for crews. */
-export function createCrewCallbacks({ crewSigningSecrets }: CrewCallbackDependencies): Record<CrewEvent, Callback> {
+export function createCrewCallbacks(
+  { crewSigningSecrets }: CrewCallbackDependencies,
+  policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
+): Record<CrewEvent, Callback> {
   const callback: Callback = {
-    policy: CALLBACK_DELIVERY_POLICY,
+    policy,
     async prepare({ _id, org, event_type, message }) {
       if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is no longer stored.' };
       const now = new Date();

@@ -1,17 +1,20 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
-import { describeJob } from '../../domain/ai-jobs/job-payload.js';
-import { jobRequestSchema } from '../../domain/ai-jobs/jobs.js';
+import { z } from 'zod';
+import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
+import { describePolledJob } from '../../domain/ai-jobs/job-payload.js';
+import { JOB_STATUSES, jobRequestSchema } from '../../domain/ai-jobs/jobs.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord, AiJobs, JobPosition } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
-import { cancelledSchema, jobSchema, submittedSchema } from './responses.js';
+import { cancellingSchema, jobListSchema, polledJobSchema, submittedSchema, summariseJob } from './responses.js';
 import { readSubmission, type SubmissionDependencies } from './submission.js';
 
 export interface JobDependencies extends SubmissionDependencies {
@@ -22,7 +25,18 @@ export interface JobDependencies extends SubmissionDependencies {
   log: Logger;
 }
 
-/** Submitting, polling and cancelling jobs. */
+/** Ids of jobs are random, so the time of creation orders them. */
+const NEWEST_FIRST: ListOrder<JobPosition> = {
+  position: ({ created_at, _id }) => `${created_at.getTime()}_${_id}`,
+  pattern: /^[0-9]{13}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+};
+
+const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
+  status: z.enum(JOB_STATUSES).optional(),
+  feature: z.enum(AI_FEATURE_NAMES).optional(),
+});
+
+/** Submitting, listing, polling and cancelling jobs. */
 export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   const { aiJobs, starters } = deps;
   const router = new Router<RequestState>({ prefix: '/v3/ai/async' });
@@ -60,14 +74,28 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   );
 
   router.get(
+    '/',
+    aiJobOperation(
+      { summary: 'List jobs', query: listQuerySchema, status: 200, response: jobListSchema },
+      async (ctx, { query: { status, feature, ...page }, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
+          aiJobs.listForOrg(org, { status, feature, after: from === undefined ? undefined : positionAt(from), limit }),
+        );
+        respond({ jobs: records.map(summariseJob), count: records.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
     '/:job_id',
     aiJobOperation(
-      { summary: 'Get a job and its result', status: 200, response: jobSchema, errors: ['JOB_NOT_FOUND'] },
+      { summary: 'Get a job and its result', status: 200, response: polledJobSchema, errors: ['JOB_NOT_FOUND'] },
       async (ctx) => {
         const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // Canonical JSON, as in the callback: the numbers in the client's parameters keep their notation.
-        ctx.body = canonicalObject(describeJob(job, await aiJobs.getResult(job._id)));
+        ctx.body = canonicalObject(describePolledJob(job, await aiJobs.getResult(job._id)));
       },
     ),
   );
@@ -77,8 +105,9 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
     aiJobOperation(
       {
         summary: 'Cancel a job',
+        description: 'The job ends as `fail`, with the error code `cancelled`, and its callback is sent.',
         status: 202,
-        response: cancelledSchema,
+        response: cancellingSchema,
         errors: ['JOB_NOT_FOUND', 'JOB_FINISHED'],
       },
       async (ctx, { respond }) => {
@@ -88,9 +117,9 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           const { status } = await requireJob(org, ctx.params.job_id!);
           throw new ServiceError('JOB_FINISHED', `The job has already finished with status ${status}.`);
         }
-        await starters.cancelJob(job._id);
-        const message = 'The job is being cancelled: its status becomes fail, unless it succeeds first.';
-        respond({ job_id: job._id, status: job.status, message });
+        // The record says that the job is cancelled, so the reconciler can repeat what Temporal has not heard.
+        await startOrDefer(deps.log, 'cancellation', { job_id: job._id }, () => starters.cancelJob(job._id));
+        respond({ job_id: job._id, status: 'cancelling' });
       },
     ),
   );
@@ -102,4 +131,10 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
     if (!job) throw new ServiceError('JOB_NOT_FOUND', `There is no job "${id}".`);
     return job;
   }
+}
+
+/** @param cursor that matches `NEWEST_FIRST.pattern` */
+function positionAt(cursor: string): JobPosition {
+  const [time, _id] = cursor.split('_') as [string, string];
+  return { created_at: new Date(Number(time)), _id };
 }

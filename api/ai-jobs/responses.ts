@@ -1,16 +1,21 @@
 /** Responses of the AI job service. */
 import { z } from 'zod';
 import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
+import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
-export const uploadedSchema = z.object({
-  file_id: z.string(),
-  filename: z.string(),
-  size: z.int().meta({ description: 'Bytes.' }),
-  mime_type: z.string(),
-  expires_at: time,
-});
+export const uploadedSchema = z
+  .object({
+    file_id: z.string(),
+    filename: z.string(),
+    size: z.int().meta({ description: 'Bytes.' }),
+    mime_type: z.string(),
+    expires_at: time,
+  })
+  .meta({ id: 'Upload' });
 
 const job = {
   job_id: z.string(),
@@ -24,34 +29,72 @@ const job = {
 
 export const submittedSchema = z.object(job);
 
+/** The payload of a callback, without `event`. */
 export const jobSchema = z.object({
   ...job,
   finished_at: time.optional(),
   output: z.unknown().optional().meta({ description: 'With status `success`; the subfeature defines its fields.' }),
   error: z.object({ message: z.string() }).optional().meta({ description: 'With status `fail`.' }),
-  original_response: z.unknown().optional(),
+  original_response: z
+    .unknown()
+    .optional()
+    .meta({ description: "The provider's own response, with `show_original_response`." }),
   user_parameters: z.unknown().optional(),
 });
 
-export const cancelledSchema = z.object({ job_id: z.string(), status: z.enum(JOB_STATUSES), message: z.string() });
+const polledError = z
+  .object({
+    code: z.literal(CANCELLED).optional().meta({ description: 'Of a cancelled job.' }),
+    message: z.string(),
+  })
+  .optional()
+  .meta({ description: 'With status `fail`.' });
+
+export const polledJobSchema = jobSchema.extend({ error: polledError }).meta({ id: 'Job' });
+
+export const jobListSchema = z.object({
+  jobs: z.array(z.object({ ...job, finished_at: time.optional(), error: polledError }).meta({ id: 'JobSummary' })),
+  ...pageFields,
+});
+
+/** A job in a list. */
+export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>['jobs'][number] {
+  const { _id: job_id, status, feature, subfeature, provider, model, created_at, finished_at } = record;
+  const { error_code: code, error_message } = record;
+  return {
+    job_id,
+    status,
+    feature,
+    subfeature,
+    provider,
+    model,
+    created_at: created_at.toISOString(),
+    ...(finished_at ? { finished_at: finished_at.toISOString() } : {}),
+    ...(status === 'fail' ? { error: { ...(code ? { code } : {}), message: error_message ?? 'The job failed.' } } : {}),
+  };
+}
+
+export const cancellingSchema = z.object({ job_id: z.string(), status: z.literal('cancelling') });
 
 export const modelsSchema = z.object({
   models: z.array(
-    z.object({
-      model: z.string().meta({ example: 'ocr/ocr_async/tesseract' }),
-      feature: z.string(),
-      subfeature: z.string(),
-      provider: z.string(),
-      summary: z.string(),
-      takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
-      provider_models: z
-        .object({
-          default: z.string(),
-          known: z.array(z.string()).meta({ description: 'The models that a job may name, the default among them.' }),
-          max_tokens: z.int().nullable().meta({ description: 'Tokens that a request may generate; null: no limit.' }),
-        })
-        .nullable()
-        .meta({ description: 'Null when the provider has no choice of models.' }),
-    }),
+    z
+      .object({
+        model: z.string().meta({ example: 'ocr/ocr_async/tesseract' }),
+        feature: z.string(),
+        subfeature: z.string(),
+        provider: z.string(),
+        summary: z.string(),
+        takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
+        provider_models: z
+          .object({
+            default: z.string(),
+            known: z.array(z.string()).meta({ description: 'The models that a job may name, the default among them.' }),
+            max_tokens: z.int().nullable().meta({ description: 'Tokens that a request may generate; null: no limit.' }),
+          })
+          .nullable()
+          .meta({ description: 'Null when the provider has no choice of models.' }),
+      })
+      .meta({ id: 'AiModel' }),
   ),
 });

@@ -5,15 +5,17 @@ import { codedErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
+import type { DeliveryDependencies } from '../webhooks/delivery-routes.js';
+import { jobCallbackRoutes } from './callbacks.js';
 import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
 import { aiJobDocument } from './document.js';
 import { type JobDependencies, jobRoutes } from './jobs.js';
 import { type UploadDependencies, uploadRoutes } from './uploads.js';
 
-export interface AiJobServiceDependencies extends JobDependencies, UploadDependencies, CatalogueDependencies {
-  keys: ApiKeys;
-  rateLimit: Middleware<RequestState>;
-}
+export type AiJobServiceDependencies = JobDependencies &
+  UploadDependencies &
+  CatalogueDependencies &
+  DeliveryDependencies & { keys: ApiKeys; rateLimit: Middleware<RequestState> };
 
 /** A text of half a million characters with three bytes each, and room for the rest. */
 const MAX_JSON_BYTES = 4 * 1024 * 1024;
@@ -31,6 +33,7 @@ export function aiJobService(deps: AiJobServiceDependencies): Service {
       jsonBody(MAX_JSON_BYTES),
       routesOf(catalogueRoutes(deps)),
       routesOf(jobRoutes(deps)),
+      routesOf(jobCallbackRoutes(deps)),
     ],
   };
 }

@@ -1,5 +1,5 @@
-import type { z } from 'zod';
-import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
+import { z } from 'zod';
+import { AI_FEATURES, type SubfeatureName, settingsOf } from '../../domain/ai-jobs/features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
@@ -35,10 +35,11 @@ export async function readSubmission(
   const { feature, subfeature, provider, model } = request.model;
   const available = requireAvailable(deps.catalogue, request.model);
   const name = available.subfeature;
-  const input = read(AI_FEATURES[name].input, request.input, { at: 'input' });
-  rejectExcessTokens(input, available.models);
-  const { webhook_receiver } = request;
-  if (webhook_receiver !== undefined) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
+  const given = withSettings(name, request.input);
+  const input = read(AI_FEATURES[name].input, given.input, { at: 'input', fieldNames: given.fieldNames });
+  rejectExcessTokens(input, available.models, given.fieldNames);
+  const webhook_receiver = request.webhook_receiver ?? null;
+  if (webhook_receiver !== null) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
   if (available.metered) await deps.quotas.requireTokens(org, new Date());
   const file_id = file === undefined ? null : await checkFile(deps, org, file);
@@ -49,13 +50,13 @@ export async function readSubmission(
       subfeature,
       provider,
       model,
-      input: JSON.stringify(request.input),
+      input: JSON.stringify(given.input),
       file_id,
-      webhook_receiver: webhook_receiver ?? null,
+      webhook_receiver,
       user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
       show_original_response: request.show_original_response,
       time_limit_ms: deps.jobTimeLimitMs,
-      signing_key: webhook_receiver === undefined ? null : await deps.signingKeys.currentId(org),
+      signing_key: webhook_receiver === null ? null : await deps.signingKeys.currentId(org),
     },
     new Date(),
   );
@@ -79,10 +80,34 @@ function requireAvailable(
   return found;
 }
 
-function rejectExcessTokens(input: object, models: AvailableProvider['models']): void {
+/**
+ * Moves the settings out of `settings`: `{"text": …, "settings": {"sentences": 3}}` is `{"text": …, "sentences": 3}`.
+ * @returns the input for the subfeature's schema, and the name that the client used for each moved field
+ * @throws ServiceError VALIDATION_ERROR for settings that the subfeature does not have, and for one that is given twice
+ */
+function withSettings(
+  name: SubfeatureName,
+  { settings, ...input }: Record<string, unknown>,
+): { input: Record<string, unknown>; fieldNames: Record<string, string> } {
+  if (settings === undefined) return { input, fieldNames: {} };
+  const moved = Object.entries(read(settingsSchema, settings, { at: 'input.settings', nested: true }));
+  const known = settingsOf(name);
+  const unknown = moved.find(([field]) => !known.includes(field));
+  if (unknown) throw invalid(`input.settings: has an unknown field "${unknown[0]}"`);
+  const twice = moved.find(([field]) => Object.hasOwn(input, field));
+  if (twice) throw invalid(`input.settings.${twice[0]}: is also in input`);
+  return {
+    input: { ...input, ...Object.fromEntries(moved) },
+    fieldNames: Object.fromEntries(moved.map(([field]) => [field, `settings.${field}`])),
+  };
+}
+
+const settingsSchema = z.record(z.string(), z.unknown());
+
+function rejectExcessTokens(input: object, models: AvailableProvider['models'], names: Record<string, string>): void {
   const limit = models?.max_tokens ?? null;
   if (limit !== null && 'max_tokens' in input && Number(input.max_tokens) > limit) {
-    throw invalid(`input.max_tokens: must not exceed ${limit}`);
+    throw invalid(`input.${names.max_tokens ?? 'max_tokens'}: must not exceed ${limit}`);
   }
 }
 

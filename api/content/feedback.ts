@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
+import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -20,6 +21,7 @@ const rating = z.number().min(-1).max(1);
 const feedbackSchema = z
   .object({
     database: nameSchema,
+    collection: nameSchema.optional().meta({ description: 'The collection of `source_id`.' }),
     query: z
       .string()
       .regex(/\S/, 'must not be empty')
@@ -43,6 +45,7 @@ const NEWEST_FIRST = byId('fbk');
 
 const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   database: nameSchema,
+  collection: nameSchema.optional(),
   source_id: itemIdSchema.optional(),
   min_rating: ratingParameter.optional(),
   max_rating: ratingParameter.optional(),
@@ -81,7 +84,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         const database = await deps.databases.requireForOrg(org, body.database);
         const record = deps.feedback.newFeedback(database, key_id, {
           query: body.query ?? null,
-          source_id: await ratedSource(deps, database._id, body),
+          ...(await ratedSource(deps, database._id, body)),
           chunk_id: body.chunk_id ?? null,
           rating: body.rating,
           comment: body.comment ?? null,
@@ -120,27 +123,29 @@ interface RatedDependencies {
 }
 
 /**
- * @returns the id of the rated item; null when the results as a whole are rated
- * @throws ServiceError SOURCE_NOT_FOUND, VALIDATION_ERROR for a chunk of another source
+ * @returns the rated item; nulls when the results as a whole are rated
+ * @throws ServiceError SOURCE_NOT_FOUND, VALIDATION_ERROR for a chunk of another source, INVALID_PARAMETERS for an id in
+ * several collections
  */
 async function ratedSource(
   { items, chunks }: RatedDependencies,
   databaseId: string,
-  { source_id, chunk_id }: z.output<typeof feedbackSchema>,
-): Promise<string | null> {
+  { collection, source_id, chunk_id }: z.output<typeof feedbackSchema>,
+): Promise<SourceName | { collection: null; source_id: null }> {
   if (chunk_id !== undefined) {
     const source = await requireSourceOfChunk(chunks, databaseId, chunk_id);
-    if (source_id === undefined || source_id === source) return source;
-    throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id');
+    const named = { collection: collection ?? source.collection, source_id: source_id ?? source.source_id };
+    if (sourceKey(named) === sourceKey(source)) return source;
+    throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id, in its collection');
   }
-  if (source_id === undefined) return null;
-  const found = await items.listByIds(databaseId, [source_id]);
-  if (found.length > 0) return source_id;
+  if (source_id === undefined) return { collection: null, source_id: null };
+  const [item] = await items.listByIds(databaseId, [source_id], collection);
+  if (item) return { collection: item.collection, source_id };
   throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
 }
 
-async function requireSourceOfChunk(chunks: Chunks, databaseId: string, chunkId: string): Promise<string> {
+async function requireSourceOfChunk(chunks: Chunks, databaseId: string, chunkId: string): Promise<SourceName> {
   const chunk = (await chunks.getByIds([chunkId])).get(chunkId);
-  if (chunk?.database_id === databaseId) return chunk.source_id;
+  if (chunk?.database_id === databaseId) return { collection: chunk.collection, source_id: chunk.source_id };
   throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunkId}".`);
 }

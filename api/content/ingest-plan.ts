@@ -42,12 +42,13 @@ export async function planIngest(
   const valid = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
   const found = await itemQueue.findExisting(
     database._id,
+    collection,
     valid.map(({ id }) => id),
   );
   if (found[0] && !upsert) {
     throw new ServiceError(
       'SOURCE_ALREADY_EXISTS',
-      `An item with the id "${found[0].id}" already exists; send upsert=true to replace it.`,
+      `An item with the id "${found[0].id}" already exists in the collection "${collection}"; send upsert=true to replace it.`,
     );
   }
   const existingById = new Map(found.map((item) => [item.id, item]));

@@ -58,8 +58,8 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
           deps.graph.listRelations(database._id, { refs, after: from, limit }),
         );
         const current = await withoutOutdated(deps.items, records, collection);
-        const relations = current.map(({ source, target, relation, source_id, evidence }) => {
-          return { source, target, relation, source_id, evidence };
+        const relations = current.map(({ source, target, relation, collection: of, source_id, evidence }) => {
+          return { source, target, relation, collection: of, source_id, evidence };
         });
         respond({ relations, count: relations.length, next_cursor });
       },

@@ -61,6 +61,7 @@ function describeStatus(id: string, item: ItemRecord | undefined) {
   if (!item) {
     return {
       id,
+      collection: null,
       indexing_status: null,
       error_code: 'FILE_NOT_FOUND',
       error_message: 'There is no such item.',
@@ -70,6 +71,7 @@ function describeStatus(id: string, item: ItemRecord | undefined) {
   }
   return {
     id,
+    collection: item.collection,
     indexing_status: item.indexing_status,
     error_code: item.error_code,
     error_message: item.error_message,

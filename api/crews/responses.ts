@@ -16,16 +16,18 @@ const model = z.string().meta({
 
 export const crewsSchema = z.object({
   crews: z.array(
-    z.object({
-      name: z.string(),
-      base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
-      inputs: z.array(z.string()),
-      tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
-      agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.string()), model })),
-      warnings: z
-        .array(z.string())
-        .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
-    }),
+    z
+      .object({
+        name: z.string(),
+        base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
+        inputs: z.array(z.string()),
+        tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
+        agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.string()), model })),
+        warnings: z
+          .array(z.string())
+          .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
+      })
+      .meta({ id: 'Crew' }),
   ),
 });
 
@@ -62,32 +64,36 @@ const review = {
 };
 const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
-export const statusSchema = z.object({
-  kickoff_id: z.uuid(),
-  execution_id: z.uuid(),
-  status: z.enum(EXECUTION_STATUSES),
-  current_task: z.string().nullable(),
-  progress,
-  tasks: z.array(
-    z.object({
-      task_id: z.string(),
-      name: z.string(),
-      agent: z.string(),
-      status: z.enum(CREW_TASK_STATUSES),
-      output: z.string().optional(),
-      attempts: z.int(),
-      model: model.optional(),
+export const statusSchema = z
+  .object({
+    kickoff_id: z.uuid(),
+    execution_id: z.uuid(),
+    status: z.enum(EXECUTION_STATUSES),
+    current_task: z.string().nullable(),
+    progress,
+    tasks: z.array(
+      z
+        .object({
+          task_id: z.string(),
+          name: z.string(),
+          agent: z.string(),
+          status: z.enum(CREW_TASK_STATUSES),
+          output: z.string().optional(),
+          attempts: z.int(),
+          model: model.optional(),
+        })
+        .meta({ id: 'CrewTask' }),
+    ),
+    result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
+    error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
+    error_code: errorCode,
+    ...review,
+    model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
+    execution_time: z.number().meta({
+      description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
     }),
-  ),
-  result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
-  error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
-  error_code: errorCode,
-  ...review,
-  model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
-  execution_time: z.number().meta({
-    description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
-  }),
-});
+  })
+  .meta({ id: 'CrewExecution' });
 
 export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
 
@@ -101,19 +107,21 @@ export const cancelledSchema = z.object({
 export const executionListSchema = z.object({
   executions: z
     .array(
-      z.object({
-        kickoff_id: z.uuid(),
-        execution_id: z.uuid(),
-        status: z.enum(EXECUTION_STATUSES),
-        current_task: z.string().nullable(),
-        progress,
-        error: z.string().optional(),
-        error_code: errorCode,
-        ...review,
-        created_at: time,
-        finished_at: time.nullable(),
-        execution_time: z.number(),
-      }),
+      z
+        .object({
+          kickoff_id: z.uuid(),
+          execution_id: z.uuid(),
+          status: z.enum(EXECUTION_STATUSES),
+          current_task: z.string().nullable(),
+          progress,
+          error: z.string().optional(),
+          error_code: errorCode,
+          ...review,
+          created_at: time,
+          finished_at: time.nullable(),
+          execution_time: z.number(),
+        })
+        .meta({ id: 'CrewExecutionSummary' }),
     )
     .meta({ description: 'Newest first.' }),
   ...pageFields,
@@ -122,15 +130,17 @@ export const executionListSchema = z.object({
 export const waitingListSchema = z.object({
   waiting: z
     .array(
-      z.object({
-        crew: z.string(),
-        execution_id: z.uuid(),
-        task_id: z.string(),
-        agent: z.string(),
-        attempt: z.int(),
-        output: z.string(),
-        ...review,
-      }),
+      z
+        .object({
+          crew: z.string(),
+          execution_id: z.uuid(),
+          task_id: z.string(),
+          agent: z.string(),
+          attempt: z.int(),
+          output: z.string(),
+          ...review,
+        })
+        .meta({ id: 'WaitingOutput' }),
     )
     .meta({ description: 'The longest wait first.' }),
   ...pageFields,

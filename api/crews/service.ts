@@ -5,6 +5,8 @@ import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
+import type { DeliveryDependencies } from '../webhooks/delivery-routes.js';
+import { crewCallbackRoutes } from './callbacks.js';
 import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-crews.js';
 import { crewDocument } from './document.js';
 import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
@@ -14,10 +16,12 @@ import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './s
 
 export interface CrewServiceDependencies
   extends DeployedCrewDependencies,
-    ExecutionDependencies,
+    Omit<ExecutionDependencies, 'starters'>,
     ExecutionListDependencies,
-    ResumeDependencies,
-    CrewSigningSecretDependencies {
+    Omit<ResumeDependencies, 'starters'>,
+    CrewSigningSecretDependencies,
+    Omit<DeliveryDependencies, 'starters'> {
+  starters: ExecutionDependencies['starters'] & DeliveryDependencies['starters'];
   keys: ApiKeys;
   rateLimit: Middleware<RequestState>;
 }
@@ -37,6 +41,7 @@ export function crewService(deps: CrewServiceDependencies): Service {
       routesOf(executionListRoutes(deps)),
       routesOf(executionRoutes(deps)),
       routesOf(resumeRoutes(deps)),
+      routesOf(crewCallbackRoutes(deps)),
     ],
   };
 }

@@ -25,7 +25,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     ...settings,
   };
   const instance = await startInstance(env, (line) => console.error(`  ${line}`));
-  const { stack, api, worker } = instance;
+  const { stack, api, worker, embedder } = instance;
   const collections = await connectCollections(stack.mongodbUri, 'postback-bench');
   const createKey = async (kind: KeyKind, org = 'bench') =>
     (await createApiKeys(collections).create({ org, kind, label: 'bench' })).key;
@@ -56,7 +56,13 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     async processorTimes(): Promise<Record<string, number>> {
       const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
       const temporal = stack.startedPids.find((pid) => pid !== Number(mongod)) ?? Number.NaN;
-      const pids = { api: api.pid(), worker: worker.pid(), mongod: Number(mongod), temporal };
+      const pids = {
+        api: api.pid(),
+        worker: worker.pid(),
+        ...(embedder ? { embedder: embedder.pid() } : {}),
+        mongod: Number(mongod),
+        temporal,
+      };
       const times = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
       return { ...times, parsers: childrenOf(worker.pid()).reduce((sum, pid) => sum + cpuMs(pid), 0) };
     },

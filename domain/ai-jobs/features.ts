@@ -193,6 +193,20 @@ interface AiFeature {
   output: z.ZodType;
 }
 
+/** Fields of an input that are not settings. */
+const MATERIAL: readonly string[] = ['file', 'text', 'messages'];
+
+/** @returns the names of a subfeature's settings */
+export function settingsOf(name: SubfeatureName): string[] {
+  return Object.keys(AI_FEATURES[name].input.shape).filter((field) => !MATERIAL.includes(field));
+}
+
+/** The first parts of the subfeatures' names, such as `ocr`. */
+export const AI_FEATURE_NAMES = [...new Set(Object.keys(AI_FEATURES).map((name) => name.split('/')[0]!))] as [
+  string,
+  ...string[],
+];
+
 export type SubfeatureName = keyof typeof AI_FEATURES;
 export type FeatureInput<S extends SubfeatureName> = z.output<(typeof AI_FEATURES)[S]['input']>;
 export type FeatureOutput<S extends SubfeatureName> = z.output<(typeof AI_FEATURES)[S]['output']>;

@@ -11,6 +11,7 @@ export interface DescribedJob {
   model: string | null;
   created_at: Date;
   finished_at: Date | null;
+  error_code: string | null;
   error_message: string | null;
   show_original_response: boolean;
   /** Canonical JSON. */
@@ -25,7 +26,7 @@ export interface AiJobResult {
 
 /**
  * The payload of a job's callback without `event` (specification, "Callback payload"). Before the job finishes, the fields
- * of its outcome are absent.
+ * of its outcome are absent. The specification gives `error` a message and nothing else; `describePolledJob` adds the code.
  * @returns the members, each as canonical JSON
  */
 export function describeJob(job: DescribedJob, result: AiJobResult | null): { [name: string]: string } {
@@ -40,9 +41,18 @@ export function describeJob(job: DescribedJob, result: AiJobResult | null): { [n
     created_at: canonicalJson(job.created_at.toISOString()),
     finished_at: job.finished_at && canonicalJson(job.finished_at.toISOString()),
     output: job.status === 'success' ? output : null,
-    error: job.status === 'fail' ? canonicalJson({ message: job.error_message ?? 'The job failed.' }) : null,
-    original_response: job.finished_at && job.show_original_response ? original : null,
+    error: job.status === 'fail' ? canonicalJson({ message: messageOf(job) }) : null,
+    original_response: job.status === 'success' && job.show_original_response ? original : null,
     user_parameters: job.user_parameters,
   };
   return Object.fromEntries(Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== null));
 }
+
+/** The job as its client polls it: the payload, and in `error` also the code, where the job has one. */
+export function describePolledJob(job: DescribedJob, result: AiJobResult | null): { [name: string]: string } {
+  const members = describeJob(job, result);
+  if (job.status !== 'fail' || job.error_code === null) return members;
+  return { ...members, error: canonicalJson({ code: job.error_code, message: messageOf(job) }) };
+}
+
+const messageOf = ({ error_message }: DescribedJob): string => error_message ?? 'The job failed.';

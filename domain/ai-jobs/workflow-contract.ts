@@ -11,6 +11,8 @@ export interface JobRef {
 /** How an AI job finished. Its output is in MongoDB. */
 export interface JobOutcome {
   status: FinalJobStatus;
+  /** Only of a cancelled job. */
+  error_code?: typeof CANCELLED;
   /** Written for the client; never quotes the input. */
   error_message?: string;
 }
@@ -18,5 +20,6 @@ export interface JobOutcome {
 /** The type of the failure that fails an AI job. Its message is for the client. */
 export const JOB_FAILED = 'JobFailed';
 
-/** The error message of a cancelled job. */
+/** The error code of a cancelled job, and its message. */
+export const CANCELLED = 'cancelled';
 export const JOB_CANCELLED = 'The job was cancelled.';

@@ -5,7 +5,17 @@ import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank } from './ranking.js';
-import type { Embedder, ItemType, QueryMode, SearchHit, SearchIndex, TextOperator } from './search.js';
+import {
+  type Embedder,
+  type ItemType,
+  type QueryMode,
+  type SearchHit,
+  type SearchIndex,
+  type SourceFilter,
+  type SourceName,
+  sourceKey,
+  type TextOperator,
+} from './search.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** A query as a client sends it. */
@@ -60,6 +70,7 @@ export interface RetrievedChunk {
 export interface RetrievedItem {
   _id: string;
   id: string;
+  collection: string;
   version: number;
   title: string | null;
   indexing_status: IndexingStatus;
@@ -78,13 +89,13 @@ export interface RetrievalDependencies {
     listByIds(databaseId: string, ids: readonly string[]): Promise<RetrievedItem[]>;
   };
   graph: { graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number): Promise<GraphContext> };
-  feedback: { getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> };
+  feedback: { getTallies(databaseId: string, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
 }
 
 /** The part of the knowledge graph that the hits mention. */
 export interface GraphContext {
   entities: { name: string; type: string; source_ids: string[]; chunk_ids: string[] }[];
-  relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & { source_id: string })[];
+  relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & SourceName)[];
 }
 
 const NO_GRAPH: GraphContext = { entities: [], relations: [] };
@@ -101,7 +112,8 @@ export function createRetrieval(deps: RetrievalDependencies) {
   return {
     /**
      * @returns chunks, best first, and the graph around them
-     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model and there is none
+     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model and there is none; INVALID_PARAMETERS
+     * when it has ids without a collection, and one of them exists in several
      */
     async query(database: { _id: string }, question: Question) {
       if (question.mode === 'vector' && !deps.embedder) {
@@ -116,7 +128,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
         vector,
         collections: question.collections,
         type: question.type,
-        source_ids: question.ids,
+        sources: await sourcesOf(database._id, question),
         metadata: question.metadata,
         limit: candidates(question),
       });
@@ -137,25 +149,36 @@ export function createRetrieval(deps: RetrievalDependencies) {
     },
   };
 
+  /** @returns the items that the query names by id; undefined when it names none */
+  async function sourcesOf(databaseId: string, { ids, collections }: Question): Promise<SourceFilter[] | undefined> {
+    if (!ids) return undefined;
+    if (collections) return [{ ids }];
+    const byCollection = new Map<string, string[]>();
+    for (const { collection, id } of await deps.items.listByIds(databaseId, ids)) {
+      byCollection.set(collection, [...(byCollection.get(collection) ?? []), id]);
+    }
+    return [...byCollection].map(([collection, members]) => ({ collection, ids: members }));
+  }
+
   /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
   async function reorder(
     databaseId: string,
     { weights, recency_bias = 0 }: Question,
     hits: readonly SearchHit[],
   ): Promise<SearchHit[]> {
-    const sources = [...new Set(hits.map((hit) => hit.source_id))];
+    const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
       deps.feedback.getTallies(databaseId, sources),
-      recency_bias > 0 ? deps.items.listByIds(databaseId, sources) : [],
+      recency_bias > 0 ? deps.items.listByKeys(ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item)) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
-    const changed = new Map(owners.map((item) => [item.id, item.updated_at.getTime()]));
+    const changed = new Map(owners.map((item) => [item._id, item.updated_at.getTime()]));
     return rerank(
       hits,
-      ({ source_id, collection }) => ({
-        weight: weights?.get(collection) ?? 1,
-        changed: changed.get(source_id) ?? 0,
-        places: ratedPlaces(tallies.get(source_id) ?? NO_RATINGS),
+      (hit) => ({
+        weight: weights?.get(hit.collection) ?? 1,
+        changed: changed.get(chunkOwner(hit.chunk_id).item) ?? 0,
+        places: ratedPlaces(tallies.get(sourceKey(hit)) ?? NO_RATINGS),
       }),
       recency_bias,
     );

@@ -46,18 +46,34 @@ export interface SearchRequest {
   vector: Float32Array | null;
   collections?: readonly string[];
   type?: ItemType;
-  /** Only these items. */
-  source_ids?: readonly string[];
+  /** Only these items; an empty list matches no row. */
+  sources?: readonly SourceFilter[];
   /** Only items with matching metadata. */
   metadata?: MetadataFilter;
   limit: number;
 }
 
-/** A hit. Scores are comparable only within one ranking. */
-export interface SearchHit {
-  chunk_id: string;
-  source_id: string;
+/** Items by the client's ids. */
+export interface SourceFilter {
+  /** Absent: items with these ids in any collection. */
+  collection?: string;
+  ids: readonly string[];
+}
+
+/** What identifies an item within its database: the client's id is unique within its collection. */
+export interface SourceName {
   collection: string;
+  source_id: string;
+}
+
+/** @returns a key for maps; a collection's name contains no slash */
+export function sourceKey({ collection, source_id }: SourceName): string {
+  return `${collection}/${source_id}`;
+}
+
+/** A hit. Scores are comparable only within one ranking. */
+export interface SearchHit extends SourceName {
+  chunk_id: string;
   score: number;
 }
 

@@ -24,6 +24,8 @@ export interface CrewEventData {
 export interface NotifyingExecution {
   _id: string;
   org: string;
+  /** Name of the crew. */
+  crew: string;
   urls: WebhookUrls;
   /** Number of the event. */
   sequence: number;
@@ -44,7 +46,7 @@ const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
  * @returns null when the execution has no receiver for the event
  */
 export function crewDelivery(
-  { _id: execution_id, org, urls, meta, sequence }: NotifyingExecution,
+  { _id: execution_id, org, crew, urls, meta, sequence }: NotifyingExecution,
   dedupe_key: string,
   data: CrewEventData,
   now: Date,
@@ -64,6 +66,7 @@ export function crewDelivery(
     dedupe_key,
     event_type: data.event,
     doc_id: execution_id,
+    crew,
     url,
     message: { url, body },
     now,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callbackUrlSchema } from '../callback-url.js';
 import type { HttpTool } from './http-tools.js';
 
 /** Statuses of an execution. The last two are final. */
@@ -118,7 +119,7 @@ const inputValue = z
   .unknown()
   .refine((value) => value !== null && value !== undefined, 'must not be null')
   .meta({ not: { type: 'null' } });
-const url = z.string().max(2048);
+const url = callbackUrlSchema;
 const webhookUrls = {
   taskWebhookUrl: url.optional(),
   stepWebhookUrl: url.optional(),

@@ -12,6 +12,8 @@ export interface NewDelivery {
   event_type: CallbackEvent;
   /** The client's id of the item, job or execution. */
   doc_id: string;
+  /** The crew of an execution. */
+  crew?: string;
   /** Absent when the receiver is the organisation's registration. */
   url?: string;
   /** Body of an indexing webhook. */

@@ -35,6 +35,15 @@ export const CALLBACK_DELIVERY_POLICY: DeliveryPolicy = {
   finalReason: (status) => (status < 500 ? `The receiver responded with status ${status}, which is final.` : null),
 };
 
+/** The policy of callbacks with a schedule of its own, whose waits are not cut. */
+export function callbackPolicy(scheduleMs: readonly number[]): DeliveryPolicy {
+  return {
+    ...CALLBACK_DELIVERY_POLICY,
+    scheduleMs,
+    maxDelayMs: Math.max(CALLBACK_DELIVERY_POLICY.maxDelayMs, ...scheduleMs.map((ms) => Math.ceil(ms * 1.1))),
+  };
+}
+
 /** The receiver's response, or the reason why there is none. */
 export type AttemptResult = { status: number; retryAfter?: string | undefined } | { error: string };
 

@@ -30,5 +30,20 @@ export interface LaneProgress extends LaneCounts {
   dueInMs: number | null;
 }
 
+/** Input of the workflow of a bulk retry. */
+export interface ReplayRef {
+  /** `rpl_…` */
+  replay: string;
+  org: string;
+}
+
+export interface ReplayProgress {
+  /** Deliveries requeued since the start of the replay. */
+  requeued: number;
+  /** Deliveries that matched when the replay was requested. */
+  matching: number;
+  ended: boolean;
+}
+
 /** The signal that makes a lane look at its deliveries. */
 export const WAKE_LANE = 'wake';

@@ -2,7 +2,7 @@
  * Groups texts of similar length into batches. A batch is padded to its longest text, so mixed lengths waste time, and the
  * memory of the model grows with texts times length, which is what the limit bounds.
  * @param maxTokens of a batch with its padding; a longer single text is a batch of its own
- * @returns the longest texts first, so that the thread allocates its largest memory at once
+ * @returns the shortest texts first, so that a note does not wait for long documents
  */
 export function batchByLength<T extends { ids: readonly number[] }>(texts: readonly T[], maxTokens: number): T[][] {
   const batches: T[][] = [];
@@ -16,5 +16,5 @@ export function batchByLength<T extends { ids: readonly number[] }>(texts: reado
     batch.push(text);
   }
   if (batch.length > 0) batches.push(batch);
-  return batches;
+  return batches.reverse();
 }

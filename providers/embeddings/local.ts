@@ -12,6 +12,12 @@ import {
   type WorkerSettings,
 } from './local-protocol.js';
 
+export interface LocalEmbedderOptions {
+  modelPath: string;
+  tokenizerPath: string;
+  threads?: number | undefined;
+}
+
 export interface LocalEmbedder extends Embedder {
   /** Loads the model before the first text. */
   warm(): Promise<void>;
@@ -19,8 +25,12 @@ export interface LocalEmbedder extends Embedder {
 
 /** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
 const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
-/** Documents that are in the thread at a time: enough to batch texts of similar length, and a wait of a second for the next. */
+/** Documents that are in the thread at a time: enough to batch texts of similar length. */
 const WINDOW = 16;
+/** Their characters: about four of the longest texts, and a wait of half a second for the next. */
+const WINDOW_CHARACTERS = 8 * 1024;
+/** The model reads the beginning of a longer text only. */
+const LONGEST_TEXT = 2 * 1024;
 /** The tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
 const MAX_HEAP_MB = 160;
 /** Far more than loading the model or running a batch takes. */
@@ -40,11 +50,7 @@ interface QueuedText {
  * bge-small-en-v1.5 in a thread of this process, started and loaded at first use. Calls share batches; queries are embedded
  * before documents. If the thread dies, running calls are rejected (retryable), and the next call starts a new thread.
  */
-export function createLocalEmbedder(options: {
-  modelPath: string;
-  tokenizerPath: string;
-  threads?: number | undefined;
-}): LocalEmbedder {
+export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
   const settings = { ...options, threads: options.threads };
   let thread: Thread | undefined;
   let closed = false;
@@ -149,7 +155,7 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
   function send(): void {
     const urgent = waiting.filter((text) => text.urgent);
     const rest = waiting.filter((text) => !text.urgent);
-    const documents = documentsInFlight === 0 ? rest.sort((a, b) => a.turn - b.turn).splice(0, WINDOW) : [];
+    const documents = documentsInFlight === 0 ? takeWindow(rest.sort((a, b) => a.turn - b.turn)) : [];
     lastTurn = documents.at(-1)?.turn ?? lastTurn;
     waiting.splice(0, waiting.length, ...rest);
     documentsInFlight += documents.length;
@@ -197,4 +203,16 @@ function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thr
     },
   };
   return self;
+}
+
+/** Removes the first texts, at least one. */
+function takeWindow(texts: QueuedText[]): QueuedText[] {
+  let count = 0;
+  let characters = 0;
+  for (const { text } of texts.slice(0, WINDOW)) {
+    characters += Math.min(text.length, LONGEST_TEXT);
+    if (count > 0 && characters > WINDOW_CHARACTERS) break;
+    count += 1;
+  }
+  return texts.splice(0, count);
 }

@@ -1,10 +1,13 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { serialize } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
 
 /** Entry point of a child process. It runs one task at a time. */
 const options = JSON.parse(process.argv[2]!) as ChildOptions;
+/** Against a busy process of the product, a task gets a quarter of a core. */
+const NICENESS = 5;
 let parentTookPart = () => {};
 
 process.on('message', (message: ToChild) => {
@@ -15,6 +18,7 @@ process.on('disconnect', () => process.exit());
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 volunteerForOutOfMemory();
+yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,
   resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
@@ -59,5 +63,15 @@ function volunteerForOutOfMemory(): void {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {
     // Only Linux has this file.
+  }
+}
+
+/** Foreign bytes get the processor time that the product leaves, and less than their share when it is short. */
+function yieldToOthers(): void {
+  try {
+    // On Linux, a priority belongs to a thread. Later threads inherit it.
+    for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), NICENESS);
+  } catch {
+    setPriority(NICENESS);
   }
 }

@@ -1,10 +1,12 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary, type ClientSession, type Collection } from 'mongodb';
+import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
-import type { JobStatus } from '../../domain/ai-jobs/jobs.js';
-import type { JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
+import { JOB_STATUSES, type JobStatus } from '../../domain/ai-jobs/jobs.js';
+import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
+import { JOB_LIST_INDEX } from '../indexes.js';
 import { staleRecords } from '../queries.js';
 
 export interface AiJobRecord {
@@ -28,6 +30,7 @@ export interface AiJobRecord {
   time_limit_ms: number;
   /** Id of the key that signs the callback: the current key when the job was submitted. */
   signing_key: string | null;
+  error_code: typeof CANCELLED | null;
   error_message: string | null;
   cancel_requested: boolean;
   /** Runs that started and did not return. When there are more than a few, the job is what kills its workers. */
@@ -82,6 +85,7 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
     ...request,
     _id: newJobId(),
     status: 'queued',
+    error_code: null,
     error_message: null,
     cancel_requested: false,
     runs: 0,
@@ -93,6 +97,17 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
     expires_at: null,
   };
 }
+
+/** Where a list of jobs continues: after the job that was created then and has this id. */
+export interface JobPosition {
+  created_at: Date;
+  _id: string;
+}
+
+/** @returns an expression for a field of a finished job */
+const unlessCancelled = (value: string | null, cancelled: string) => ({
+  $cond: ['$cancel_requested', { $literal: cancelled }, { $literal: value }],
+});
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
 
@@ -121,6 +136,28 @@ export function createAiJobs(
      */
     findForOrg(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOne({ _id: jobId.toLowerCase(), org });
+    },
+
+    /** One page of an organisation's jobs without their inputs, newest first. */
+    listForOrg(
+      org: string,
+      { status, feature, after, limit }: { status?: JobStatus; feature?: string; after?: JobPosition; limit: number },
+    ): Promise<AiJobRecord[]> {
+      // An absent filter is the list of all values, so that one index serves every combination.
+      const filter = {
+        org,
+        status: { $in: status === undefined ? [...JOB_STATUSES] : [status] },
+        feature: { $in: feature === undefined ? [...AI_FEATURE_NAMES] : [feature] },
+      };
+      const page = after && {
+        created_at: { $lte: after.created_at },
+        $or: [{ created_at: { $lt: after.created_at } }, { _id: { $lt: after._id } }],
+      };
+      return aiJobs
+        .find({ ...filter, ...page }, { projection: { input: 0, user_parameters: 0 }, hint: JOB_LIST_INDEX })
+        .sort({ created_at: -1, _id: -1 })
+        .limit(limit)
+        .toArray();
     },
 
     /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
@@ -153,21 +190,25 @@ export function createAiJobs(
     },
 
     /**
-     * Sets the final status, in the transaction that stores the delivery.
+     * Sets the final status, in the transaction that stores the delivery. A job whose cancellation was requested ends as
+     * cancelled, whatever its outcome: its client was told so.
      * @returns the finished job, or null when it had finished before
      */
     async finish(jobId: string, outcome: JobOutcome, now: Date, tx: ClientSession): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
       const finished = await aiJobs.findOneAndUpdate(
         { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
-        {
-          $set: {
-            status: outcome.status,
-            error_message: outcome.error_message ?? null,
-            finished_at: now,
-            expires_at,
+        [
+          {
+            $set: {
+              status: unlessCancelled(outcome.status, 'fail'),
+              error_code: unlessCancelled(outcome.error_code ?? null, CANCELLED),
+              error_message: unlessCancelled(outcome.error_message ?? null, JOB_CANCELLED),
+              finished_at: now,
+              expires_at,
+            },
           },
-        },
+        ],
         { session: tx, returnDocument: 'after' },
       );
       if (finished) await aiJobResults.updateOne({ _id: jobId }, { $set: { expires_at } }, { session: tx });

@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Filter, MongoClient } from 'mongodb';
 import type { RatingTally } from '../../domain/content/ranking.js';
+import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
@@ -12,13 +13,15 @@ export interface FeedbackRecord {
   database_id: string;
   database: string;
   query: string | null;
+  /** The collection of the source; null without a source. */
+  collection: string | null;
   /** The client's id of the rated item, or of the rated chunk's item; null for a rating of the whole response. */
   source_id: string | null;
   chunk_id: string | null;
   /** -1 to 1. */
   rating: number;
   comment: string | null;
-  /** Hash of database, source, API key and query. Only the last rating with the same hash counts. */
+  /** Hash of database, collection, source, API key and query. Only the last rating with the same hash counts. */
   vote: string;
   /** Whether this is the last rating with its vote. */
   counts: boolean;
@@ -27,7 +30,7 @@ export interface FeedbackRecord {
 
 /** Sum and number of the ratings of one source that count. */
 export interface FeedbackTallyRecord {
-  /** `<database>/<source>`: the database's internal id and the client's id of the item. */
+  /** `<database>/<collection>/<source>`: the database's internal id and the client's id of the item. */
   _id: string;
   database_id: string;
   sum: number;
@@ -37,10 +40,14 @@ export interface FeedbackTallyRecord {
 export type Feedback = ReturnType<typeof createFeedback>;
 
 /** A client's rating of a query response, of one source in it, or of one chunk. */
-export type FeedbackInput = Pick<FeedbackRecord, 'query' | 'source_id' | 'chunk_id' | 'rating' | 'comment'>;
+export type FeedbackInput = Pick<
+  FeedbackRecord,
+  'query' | 'collection' | 'source_id' | 'chunk_id' | 'rating' | 'comment'
+>;
 
 /** Filters of a list; an absent filter matches every rating. */
 export interface FeedbackFilter {
+  collection?: string;
   source_id?: string;
   min_rating?: number;
   max_rating?: number;
@@ -62,14 +69,14 @@ export function createFeedback({
      * @returns a record that is not stored yet, so that a saved response can contain its id
      */
     newFeedback(database: DatabaseRecord, keyId: string, input: FeedbackInput): FeedbackRecord {
-      const { query, source_id } = input;
+      const { query, collection, source_id } = input;
       return {
         _id: newFeedbackId(),
         org: database.org,
         database_id: database._id,
         database: database.name,
         ...input,
-        vote: sha256Hex(JSON.stringify([database._id, source_id, keyId, query])),
+        vote: sha256Hex(JSON.stringify([database._id, collection, source_id, keyId, query])),
         counts: true,
         created_at: new Date(),
       };
@@ -88,9 +95,10 @@ export function createFeedback({
     /** @returns one page, newest first, of the ratings that match; both rating bounds are inclusive */
     list(
       databaseId: string,
-      { source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
+      { collection, source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
     ): Promise<FeedbackRecord[]> {
       const filter: Filter<FeedbackRecord> = { database_id: databaseId };
+      if (collection !== undefined) filter.collection = collection;
       if (source_id !== undefined) filter.source_id = source_id;
       if (min_rating !== undefined || max_rating !== undefined) {
         filter.rating = {
@@ -101,16 +109,16 @@ export function createFeedback({
       return newestFirst(feedback, filter, page).toArray();
     },
 
-    /** @returns the tallies of the rated sources among these, by the client's id */
-    async getTallies(databaseId: string, sources: readonly string[]): Promise<Map<string, RatingTally>> {
-      const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), source]));
+    /** @returns the tallies of the rated sources among these, by `sourceKey` */
+    async getTallies(databaseId: string, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> {
+      const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), sourceKey(source)]));
       const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] } }).toArray();
       return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
     },
   };
 
   async function count(
-    { database_id: databaseId, source_id, vote, rating }: FeedbackRecord,
+    { database_id: databaseId, collection, source_id, vote, rating }: FeedbackRecord,
     tx: ClientSession,
   ): Promise<void> {
     const replaceEarlier = () =>
@@ -119,11 +127,11 @@ export function createFeedback({
         { $set: { counts: false } },
         { session: tx, projection: { rating: 1 } },
       );
-    if (source_id === null) {
+    if (collection === null || source_id === null) {
       await replaceEarlier();
       return;
     }
-    const key = tallyKey(databaseId, source_id);
+    const key = tallyKey(databaseId, { collection, source_id });
     await feedbackTallies.updateOne(
       { _id: key },
       { $inc: { sum: rating, count: 1 }, $setOnInsert: { database_id: databaseId } },
@@ -143,18 +151,21 @@ export async function discountRatings(
     feedbackTallies,
   }: { feedback: Collection<FeedbackRecord>; feedbackTallies: Collection<FeedbackTallyRecord> },
   databaseId: string,
-  sources: readonly string[],
+  items: readonly { collection: string; id: string }[],
   tx: ClientSession,
 ): Promise<void> {
-  const keys = sources.map((source) => tallyKey(databaseId, source));
+  const keys = items.map(({ collection, id }) => tallyKey(databaseId, { collection, source_id: id }));
   await feedbackTallies.deleteMany({ _id: { $in: keys } }, { session: tx });
-  await feedback.updateMany(
-    { database_id: databaseId, source_id: { $in: [...sources] }, counts: true },
-    { $set: { counts: false } },
-    { session: tx },
-  );
+  for (const collection of new Set(items.map((item) => item.collection))) {
+    const ids = items.flatMap((item) => (item.collection === collection ? [item.id] : []));
+    await feedback.updateMany(
+      { database_id: databaseId, collection, source_id: { $in: ids }, counts: true },
+      { $set: { counts: false } },
+      { session: tx },
+    );
+  }
 }
 
-function tallyKey(databaseId: string, source: string): string {
-  return `${databaseId}/${source}`;
+function tallyKey(databaseId: string, source: SourceName): string {
+  return `${databaseId}/${sourceKey(source)}`;
 }

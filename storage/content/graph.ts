@@ -8,6 +8,7 @@ export interface EntityRecord {
   item: string;
   version: number;
   database_id: string;
+  collection: string;
   source_id: string;
   name: string;
   /** Normalised name, equal for the same entity in different items. */
@@ -21,6 +22,7 @@ export interface RelationRecord {
   item: string;
   version: number;
   database_id: string;
+  collection: string;
   source_id: string;
   source: string;
   target: string;
@@ -116,6 +118,7 @@ export function createGraphStore({
             source: edge.source,
             target: edge.target,
             relation: edge.relation,
+            collection: edge.collection,
             source_id: edge.source_id,
             evidence: edge.evidence.filter(({ chunk_id }) => hits.has(chunk_id)),
           })),
@@ -128,8 +131,8 @@ export function createGraphStore({
 type MentionedEntity = Pick<EntityRecord, 'name' | 'type' | 'key' | 'source_id'> & { mentions: { chunk_id: string }[] };
 
 /** The fields of the n-th entity or relation of an item version. */
-function partOf({ _id, version, database_id, id }: ItemRecord, n: number) {
-  return { _id: `${_id}/${version}/${n}`, item: _id, version, database_id, source_id: id };
+function partOf({ _id, version, database_id, collection, id }: ItemRecord, n: number) {
+  return { _id: `${_id}/${version}/${n}`, item: _id, version, database_id, collection, source_id: id };
 }
 
 /** Merges the entities with the same key in several items; the most mentioned come first. */

@@ -7,6 +7,7 @@ import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
+import { findNamed } from './named-items.js';
 import { sourceProcessing } from './removed-items.js';
 
 export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;
@@ -39,10 +40,10 @@ export function createItemCatalogue({
   return {
     /**
      * @param collection the item must be in it
-     * @throws ServiceError SOURCE_NOT_FOUND
+     * @throws ServiceError SOURCE_NOT_FOUND, INVALID_PARAMETERS (`findNamed`)
      */
     async require(databaseId: string, id: string, collection?: string): Promise<ItemRecord> {
-      const item = await items.findOne({ database_id: databaseId, id, ...inCollection(collection) });
+      const [item] = await findNamed(items, databaseId, { ids: [id], collection });
       return item ?? notFound(id);
     },
 
@@ -50,7 +51,7 @@ export function createItemCatalogue({
     list(databaseId: string, { collection, type, status }: ItemFilter, page: PageQuery): Promise<ItemRecord[]> {
       const filter = {
         database_id: databaseId,
-        ...inCollection(collection),
+        ...(collection === undefined ? {} : { collection }),
         // An absent filter becomes the list of all values, so that the index returns the page in its order.
         indexing_status: { $in: status === undefined ? [...INDEXING_STATUSES] : [status] },
         type: { $in: type === undefined ? [...ITEM_TYPES] : [type] },
@@ -69,7 +70,7 @@ export function createItemCatalogue({
      * so ingesting that content again is not skipped as unchanged, and its index rows are due (`refreshIndexRows`).
      * @param check receives the changed metadata as it would be stored, and throws to reject it
      * @returns the changed item, and the id of this change in `rows_due`
-     * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING; the error of `check`
+     * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING, INVALID_PARAMETERS (`findNamed`); the error of `check`
      */
     update(
       { database_id: databaseId, id, collection }: { database_id: string; id: string; collection?: string | undefined },
@@ -77,8 +78,8 @@ export function createItemCatalogue({
       check: (changed: Partial<Pick<ItemRecord, 'metadata' | 'additional_metadata'>>) => void,
     ): Promise<{ item: ItemRecord; change: string }> {
       return inTransaction(mongoClient, async (tx) => {
-        const filter = { database_id: databaseId, id, ...inCollection(collection) };
-        const item = (await items.findOne(filter, { session: tx })) ?? notFound(id);
+        const [found] = await findNamed(items, databaseId, { ids: [id], collection }, { session: tx });
+        const item = found ?? notFound(id);
         if (!isTerminal(item.indexing_status)) throw sourceProcessing(id);
         const metadata = merge(item.metadata, change.metadata);
         const additional_metadata = merge(item.additional_metadata, change.additional_metadata);
@@ -118,10 +119,6 @@ export function createItemCatalogue({
     /** Items whose index rows are out of date, without their content. */
     rowsDue: staleRecords(items, () => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_CONTENT }),
   };
-}
-
-function inCollection(collection: string | undefined): { collection?: string } {
-  return collection === undefined ? {} : { collection };
 }
 
 function merge(before: Record<string, unknown>, change: Record<string, unknown> = {}): Record<string, unknown> {

@@ -78,10 +78,10 @@ export function createItemQueue({
   removedItems: Collection<RemovedItemRecord>;
 }) {
   return {
-    /** @returns the items of the database that have one of these ids */
-    async findExisting(databaseId: string, ids: readonly string[]): Promise<ExistingItem[]> {
+    /** @returns the items of the collection that have one of these ids */
+    async findExisting(databaseId: string, collection: string, ids: readonly string[]): Promise<ExistingItem[]> {
       return items
-        .find({ database_id: databaseId, id: { $in: [...ids] } })
+        .find({ database_id: databaseId, collection, id: { $in: [...ids] } })
         .project<ExistingItem>({
           id: 1,
           version: 1,
@@ -97,6 +97,7 @@ export function createItemQueue({
     /**
      * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor. A new item whose id
      * belonged to a deleted item continues with the key and the versions of the deleted item.
+     * @param records of one collection
      * @returns the stored records
      * @throws ServiceError SOURCE_ALREADY_EXISTS when another request has added or replaced one of the items
      */
@@ -150,9 +151,9 @@ export function createItemQueue({
 
   /** Gives items whose ids belonged to deleted items the keys and next versions of those. */
   async function continueRemoved(added: readonly ItemRecord[], tx: ClientSession): Promise<ItemRecord[]> {
-    const { database_id: databaseId } = added[0]!;
+    const { database_id, collection } = added[0]!;
     const ids = added.map(({ id }) => id);
-    const found = await removedItems.find({ database_id: databaseId, id: { $in: ids } }, { session: tx }).toArray();
+    const found = await removedItems.find({ database_id, collection, id: { $in: ids } }, { session: tx }).toArray();
     const removedById = new Map(found.map((removed) => [removed.id, removed]));
     return added.map((record) => {
       const removed = removedById.get(record.id);

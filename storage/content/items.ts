@@ -4,6 +4,7 @@ import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contrac
 import type { FileKind } from '../../domain/extraction.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { staleRecords } from '../queries.js';
+import { findNamed } from './named-items.js';
 
 export type ItemSource =
   | { kind: 'file'; file_id: string; filename: string; file_kind: FileKind; mime_type: string; size: number }
@@ -16,7 +17,7 @@ export interface ItemRecord {
   database_id: string;
   database: string;
   collection: string;
-  /** The client's id, unique in the database. */
+  /** The client's id, unique in the collection. */
   id: string;
   type: ItemType;
   /** Incremented by each replacement; each version has its own workflow. */
@@ -177,12 +178,9 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       return (await items.findOne({ batch }, { projection: { _id: 1 } })) !== null;
     },
 
-    /** @returns items by the client's ids, without their content */
+    /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */
     listByIds(databaseId: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
-      return items
-        .find({ database_id: databaseId, id: { $in: [...ids] }, ...(collection === undefined ? {} : { collection }) })
-        .project<ItemRecord>(WITHOUT_CONTENT)
-        .toArray();
+      return findNamed(items, databaseId, { ids, collection }, { projection: WITHOUT_CONTENT });
     },
 
     /** @returns items by key, without their source */

@@ -8,6 +8,7 @@ import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
 import type { ItemRecord } from './items.js';
+import { findNamed, type NamedItems } from './named-items.js';
 
 /**
  * Remains of a deleted item: its version counter, because a workflow id is never used twice, and the files that have not
@@ -18,6 +19,7 @@ export interface RemovedItemRecord {
   _id: string;
   org: string;
   database_id: string;
+  collection: string;
   /** The client's id. */
   id: string;
   /** The last version that was used. */
@@ -39,13 +41,6 @@ export type RemovedItems = ReturnType<typeof createRemovedItems>;
 
 /** Seconds after which a client may try again to change an item in progress. */
 const PROCESSING_RETRY_SECONDS = 5;
-
-export interface RemovalRequest {
-  /** Client ids, at most 1,000. */
-  ids: readonly string[];
-  /** Items in other collections count as not found. */
-  collection?: string | undefined;
-}
 
 export interface Removal {
   removed: string[];
@@ -78,35 +73,30 @@ export function createRemovedItems({
   };
 
   return {
-    /** Deletes all of these items that exist, in one transaction. Items in progress end as `errored` with E2005. */
-    remove(
-      { _id: databaseId, org }: Pick<DatabaseRecord, '_id' | 'org'>,
-      { ids, collection }: RemovalRequest,
-    ): Promise<Removal> {
-      const requested = {
-        database_id: databaseId,
-        org,
-        id: { $in: [...ids] },
-        ...(collection === undefined ? {} : { collection }),
-      };
+    /**
+     * Deletes all of these items that exist, in one transaction. Items in progress end as `errored` with E2005.
+     * @param named at most 1,000
+     * @throws ServiceError INVALID_PARAMETERS (`findNamed`)
+     */
+    remove({ _id: databaseId, org }: Pick<DatabaseRecord, '_id' | 'org'>, named: NamedItems): Promise<Removal> {
+      const { ids } = named;
+      const projection = { ...NOTIFIED_FIELDS, version: 1, indexing_status: 1, 'source.file_id': 1 };
       return inTransaction(mongoClient, async (tx) => {
-        const found = await items
-          .find(requested, { session: tx })
-          .project<ItemRecord>({ ...NOTIFIED_FIELDS, version: 1, indexing_status: 1, 'source.file_id': 1 })
-          .toArray();
+        const found = await findNamed(items, databaseId, named, { projection, session: tx });
         const existing = new Set(found.map(({ id }) => id));
         const not_found = ids.filter((id) => !existing.has(id));
         if (found.length === 0) return { removed: [], not_found, ref: null };
         const ref = { org, removal: newRemovalId() };
         const check_at = new Date();
         await removedItems.bulkWrite(
-          found.map(({ _id, id, version, source, indexing_status }) => ({
+          found.map(({ _id, collection, id, version, source, indexing_status }) => ({
             updateOne: {
               filter: { _id },
               update: {
                 $set: {
                   org,
                   database_id: databaseId,
+                  collection,
                   id,
                   version,
                   removal: ref.removal,
@@ -124,7 +114,7 @@ export function createRemovedItems({
         await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const interrupted = found.filter((item) => !isTerminal(item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
-        await discountRatings({ feedback, feedbackTallies }, databaseId, [...existing], tx);
+        await discountRatings({ feedback, feedbackTallies }, databaseId, found, tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
       });
     },

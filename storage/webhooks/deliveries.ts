@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, UpdateFilter } from 'mongodb';
-import { type DeliveryState, type IndexingStatus, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import type { DeliveryState, IndexingStatus } from '../../domain/states.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import { staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -16,6 +16,8 @@ export interface DeliveryRecord {
   dedupe_key: string;
   /** The client's id of the item, job or execution. */
   doc_id: string;
+  /** The crew of an execution. */
+  crew?: string;
   /** Final status of the item, for an indexing webhook. */
   indexing_status: IndexingStatus | null;
   /** `receiverKey` of a callback's URL; null when the receiver is the organisation's registration. */
@@ -73,12 +75,9 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 const MAX_LOGGED_ATTEMPTS = 50;
 
 /** `check_at` of deliveries in a lane. */
-const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
+export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
 
 const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
-
-/** Projection: a delivery without its body and its attempts. */
-const SUMMARY = { payload: 0, message: 0, attempt_log: 0 } as const;
 
 /** Matches while the claim is valid: no other process has claimed the delivery since. */
 export const held = ({ _id, claim }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, claim: claim! });
@@ -174,8 +173,8 @@ export function outcomeUpdate(
 }
 
 /**
- * Delivery records. Every change of state is one conditional update. `storage/webhooks/lane-queue.ts` has the updates of
- * deliveries in a lane.
+ * Delivery records. Every change of state is one conditional update. `lane-queue.ts` has the updates of deliveries in a lane,
+ * `client-deliveries.ts` what clients read and change.
  * @param retentionMs how long a finished delivery is kept
  * @param laneSwitch decides which new deliveries go into a lane
  */
@@ -290,52 +289,6 @@ export function createDeliveries(
         },
         $inc: { attempts: sent ? 0 : -1 },
       });
-    },
-
-    /**
-     * failed | permanently_failed -> pending, and due at once. A failed delivery keeps the rest of its retry schedule, a
-     * permanently failed delivery restarts it.
-     * @returns false when the delivery is in another state, which does not change
-     */
-    async requeue(org: string, event: CallbackEvent, deliveryId: string, tx?: ClientSession): Promise<boolean> {
-      const now = new Date();
-      const result = await deliveries.updateOne(
-        { _id: deliveryId, org, event_type: event, status: { $in: [...RETRYABLE_DELIVERY_STATES] } },
-        [
-          {
-            $set: {
-              failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
-              // Null in the final state `permanently_failed`.
-              automatic_attempt_at: '$next_attempt_at',
-              status: 'pending',
-              requeued: true,
-              lane: null,
-              queue: '$$REMOVE',
-              next_attempt_at: now,
-              check_at: now,
-              expires_at: null,
-              updated_at: now,
-            },
-          },
-        ],
-        { session: tx },
-      );
-      return result.matchedCount === 1;
-    },
-
-    /** @returns null when the delivery is unknown, of another event, or another organisation's */
-    findForOrg(org: string, event: CallbackEvent, deliveryId: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ _id: deliveryId, org, event_type: event });
-    },
-
-    /** @returns one page, newest first, without bodies and logs; `status` restricts it to one state */
-    listForOrg(
-      org: string,
-      event: CallbackEvent,
-      { status, ...page }: PageQuery & { status?: DeliveryState },
-    ): Promise<DeliveryRecord[]> {
-      const filter = { org, event_type: event, ...(status === undefined ? {} : { status }) };
-      return newestFirst(deliveries, filter, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
     /**

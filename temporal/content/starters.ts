@@ -10,6 +10,7 @@ export interface StartItemInput {
   org: string;
   database: string;
   database_id: string;
+  collection: string;
   id: string;
   version: number;
   batch: string;
@@ -25,14 +26,14 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 
 /** Starts the workflows of items and databases. */
 export function createContentStarters({ start }: WorkflowStarter) {
-  const ownerOf = ({ org, database, id }: StartItemInput) => ({ org, database, source: id });
+  const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
   const interactive = createInteractiveQuota();
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
 
   /** @param priorityKey of the ingest that the item belongs to */
   const startItem = (item: StartItemInput, priorityKey?: number): Promise<void> =>
     start('indexItem', {
-      workflowId: workflowIds.item(item.org, item.database_id, item.id, item.version),
+      workflowId: workflowIds.item(item),
       taskQueue: 'content',
       args: [{ ...refOf(item), ...(isSmall(item) ? { small: true } : {}) }],
       staticSummary: `Index ${item.id} into ${item.database}`,
@@ -41,7 +42,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
 
   /** @param items one item, or the known members of one group; each gets a workflow, or all get one */
   async function startItems(items: readonly StartItemInput[], priorityKey?: number): Promise<void> {
-    const { org, database, batch, group } = items[0]!;
+    const { org, database, collection, batch, group } = items[0]!;
     if (group === undefined) {
       await Promise.all(items.map((item) => startItem(item, priorityKey)));
       return;
@@ -53,7 +54,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
       taskQueue: 'content',
       args: [{ batch, group }],
       staticSummary: `Index ${items.length} items into ${database}`,
-      ...ownedBy({ org, database, source: items.map(({ id }) => id) }, priorityKey),
+      ...ownedBy({ org, database, collection, source: items.map(({ id }) => id) }, priorityKey),
     });
   }
 
@@ -64,7 +65,7 @@ export function createContentStarters({ start }: WorkflowStarter) {
     /** Each later change of the same version needs another run. */
     startIndexRows: (item: StartItemInput): Promise<void> =>
       start('refreshIndexRows', {
-        workflowId: workflowIds.indexRows(item.org, item.database_id, item.id, item.version),
+        workflowId: workflowIds.indexRows(item),
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         taskQueue: 'content',
         args: [refOf(item)],

@@ -11,8 +11,8 @@ export interface StartDeliveryInput {
   doc_id: string;
   event_type: string;
   receiver?: string | null;
-  /** Has the database of the item. */
-  payload: { database: string } | null;
+  /** Has the database and the collection of the item. */
+  payload: { database: string; collection: string } | null;
   /** The lane of a delivery without a workflow of its own. */
   lane?: number | null;
 }
@@ -61,6 +61,16 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
     retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
       signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
 
+    /** Starts a bulk retry. */
+    startReplay: ({ _id, org, matching }: { _id: string; org: string; matching: number }): Promise<void> =>
+      start('replayDeliveries', {
+        workflowId: workflowIds.replay(org, _id),
+        taskQueue: 'deliveries',
+        args: [{ replay: _id, org }],
+        staticSummary: `Retry of about ${matching} deliveries`,
+        ...ownedBy({ org }, PRIORITIES.upkeep),
+      }),
+
     /** Signals a lane even if its flag says that it runs. */
     startLane: signalLane,
   };
@@ -82,6 +92,6 @@ function optionsOf({
     taskQueue: 'deliveries',
     args: [ref],
     staticSummary: `${event_type} of ${doc_id}${payload === null ? '' : ` in ${payload.database}`}`,
-    ...ownedBy({ org, source: doc_id, database: payload?.database }),
+    ...ownedBy({ org, source: doc_id, database: payload?.database, collection: payload?.collection }),
   };
 }

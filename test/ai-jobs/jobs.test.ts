@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newDeliveryId } from '../../domain/ids.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
@@ -168,7 +169,7 @@ print('verified')`;
   });
 
   test('4xx responses to a callback are final, 5xx are retried', async () => {
-    receiver.respond = ({ json }, count) => ({ status: json.status === 'success' ? 404 : count === 1 ? 500 : 200 });
+    receiver.respond = () => ({ status: 404 });
     const rejected = await api.submit(SENTIMENT, { text: 'Fine.' }, { webhook_receiver: receiver.url });
     await callbackOf(rejected.body.job_id);
     const delivery = (jobId: string, state: string) =>
@@ -179,6 +180,21 @@ print('verified')`;
       attempts: 1,
       error_code: 'HTTP_404',
     });
+    const { deliveries } = (await api.get(`/v3/ai/callbacks?doc_id=${rejected.body.job_id}`)).body;
+    expect(deliveries).toMatchObject([
+      { status: 'permanently_failed', event_type: 'async_job_completed', attempts: 1 },
+    ]);
+    const { delivery_id } = deliveries[0];
+    expect((await api.get(`/v3/ai/callbacks/${delivery_id}`)).body).toMatchObject({
+      url: receiver.url,
+      attempt_log: [{ status_code: 404 }],
+    });
+    receiver.respond = () => ({ status: 204 });
+    expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).body).toMatchObject({ queued: true });
+    expect(await delivery(rejected.body.job_id, 'delivered')).toMatchObject({ attempts: 2 });
+    expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).status).toBe(409);
+    expect((await api.get(`/v3/ai/callbacks/${newDeliveryId()}`)).status).toBe(404);
+    receiver.respond = (_, count) => ({ status: count === 1 ? 500 : 200 });
     receiver.received.length = 0;
     const upload = await api.upload('broken.pdf', '%PDF-1.7\nnothing of a PDF follows');
     const input = { file: upload.body.file_id };
@@ -331,6 +347,85 @@ print('verified')`;
     expect(await api.finished({ status: 202, body: { job_id: waiting._id } })).toMatchObject({
       status: 'success',
     });
+  });
+
+  test('jobs are listed newest first, by status and by feature, page by page', async () => {
+    const lister = createJobClient(apiUrl, (await makeKey(mongodbUri, 'listed-jobs')).key);
+    const now = new Date(Date.now() - 60_000);
+    const at = (ms: number) => new Date(now.getTime() + ms);
+    // Two of them in one millisecond.
+    const records = [0, 1, 1, 2, 3].map((ms, n) =>
+      aiJobRecord({
+        org: 'listed-jobs',
+        now: at(ms),
+        ...(n % 2 === 0 ? { feature: 'ocr', subfeature: 'ocr_async', provider: 'tesseract' } : {}),
+        status: n < 2 ? 'fail' : 'success',
+        error_message: n < 2 ? 'The file is damaged.' : null,
+        finished_at: at(100),
+      }),
+    );
+    await withDb(mongodbUri, (db) => db.collection<{ _id: string }>('ai_jobs').insertMany(records));
+    const newestFirst = [...records].sort(
+      (a, b) => b.created_at.getTime() - a.created_at.getTime() || (b._id < a._id ? -1 : 1),
+    );
+    const idsOf = (jobs: { job_id: string }[]) => jobs.map(({ job_id }) => job_id);
+    const list = async (query: string) => (await lister.get(`/v3/ai/async?${query}`)).body;
+    expect(idsOf((await list('')).jobs)).toEqual(newestFirst.map(({ _id }) => _id));
+    const pages: string[] = [];
+    for (let next = ''; ; ) {
+      const { jobs, count, next_cursor } = await list(`limit=2${next}`);
+      expect(count).toBe(jobs.length);
+      pages.push(...idsOf(jobs));
+      if (next_cursor === null) break;
+      next = `&cursor=${next_cursor}`;
+    }
+    expect(pages).toEqual(newestFirst.map(({ _id }) => _id));
+    const chosen = newestFirst.filter(({ status, feature }) => status === 'fail' && feature === 'ocr');
+    expect((await list('status=fail&feature=ocr')).jobs).toEqual([
+      {
+        job_id: chosen[0]!._id,
+        status: 'fail',
+        feature: 'ocr',
+        subfeature: 'ocr_async',
+        provider: 'tesseract',
+        model: null,
+        created_at: chosen[0]!.created_at.toISOString(),
+        finished_at: at(100).toISOString(),
+        error: { message: 'The file is damaged.' },
+      },
+    ]);
+    expect((await list('status=queued')).jobs).toEqual([]);
+    for (const [query, status] of [
+      ['cursor=dlv_1', 400],
+      ['cursor=', 400],
+      ['status=done', 422],
+      ['feature=magic', 422],
+      ['limit=0', 422],
+    ] as const) {
+      expect([query, (await lister.get(`/v3/ai/async?${query}`)).status]).toEqual([query, status]);
+    }
+  });
+
+  test('settings are given in `settings` or beside the text, and a null receiver is none', async () => {
+    const text = 'The heron stands. The heron waits. The tide turns at noon.';
+    const SUMMARIZE = 'text/summarize/wink';
+    const submit = (input: object) => api.submit(SUMMARIZE, input, { webhook_receiver: null });
+    const inside = await api.finished(await submit({ text, settings: { sentences: 1 } }));
+    const beside = await api.finished(await submit({ text, sentences: 1 }));
+    expect(inside).toMatchObject({ status: 'success', output: beside.output });
+    expect((await api.finished(await submit({ text, settings: {} }))).status).toBe('success');
+    for (const [input, message] of [
+      [{ text, settings: { speed: 1 } }, 'input.settings: has an unknown field "speed"'],
+      [{ settings: { text } }, 'input.settings: has an unknown field "text"'],
+      [{ text, settings: { settings: {} } }, 'input.settings: has an unknown field "settings"'],
+      [{ text, speed: 1 }, 'input: has an unknown field "speed"'],
+      [{ text, settings: { sentences: 0 } }, 'input.settings.sentences: must be between 1 and 50'],
+      [{ text, sentences: 1, settings: { sentences: 1 } }, 'input.settings.sentences: is also in input'],
+      [{ text, settings: null }, 'input.settings: must be an object'],
+    ] as const) {
+      const { status, body } = await submit(input);
+      expect([status, body.error]).toEqual([422, { code: 'VALIDATION_ERROR', message }]);
+    }
   });
 
   test('a finished job cannot be cancelled', async () => {

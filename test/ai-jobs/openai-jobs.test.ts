@@ -125,14 +125,35 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     // UUIDs are case-insensitive.
     const path = `/v3/ai/async/${submitted.body.job_id.toUpperCase()}`;
     expect((await api.get(path)).body).toMatchObject({ status: 'processing' });
-    expect(await api.request('DELETE', path)).toMatchObject({ status: 202 });
+    const { job_id } = submitted.body;
+    expect(await api.request('DELETE', path)).toMatchObject({ status: 202, body: { job_id, status: 'cancelling' } });
     expect(await api.finished(submitted)).toMatchObject({
       status: 'fail',
-      error: { message: 'The job was cancelled.' },
+      error: { code: 'cancelled', message: 'The job was cancelled.' },
     });
     await closed;
-    const request = await receiver.waitFor('the callback', ({ json }) => json.job_id === submitted.body.job_id);
+    // The specification gives the error of a callback a message, and nothing else.
+    const request = await receiver.waitFor('the callback', ({ json }) => json.job_id === job_id);
     expect(request.json).toMatchObject({ status: 'fail', error: { message: 'The job was cancelled.' } });
+    expect(Object.keys(request.json.error as object)).toEqual(['message']);
+    const { jobs } = (await api.get('/v3/ai/async?status=fail')).body;
+    expect(jobs).toContainEqual(expect.objectContaining({ job_id, error: expect.objectContaining({ code: 'cancelled' }) })); // biome-ignore format: one line
+  });
+
+  test('a job that succeeds after its cancellation was requested ends as cancelled', async () => {
+    let cancelled = () => undefined as void;
+    const requested = new Promise<void>((resolve) => {
+      cancelled = resolve;
+    });
+    openai.respondWith((_request, response) => void requested.then(() => sendCompletion(response, 'Grey.')));
+    const submitted = await api.submit(CHAT, question, { show_original_response: true });
+    await eventually('a request to the provider', () => openai.requests.length === 1);
+    await api.request('DELETE', `/v3/ai/async/${submitted.body.job_id}`);
+    cancelled();
+    const job = await api.finished(submitted);
+    expect(job).toMatchObject({ status: 'fail', error: { code: 'cancelled' } });
+    expect(job).not.toHaveProperty('output');
+    expect(job).not.toHaveProperty('original_response');
   });
 
   test('tokens are counted by day; when they are used up, jobs are rejected, and queued jobs fail without a call', async () => {

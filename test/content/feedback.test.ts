@@ -77,6 +77,7 @@ describe('feedback', () => {
         id: body.data.id,
         database: 'notes',
         query: null,
+        collection: 'default',
         source_id: 'note-5',
         chunk_id: null,
         rating: 0.5,

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -242,6 +243,30 @@ describe('ingesting', () => {
     const response = await rejected(() => api.ingest({ database: 'inbox' }, many));
     expect(code(response)).toEqual([422, 'VALIDATION_ERROR']);
     expect(response.body.error?.message).toMatch(/must not exceed 100 files/);
+  });
+
+  test.each([
+    ['fields', 'Content-Disposition: form-data; name="x"'],
+    ['files', 'Content-Disposition: form-data; name="documents"; filename="a.txt"'],
+    ['parts', 'X: y'],
+  ])('a form with too many %s is rejected while the rest of it is on its way', async (_, header) => {
+    const { hostname, port } = new URL(apiUrl);
+    const request = httpRequest({
+      hostname,
+      port,
+      method: 'POST',
+      path: '/context/ingest',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'API-Version': '2',
+        'Content-Type': 'multipart/form-data; boundary=xyz',
+      },
+    });
+    request.on('error', () => undefined);
+    request.write(`--xyz\r\n${header}\r\n\r\n1\r\n`.repeat(200));
+    const [response] = await once(request, 'response');
+    expect(response.statusCode).toBe(422);
+    request.destroy();
   });
 
   test('invalid fields are 422 with the name of the field', async () => {

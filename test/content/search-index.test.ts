@@ -107,8 +107,11 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
       expect(await findIds({ collections: [odd] })).toEqual(['a:0']);
       expect(await findIds({ collections: ["' OR 1=1 --"] })).toEqual([]);
       expect(await findIds({ type: 'memory' })).toEqual(['a:0']);
-      expect(await findIds({ source_ids: ["c'c"] })).toEqual(["c'c:0"]);
-      expect((await findIds({ source_ids: ['a', 'b'], collections: ['papers', odd] })).sort()).toEqual(['a:0', 'b:0']);
+      expect(await findIds({ sources: [{ ids: ["c'c"] }] })).toEqual(["c'c:0"]);
+      expect((await findIds({ sources: [{ ids: ['a', 'b'] }], collections: ['papers', odd] })).sort()).toEqual([
+        'a:0',
+        'b:0',
+      ]);
       expect(await findIds({ collections: [] })).toEqual([]);
     }
   });

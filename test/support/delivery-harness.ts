@@ -13,6 +13,7 @@ import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
+import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLanes } from '../../storage/webhooks/lanes.js';
@@ -50,6 +51,7 @@ export function createDeliveryHarness(collections: Collections) {
   return {
     registrations,
     deliveries,
+    clientDeliveries: createClientDeliveries(collections),
     laneQueue,
     lanes,
     aiJobs,

@@ -121,6 +121,8 @@ try {
   receiver.respond = () => ({ status: 204 });
   await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
   await record('deliver-webhook-retried-by-a-person', `delivery/${delivery_id}`);
+  const { replay_id } = (await api.post('/webhooks/indexing/deliveries/retry', { doc_id: 'gone' })).body.data;
+  await record('replay-deliveries', `replay/histories/${replay_id}`);
   await recordCrews({ product, openai, temporal, record });
   receiver.respond = () => ({ status: 503, headers: { 'Retry-After': '60' } });
   const recovers = () => {
@@ -175,6 +177,7 @@ try {
   for (const [name, type] of [
     ['sweep-per-kind', 'sweep'],
     ['sweep-with-lanes', 'sweep'],
+    ['sweep-with-replays', 'sweep'],
     ['drop-abandoned-files', 'dropAbandonedFiles'],
     ['compact-search-index', 'compactSearchIndex'],
   ] as const) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import {
   type AttemptResult,
   CALLBACK_DELIVERY_POLICY,
+  callbackPolicy,
   INDEXING_DELIVERY_POLICY,
   judgeAttempt,
   parseRetryAfter,
@@ -82,4 +83,10 @@ test('no wait of a job callback exceeds 30 seconds, whatever the random number',
       expect('delayMs' in verdict && verdict.delayMs).toBeLessThanOrEqual(30_000);
     }
   }
+});
+
+test('a longer schedule of callbacks is not cut to 30 seconds', () => {
+  const policy = callbackPolicy([2_000, 3_600_000]);
+  const verdict = judgeAttempt(policy, { error: 'connection reset' }, { failures: 1 }, NOW, 1);
+  expect(verdict).toMatchObject({ state: 'failed', delayMs: 3_960_000 });
 });

@@ -151,7 +151,7 @@ describe('the delivery schedule', () => {
     const attempt = () => expect(attemptDelivery({ delivery: _id, org })).rejects.toThrow('HTTP_500');
     await attempt();
     for (let retries = 0; retries < 2; retries += 1) {
-      expect(await harness.deliveries.requeue(org, 'indexing.status_changed', _id)).toBe(true);
+      expect(await harness.clientDeliveries.requeue({ org: org, events: ['indexing.status_changed'] }, _id)).toBe(true);
       await attempt();
     }
     expect(await deliver(_id)).toBe('permanently_failed');
@@ -165,7 +165,7 @@ describe('the delivery schedule', () => {
     receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
-    expect(await harness.deliveries.requeue(org, 'indexing.status_changed', _id)).toBe(true);
+    expect(await harness.clientDeliveries.requeue({ org: org, events: ['indexing.status_changed'] }, _id)).toBe(true);
     expect(await deliver(_id)).toBe('permanently_failed');
     expect((await waits(_id)).length).toBe(15);
     expectWaits((await waits(_id)).slice(8), [5, 300, 1800, 7200, 18000, 36000, 36000]);

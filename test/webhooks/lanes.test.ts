@@ -199,7 +199,7 @@ describe('a lane', () => {
     const { dueInMs } = (await run(create({ scheduleMs: [600_000] })).result) as { dueInMs: number };
     expect(dueInMs).toBeGreaterThan(590_000);
     // A person who retries it does not wait for the lane.
-    expect(await harness.deliveries.requeue(QUICK, 'indexing.status_changed', id!)).toBe(true);
+    expect(await harness.clientDeliveries.requeue({ org: QUICK, events: ['indexing.status_changed'] }, id!)).toBe(true);
     const requeued = await read(id!);
     expect(requeued).toMatchObject({ status: 'pending', lane: null });
     expect(requeued.queue).toBeUndefined();

@@ -1,6 +1,6 @@
 import { CancellationScope, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { AiJobActivities } from '../../activities/ai-jobs/run-ai-job.js';
-import { JOB_CANCELLED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import { CANCELLED, JOB_CANCELLED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
 import { clientFailureOf, showOutcome } from '../failures.js';
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
@@ -25,16 +25,16 @@ export async function runAiJob(job: JobRef): Promise<JobOutcome> {
     await runProvider(job);
     return { status: 'success' };
   } catch (error) {
-    const error_message = clientMessage(error);
+    const { error_message, error_code } = clientError(error);
     // A cancelled job sends its callback too.
-    await CancellationScope.nonCancellable(() => failJob(job, error_message));
+    await CancellationScope.nonCancellable(() => failJob(job, error_message, error_code));
     showOutcome('fail');
     return { status: 'fail', error_message };
   }
 }
 
 /** The error as the client reads it. */
-function clientMessage(error: unknown): string {
-  if (isCancellation(error)) return JOB_CANCELLED;
-  return clientFailureOf(error)?.message ?? 'The job failed because of an internal error.';
+function clientError(error: unknown): { error_message: string; error_code?: typeof CANCELLED } {
+  if (isCancellation(error)) return { error_message: JOB_CANCELLED, error_code: CANCELLED };
+  return { error_message: clientFailureOf(error)?.message ?? 'The job failed because of an internal error.' };
 }

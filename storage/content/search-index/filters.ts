@@ -1,5 +1,5 @@
 import type { MetadataFilter } from '../../../domain/content/metadata-filters.js';
-import type { SearchRequest } from '../../../domain/content/search.js';
+import type { SearchRequest, SourceFilter } from '../../../domain/content/search.js';
 import { rangeColumn } from './schema.js';
 
 /** Rows in one delete; parsing a longer predicate costs more than a second delete. */
@@ -15,13 +15,23 @@ export function literal(value: string): string {
  * @returns SQL, or null without restrictions. An empty list of collections or sources matches no row
  */
 export function filterOf(request: SearchRequest, columns: ReadonlySet<string>): string | null {
-  const { collections, type, source_ids, metadata } = request;
+  const { collections, type, sources, metadata } = request;
   const parts: string[] = [];
   if (collections) parts.push(oneOf('collection', collections));
   if (type) parts.push(`type = ${literal(type)}`);
-  if (source_ids) parts.push(oneOf('source_id', source_ids));
+  if (sources) parts.push(sourcesPredicate(sources));
   if (metadata) parts.push(metadataPredicate(metadata, columns));
   return parts.length === 0 ? null : parts.join(' AND ');
+}
+
+function sourcesPredicate(sources: readonly SourceFilter[]): string {
+  if (sources.length === 0) return 'false';
+  const parts = sources.map(({ collection, ids }) =>
+    collection === undefined
+      ? oneOf('source_id', ids)
+      : `(collection = ${literal(collection)} AND ${oneOf('source_id', ids)})`,
+  );
+  return `(${parts.join(' OR ')})`;
 }
 
 /** @returns SQL that is true or false for every row, never null, so that a negation matches all other rows */

@@ -1,0 +1,121 @@
+import type { RouterContext } from '@koa/router';
+import Router from '@koa/router';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { ServiceError } from '../../domain/errors.js';
+import { DELIVERY_STATES } from '../../domain/states.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { operations } from '../operation.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
+import {
+  deliveryDetailSchema,
+  deliveryListSchema,
+  deliveryQueuedSchema,
+  describeDelivery,
+  describeDeliveryDetail,
+} from './delivery-responses.js';
+
+export interface DeliveryDependencies {
+  clientDeliveries: ClientDeliveries;
+  idempotencyKeys: IdempotencyKeys;
+  starters: Pick<DeliveryStarters, 'retryDelivery'>;
+  log: Logger;
+}
+
+/** Where the deliveries of one service are shown, and which. */
+export interface DeliveryRouteOptions {
+  prefix: string;
+  /** Declares the routes, in the service's envelope. */
+  operation: ReturnType<typeof operations>;
+  /** What the service calls them in summaries, such as `delivery` or `callback`. */
+  noun: { one: string; many: string };
+  /** Filters of the list in addition to those of every list. */
+  filters?: z.ZodRawShape;
+  scopeOf(ctx: RouterContext<RequestState>): DeliveryScope;
+}
+
+const NEWEST_FIRST = byId('dlv');
+
+const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+
+/** Filters that all deliveries have. */
+export const deliveryFilters = {
+  doc_id: z.string().min(1).optional().meta({ description: 'The id of the item, job or execution.' }),
+  error_code: z.string().min(1).optional().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
+  from: time.optional().meta({ description: 'Created at this time or later.' }),
+  to: time.optional().meta({ description: 'Created before this time.' }),
+};
+
+/** Lists, reads and retries the deliveries of a service. */
+export function deliveryRoutes(
+  { clientDeliveries, idempotencyKeys, starters, log }: DeliveryDependencies,
+  { prefix, operation, noun, filters = {}, scopeOf }: DeliveryRouteOptions,
+): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix });
+  const query = pageQuery(NEWEST_FIRST).extend({
+    status: z.enum(DELIVERY_STATES).optional(),
+    ...deliveryFilters,
+    ...filters,
+  });
+
+  router.get(
+    '/',
+    operation(
+      { summary: `List ${noun.many}`, query, status: 200, response: deliveryListSchema },
+      async (ctx, { query: { limit, cursor, ...filter }, respond }) => {
+        const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, ({ from, limit }) =>
+          clientDeliveries.list(scopeOf(ctx), filter, { before: from, limit }),
+        );
+        respond({ deliveries: records.map(describeDelivery), count: records.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/:delivery_id',
+    operation(
+      { summary: `Get a ${noun.one}`, status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
+      async (ctx, { respond }) => respond(describeDeliveryDetail(await requireDelivery(ctx))),
+    ),
+  );
+
+  router.post(
+    '/:delivery_id/retry',
+    operation(
+      {
+        summary: `Retry a ${noun.one}`,
+        description: `Sends a failed ${noun.one} again at once.`,
+        status: 200,
+        response: deliveryQueuedSchema,
+        errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
+        idempotencyKeys,
+      },
+      async (ctx, { respondWith }) => {
+        const record = await requireDelivery(ctx);
+        const { _id: delivery_id, status } = record;
+        await respondWith({ delivery_id, queued: true, message: 'Queued for delivery.' }, async (tx) => {
+          if (await clientDeliveries.requeue(scopeOf(ctx), delivery_id, tx)) return;
+          throw new ServiceError(
+            'DELIVERY_NOT_RETRYABLE',
+            `Only failed deliveries can be retried; this delivery is ${status}.`,
+          );
+        });
+        await startOrDefer(log, 'retry', { delivery_id }, () => starters.retryDelivery(record));
+      },
+    ),
+  );
+
+  return router;
+
+  async function requireDelivery(ctx: RouterContext<RequestState>): Promise<DeliveryRecord> {
+    const id = ctx.params.delivery_id!;
+    const record = await clientDeliveries.find(scopeOf(ctx), id);
+    if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
+    return record;
+  }
+}

@@ -1,0 +1,105 @@
+import Router from '@koa/router';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { ServiceError } from '../../domain/errors.js';
+import { newReplayId } from '../../domain/ids.js';
+import { RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
+import type { ReplayRecord, Replays } from '../../storage/webhooks/replays.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations } from '../content-operations.js';
+import type { RequestState } from '../request-context.js';
+import { indexingDeliveryFilters } from './deliveries.js';
+import { describeReplay, replayAcceptedSchema, replaySchema } from './replay-responses.js';
+
+export interface ReplayDependencies {
+  clientDeliveries: Pick<ClientDeliveries, 'countRetryable'>;
+  replays: Pick<Replays, 'add' | 'findForOrg'>;
+  idempotencyKeys: IdempotencyKeys;
+  starters: Pick<DeliveryStarters, 'startReplay'>;
+  log: Logger;
+}
+
+const operation = contentOperations('Deliveries');
+
+/** An unknown field is rejected: a misspelt filter would match every delivery. */
+const replayRequestSchema = z.strictObject({
+  status: z.enum(RETRYABLE_DELIVERY_STATES).optional().meta({ description: 'Default: both.' }),
+  ...indexingDeliveryFilters,
+  dry_run: z.boolean().default(false).meta({ description: 'Only counts the deliveries that match.' }),
+});
+
+/** Bulk retries: all failed deliveries that match a filter are sent again. */
+export function replayRoutes(deps: ReplayDependencies): Router<RequestState> {
+  const { clientDeliveries, replays, idempotencyKeys, starters, log } = deps;
+  const router = new Router<RequestState>({ prefix: '/webhooks/indexing' });
+
+  router.post(
+    '/deliveries/retry',
+    operation(
+      {
+        summary: 'Retry deliveries',
+        description:
+          'Sends all failed deliveries that match again, oldest first, at the pace of the receiver. An empty filter ' +
+          'matches every failed delivery. With `dry_run` the response has status 200, and nothing is sent.',
+        body: replayRequestSchema,
+        example: { status: 'permanently_failed', from: '2026-11-01T00:00:00Z', dry_run: true },
+        status: 202,
+        alternativeStatus: 200,
+        response: replayAcceptedSchema,
+        idempotencyKeys,
+      },
+      async (ctx, { body: { dry_run, ...filter }, respond, respondWith }) => {
+        const { org } = ctx.state.principal;
+        const now = new Date();
+        // Deliveries that fail from now on have their own retries.
+        const until = filter.to && filter.to < now ? filter.to : now;
+        const bounded = { ...filter, to: until };
+        const scope: DeliveryScope = { org, events: ['indexing.status_changed'] };
+        const matching = await clientDeliveries.countRetryable(scope, bounded);
+        if (dry_run) {
+          respond({ replay_id: null, matching, message: 'Nothing was sent, because dry_run is true.' });
+          ctx.status = 200;
+          return;
+        }
+        const replay = newReplay(org, bounded, matching, now);
+        const message = 'The deliveries are sent again, oldest first.';
+        await respondWith({ replay_id: replay._id, matching, message }, (tx) => replays.add(replay, tx));
+        await startOrDefer(log, 'replay', { replay_id: replay._id }, () => starters.startReplay(replay));
+      },
+    ),
+  );
+
+  router.get(
+    '/replays/:replay_id',
+    operation(
+      { summary: 'Get the progress of a bulk retry', status: 200, response: replaySchema, errors: ['NOT_FOUND'] },
+      async (ctx, { respond }) => {
+        const id = ctx.params.replay_id!;
+        const replay = await replays.findForOrg(ctx.state.principal.org, id);
+        if (!replay) throw new ServiceError('NOT_FOUND', `There is no replay "${id}".`);
+        respond(describeReplay(replay));
+      },
+    ),
+  );
+
+  return router;
+}
+
+function newReplay(org: string, filter: ReplayRecord['filter'], matching: number, now: Date): ReplayRecord {
+  return {
+    _id: newReplayId(),
+    org,
+    filter,
+    status: 'running',
+    matching,
+    requeued: 0,
+    position: null,
+    check_at: now,
+    expires_at: null,
+    created_at: now,
+    updated_at: now,
+  };
+}

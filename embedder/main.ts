@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { createLocalEmbedder } from '../providers/embeddings/local.js';
+import { createEmbeddingServer, listenOnSocket } from '../providers/embeddings/socket-server.js';
+import { readConfig } from '../runtime/config.js';
+import { createLogger } from '../runtime/logger.js';
+import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
+import { localModel } from '../runtime/provider-config.js';
+
+/** How long closing may take: a batch of the model, and the responses. */
+const CLOSE_MS = 10_000;
+
+await runProcess(runEmbedder);
+
+/** The embedding process: holds the model once for all processes of this machine, until it is asked to stop. */
+async function runEmbedder(): Promise<void> {
+  const stopped = stopRequested();
+  const config = readConfig(process.env);
+  const log = createLogger(config.LOG_LEVEL, 'embedder');
+  const { POSTBACK_EMBEDDER_SOCKET: socket } = config;
+  const model = localModel(config);
+  if (socket === undefined) throw new Error('POSTBACK_EMBEDDER_SOCKET is not set');
+  if (model === undefined) throw new Error('POSTBACK_EMBEDDING_MODEL_DIR is not set');
+
+  const embedder = createLocalEmbedder(model);
+  const server = createEmbeddingServer(embedder);
+  await listenOnSocket(server, socket);
+  log.info({ socket }, 'embedder listening');
+  process.send?.({ ready: true });
+
+  await stopped;
+  log.info('embedder stopping');
+  exitAfter(CLOSE_MS);
+  const closed = once(server, 'close');
+  server.close();
+  // Rejects waiting texts. Their clients retry, or are stopping, too.
+  await embedder.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,106 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'undici';
+import type { Embedder } from '../../domain/content/search.js';
+import { EmbeddingError } from '../../domain/errors.js';
+import { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local-protocol.js';
+import { MAX_CHARACTERS, MAX_TEXTS, PATHS, STATUS, unpackVectors } from './socket-protocol.js';
+
+export interface SocketEmbedderOptions {
+  /** The socket of the embedding process. It need not exist yet. */
+  socketPath: string;
+  /** How long calls wait for a process that does not accept connections, such as while it restarts. */
+  patienceMs?: { documents: number; query: number };
+}
+
+/** Requests at a time. The process batches over all of them, so more would only wait there. */
+const CONNECTIONS = { documents: 4, query: 16 };
+/** A restart takes about two seconds. A client that asks a question waits for its response. */
+const PATIENCE_MS = { documents: 30_000, query: 5_000 };
+/** How long a request may take: documents wait behind the queue of all clients. */
+const RESPONSE_MS = { documents: 5 * 60_000, query: 30_000 };
+/** Connections that may break during a request before it is given up: its texts may be the cause. */
+const MAX_LOST = 2;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+type Kind = keyof typeof PATIENCE_MS;
+type Outcome = { vectors: Float32Array[] } | { retry: 'busy' | 'unavailable' | 'lost'; error: EmbeddingError };
+
+/** The local model in a process of its own, which the processes of a machine share. Calls outlast its restart. */
+export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: SocketEmbedderOptions): Embedder {
+  const pool = (kind: Kind) =>
+    new Pool('http://embedder', {
+      connect: { socketPath },
+      connections: CONNECTIONS[kind],
+      headersTimeout: RESPONSE_MS[kind],
+      bodyTimeout: RESPONSE_MS[kind],
+    });
+  const pools = { documents: pool('documents'), query: pool('query') };
+  const closing = new AbortController();
+
+  async function embed(kind: Kind, texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
+    const ended = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
+    const body = JSON.stringify(texts.map((text) => text.slice(0, MAX_CHARACTERS)));
+    let unavailableSince: number | undefined;
+    let lost = 0;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      ended.throwIfAborted();
+      const outcome = await attempt(pools[kind], PATHS[kind], body, texts.length, ended);
+      if ('vectors' in outcome) return outcome.vectors;
+      if (outcome.retry === 'lost') lost += 1;
+      if (outcome.retry === 'busy' && kind === 'documents') {
+        // Documents may wait for a busy process as long as their caller does.
+        unavailableSince = undefined;
+      } else {
+        unavailableSince ??= Date.now();
+        if (lost > MAX_LOST || Date.now() - unavailableSince >= patienceMs[kind]) throw outcome.error;
+      }
+      // Clients whose connections broke at the same time do not come back at the same time.
+      await wait(pause * (0.5 + Math.random() / 2), undefined, { signal: ended }).catch(() => ended.throwIfAborted());
+    }
+  }
+
+  return {
+    model: LOCAL_MODEL,
+    dimensions: LOCAL_DIMENSIONS,
+    async embedDocuments(texts, signal) {
+      const groups = Array.from({ length: Math.ceil(texts.length / MAX_TEXTS) }, (_, n) =>
+        texts.slice(n * MAX_TEXTS, (n + 1) * MAX_TEXTS),
+      );
+      return (await Promise.all(groups.map((group) => embed('documents', group, signal)))).flat();
+    },
+    async embedQuery(text, signal) {
+      const [vector] = await embed('query', [text], signal);
+      return vector!;
+    },
+    async close() {
+      closing.abort(new EmbeddingError('The embedder has been closed.', false));
+      await Promise.all([pools.documents.destroy(), pools.query.destroy()]);
+    },
+  };
+}
+
+/** @throws EmbeddingError when the process rejects the request or the model fails; the reason of the signal */
+async function attempt(pool: Pool, path: string, body: string, count: number, signal: AbortSignal): Promise<Outcome> {
+  let status: number;
+  let bytes: ArrayBuffer;
+  try {
+    const response = await pool.request({ path, method: 'POST', body, signal });
+    status = response.statusCode;
+    bytes = await response.body.arrayBuffer();
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code } = error as { code?: string };
+    const message = `The embedding process cannot be reached (${code ?? (error as Error).name}).`;
+    const neverReached = code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
+    return { retry: neverReached ? 'unavailable' : 'lost', error: new EmbeddingError(message, true) };
+  }
+  if (status !== 200) {
+    const error = new EmbeddingError(Buffer.from(bytes).toString(), status !== STATUS.rejected);
+    if (status === STATUS.busy) return { retry: 'busy', error };
+    throw error;
+  }
+  const vectors = unpackVectors(bytes, count, LOCAL_DIMENSIONS);
+  if (!vectors) throw new EmbeddingError('The embedding process returned vectors of another size.', false);
+  return { vectors };
+}

@@ -1,0 +1,163 @@
+import type { ClientSession, Collection, Document, Filter, UpdateFilter } from 'mongodb';
+import { lowestDeliveryId } from '../../domain/ids.js';
+import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { newestFirst, type PageQuery } from '../queries.js';
+import { type DeliveryRecord, NOT_CHECKED, receiverOf } from './deliveries.js';
+
+/** The deliveries that a client may see at one place: those of an organisation, of some events. */
+export interface DeliveryScope {
+  org: string;
+  events: readonly CallbackEvent[];
+  /** For the events of one crew. */
+  crew?: string;
+}
+
+/** What a client filters by. An absent field matches every delivery. */
+export interface DeliveryFilter {
+  status?: DeliveryState | undefined;
+  doc_id?: string | undefined;
+  /** The name of the item's database. */
+  database?: string | undefined;
+  collection?: string | undefined;
+  /** Why the last attempt failed. */
+  error_code?: string | undefined;
+  /** Why the item failed. */
+  item_error_code?: string | undefined;
+  /** Created at this time or later. */
+  from?: Date | undefined;
+  /** Created before this time. */
+  to?: Date | undefined;
+}
+
+export type ClientDeliveries = ReturnType<typeof createClientDeliveries>;
+
+/** Projection: a delivery without its body and its attempts. */
+const SUMMARY = {
+  message: 0,
+  attempt_log: 0,
+  'payload.event': 0,
+  'payload.tenant_id': 0,
+  'payload.sub_tenant_id': 0,
+  'payload.timestamp': 0,
+} as const;
+
+/** Ids are made before their records, in transactions that may be repeated for a while. */
+const ID_MARGIN_MS = 60 * 60 * 1000;
+
+/** Deliveries as clients list, read and retry them. */
+export function createClientDeliveries({ deliveries }: { deliveries: Collection<DeliveryRecord> }) {
+  return {
+    /** @returns null when the delivery is unknown, or outside the scope */
+    find(scope: DeliveryScope, deliveryId: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ ...matching(scope), _id: deliveryId });
+    },
+
+    /** @returns one page, newest first, without bodies and attempts */
+    list(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
+      return newestFirst(deliveries, matching(scope, filter), page).project<DeliveryRecord>(SUMMARY).toArray();
+    },
+
+    /** @returns the number of deliveries that match and can be retried */
+    countRetryable(scope: DeliveryScope, filter: DeliveryFilter): Promise<number> {
+      return deliveries.countDocuments(retryable(scope, filter));
+    },
+
+    /** @returns deliveries that match and can be retried, oldest first, after the delivery `after` */
+    listRetryable(
+      scope: DeliveryScope,
+      filter: DeliveryFilter,
+      { after, limit }: { after: string | null; limit: number },
+    ): Promise<DeliveryRecord[]> {
+      const match = retryable(scope, filter);
+      const page = after === null ? match : { $and: [match, { _id: { $gt: after } }] };
+      return deliveries.find(page).project<DeliveryRecord>(SUMMARY).sort({ _id: 1 }).limit(limit).toArray();
+    },
+
+    /**
+     * failed | permanently_failed -> pending, and due at once, with a workflow of its own. A failed delivery keeps the rest
+     * of its retry schedule, a permanently failed delivery restarts it.
+     * @returns false when the delivery is in another state, which does not change
+     */
+    async requeue(scope: DeliveryScope, deliveryId: string, tx?: ClientSession): Promise<boolean> {
+      const { modifiedCount } = await markRequeued({ ...retryable(scope), _id: deliveryId }, { lane: null }, tx);
+      return modifiedCount === 1;
+    },
+
+    /**
+     * The same for many deliveries of one receiver, which a lane sends.
+     * @returns the number of deliveries that changed; others are in another state by now
+     */
+    async requeueInLane(scope: DeliveryScope, requeued: readonly DeliveryRecord[], lane: number): Promise<number> {
+      if (requeued.length === 0) return 0;
+      const filter = { ...retryable(scope), _id: { $in: requeued.map(({ _id }) => _id) } };
+      return (await markRequeued(filter, { lane, receiver: receiverOf(requeued[0]!) })).modifiedCount;
+    },
+
+    /** @returns the number of a receiver's deliveries that wait in a lane, up to `limit` */
+    countInLane(lane: number, receiver: string, limit: number): Promise<number> {
+      return deliveries.countDocuments({ lane, 'queue.receiver': receiver } as Filter<DeliveryRecord>, { limit });
+    },
+  };
+
+  function markRequeued(
+    filter: Filter<DeliveryRecord>,
+    { lane, receiver }: { lane: number | null; receiver?: string },
+    tx?: ClientSession,
+  ) {
+    const now = new Date();
+    const change: Document = {
+      failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
+      // Null in the final state `permanently_failed`.
+      automatic_attempt_at: '$next_attempt_at',
+      status: 'pending',
+      // The reconciler signals the workflow of such a delivery; a lane has its own check.
+      requeued: lane === null,
+      lane,
+      queue: lane === null ? '$$REMOVE' : { receiver, due: now },
+      next_attempt_at: now,
+      check_at: lane === null ? now : NOT_CHECKED,
+      expires_at: null,
+      updated_at: now,
+    };
+    return deliveries.updateMany(filter, [{ $set: change }] as unknown as UpdateFilter<DeliveryRecord>, {
+      session: tx,
+    });
+  }
+}
+
+function retryable(scope: DeliveryScope, filter: DeliveryFilter = {}): Filter<DeliveryRecord> {
+  const { status, ...others } = filter;
+  const states = RETRYABLE_DELIVERY_STATES.filter((state) => status === undefined || state === status);
+  return { ...matching(scope, others), status: { $in: [...states] } };
+}
+
+function matching({ org, events, crew }: DeliveryScope, filter: DeliveryFilter = {}): Filter<DeliveryRecord> {
+  const { status, doc_id, database, collection, error_code, item_error_code, from, to } = filter;
+  const fields = {
+    org,
+    event_type: events.length === 1 ? events[0] : { $in: [...events] },
+    crew,
+    status,
+    doc_id,
+    'payload.database': database,
+    'payload.collection': collection,
+    error_code,
+    'payload.error_code': item_error_code,
+    ...createdBetween(from, to),
+  };
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Filter<DeliveryRecord>;
+}
+
+/** A period as a range of creation times, and as a range of ids, which an index serves. */
+function createdBetween(from: Date | undefined, to: Date | undefined): Document {
+  if (!from && !to) return {};
+  const range = (low: unknown, high: unknown) => ({
+    ...(from ? { $gte: low } : {}),
+    ...(to ? { $lt: high } : {}),
+  });
+  const idAt = (time: Date | undefined, change: number) => time && lowestDeliveryId(time.getTime() + change);
+  return { created_at: range(from, to), _id: range(idAt(from, -ID_MARGIN_MS), idAt(to, ID_MARGIN_MS)) };
+}

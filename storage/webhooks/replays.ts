@@ -1,0 +1,64 @@
+import type { ClientSession, Collection } from 'mongodb';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import { staleRecords } from '../queries.js';
+import type { DeliveryFilter } from './client-deliveries.js';
+
+/** A request to send many deliveries again. */
+export interface ReplayRecord {
+  /** `rpl_…` */
+  _id: string;
+  org: string;
+  filter: DeliveryFilter;
+  status: 'running' | 'completed' | 'cancelled';
+  /** Deliveries that matched when the replay was requested. */
+  matching: number;
+  /** Deliveries that have been requeued. */
+  requeued: number;
+  /** The last delivery that was handled, in the order of ids; null before the first. */
+  position: string | null;
+  /** Time after which the reconciler checks the replay's workflow. */
+  check_at: Date;
+  /** When MongoDB removes the record; null while the replay runs. */
+  expires_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export type Replays = ReturnType<typeof createReplays>;
+
+/** @param retentionMs how long a finished replay is kept */
+export function createReplays({ replays }: { replays: Collection<ReplayRecord> }, retentionMs = 30 * DAY_MS) {
+  return {
+    async add(replay: ReplayRecord, tx?: ClientSession): Promise<void> {
+      await replays.insertOne(replay, { session: tx });
+    },
+
+    getById(replayId: string): Promise<ReplayRecord | null> {
+      return replays.findOne({ _id: replayId });
+    },
+
+    /** @returns null when the replay is unknown or another organisation's */
+    findForOrg(org: string, replayId: string): Promise<ReplayRecord | null> {
+      return replays.findOne({ _id: replayId, org });
+    },
+
+    /** Stores that the deliveries up to `position` have been handled, and how many of them were requeued. */
+    async advance({ _id, position }: ReplayRecord, next: string, requeued: number): Promise<void> {
+      const now = new Date();
+      await replays.updateOne(
+        { _id, position },
+        { $set: { position: next, updated_at: now, check_at: now }, $inc: { requeued } },
+      );
+    },
+
+    /** running -> completed | cancelled */
+    async end(replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
+      const now = new Date();
+      const expires_at = new Date(now.getTime() + retentionMs);
+      await replays.updateOne({ _id: replayId, status: 'running' }, { $set: { status, updated_at: now, expires_at } });
+    },
+
+    /** Replays that run. */
+    stale: staleRecords(replays, () => ({ status: 'running' as const })),
+  };
+}
