@@ -45,7 +45,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
-    crews: crewActivities(dependencies),
+    crews: crewActivities(config, dependencies),
     deliveries: {
       ...deliveries,
       ...createReplayActivities({ ...dependencies, lanes: config.POSTBACK_DELIVERY_LANES }),
@@ -104,8 +104,13 @@ function connectorActivities(config: Config, dependencies: WorkerDependencies) {
   });
 }
 
-function crewActivities(dependencies: WorkerDependencies) {
-  return createCrewActivities({ ...dependencies, describeFile, retrieval: createRetrieval(dependencies) });
+function crewActivities(config: Config, dependencies: WorkerDependencies) {
+  return createCrewActivities({
+    ...dependencies,
+    toolSecrets: config.POSTBACK_CREW_TOOL_SECRETS,
+    describeFile,
+    retrieval: createRetrieval(dependencies),
+  });
 }
 
 function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
