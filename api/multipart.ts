@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
+import { createSemaphore } from '../domain/semaphore.js';
 
 export interface UploadLimits {
   /** Per request. */
@@ -20,6 +21,8 @@ export interface UploadedFile<T> {
 }
 
 const MAX_FIELDS = 50;
+/** Files of one request that are stored at a time: a form may hold hundreds of small ones. */
+const STORED_AT_ONCE = 8;
 
 /**
  * Reads a multipart request while it arrives. After an error it parses and stores nothing more. The rest of the request is
@@ -40,6 +43,7 @@ export async function readMultipart<T>(
   const fields = new Map<string, string>();
   const files: Promise<UploadedFile<T>>[] = [];
   const unfinished = new Set<Readable>();
+  const turns = createSemaphore(STORED_AT_ONCE);
   const failure = new AbortController();
   const { signal: failed } = failure;
   const fail = (error: unknown) => failure.abort(error);
@@ -61,7 +65,7 @@ export async function readMultipart<T>(
     if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
     stream.once('limit', () => fail(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
-    const stored = store(stream, filename).then((result) => ({ field, filename, stored: result }));
+    const stored = storeInTurn(stream, filename).then((result) => ({ field, filename, stored: result }));
     stored
       .catch((error) => {
         fail(error);
@@ -73,6 +77,16 @@ export async function readMultipart<T>(
   form.on('filesLimit', () => fail(tooMany(limits.maxFiles, 'file')));
   form.on('fieldsLimit', () => fail(tooMany(MAX_FIELDS, 'field')));
   form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
+
+  async function storeInTurn(stream: Readable, filename: string): Promise<T> {
+    // The files before this one have arrived, so their end does not wait for this one.
+    await turns.acquire(failed);
+    try {
+      return await store(stream, filename);
+    } finally {
+      turns.release();
+    }
+  }
 
   try {
     await pipeInto(form, request, failed, (received) => {

@@ -12,6 +12,7 @@ import { ERROR_STATUS, type ErrorCode } from '../domain/errors.js';
 import type { Envelope } from './envelope.js';
 import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
+import { named, operationIdOf } from './openapi-names.js';
 import { type Deprecation, type Operation, scopeOf } from './operation.js';
 import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
 
@@ -96,13 +97,14 @@ function describeRoute(
   const { summary, description, deprecated, query } = operation;
   const { security, headers } = service.document;
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, z.string()]);
-  const body = describeBody(operation);
+  const operationId = operationIdOf(summary, deprecated !== undefined);
+  const body = describeBody(operation, operationId);
   const scope = scopeOf(operation, method);
   const text = [deprecationNote(deprecated, path), description ?? '', security ? `Scope: \`${scope}\`.` : '']
     .filter((part) => part !== '')
     .join(' ');
   return {
-    operationId: method + path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase()),
+    operationId,
     tags: [tag],
     summary,
     ...(text === '' ? {} : { description: text }),
@@ -119,7 +121,7 @@ function describeRoute(
       ...(query ? { query: query as z.ZodObject } : {}),
     },
     ...(body ? { requestBody: body } : {}),
-    responses: { ...describeSuccess(operation, envelope), ...describeErrors(service, method, operation) },
+    responses: { ...describeSuccess(operation, envelope, operationId), ...describeErrors(service, method, operation) },
   };
 }
 
@@ -137,22 +139,31 @@ function withDeprecatedNames(operation: Operation): Operation {
   };
 }
 
-function describeBody({ body, form, example }: Operation): ZodOpenApiOperationObject['requestBody'] {
+function describeBody(
+  { body, form, example }: Operation,
+  operationId: string,
+): ZodOpenApiOperationObject['requestBody'] {
   if (form) return { required: true, content: { 'multipart/form-data': { schema: form } } };
   if (!body) return undefined;
   return {
     required: !body.safeParse({}).success,
-    content: { 'application/json': { schema: body, ...(example === undefined ? {} : { example }) } },
+    content: {
+      'application/json': {
+        schema: named(body, `${operationId}Request`),
+        ...(example === undefined ? {} : { example }),
+      },
+    },
   };
 }
 
 function describeSuccess(
   { status, alternativeStatus, response, type }: Operation,
   envelope: Envelope,
+  operationId: string,
 ): ZodOpenApiResponsesObject {
   const content = type
     ? { [type]: { schema: response } }
-    : { 'application/json': { schema: envelope.schema(response) } };
+    : { 'application/json': { schema: named(envelope.schema(response), `${operationId}Response`) } };
   const statuses = [status, ...(alternativeStatus === undefined ? [] : [alternativeStatus])];
   return Object.fromEntries(statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }]));
 }

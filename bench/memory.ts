@@ -34,8 +34,10 @@ export async function memory(count = String(ABSTRACTS)): Promise<void> {
     await wait(REST_MS);
     show('idle after that', readProcessTree(product.pid!));
   } finally {
-    product.kill('SIGTERM');
-    await once(product, 'exit');
+    const started = readProcessTree(product.pid!).findLast(({ name }) => name === 'start');
+    // npm would pass the signal on and end at once.
+    process.kill(started?.pid ?? product.pid!, 'SIGTERM');
+    if (product.exitCode === null) await once(product, 'exit');
     rmSync(dataDir, { recursive: true, force: true });
   }
 }

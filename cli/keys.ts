@@ -1,6 +1,6 @@
 import type { KeyKind, Scope } from '../domain/api-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
-import { connectCollections } from '../storage/collections.js';
+import { openCollections } from '../storage/collections.js';
 import { runningSettings } from './data-folder.js';
 
 interface NewKeyOptions {
@@ -51,7 +51,7 @@ export async function revokeKey(id: string): Promise<void> {
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
-  const collections = await connectCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
+  const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
     await work(createApiKeys(collections));
   } finally {

@@ -1,6 +1,6 @@
 import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
 import { defaultLimits } from '../runtime/config.js';
-import { connectCollections } from '../storage/collections.js';
+import { openCollections } from '../storage/collections.js';
 import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { createQuotas, type QuotaUse } from '../storage/quotas.js';
@@ -50,7 +50,7 @@ async function change({ org, json }: Options, work: (stores: Organisation) => Pr
 /** The defaults are those of this command's environment, which should be that of the other processes. */
 async function openOrganisations() {
   const config = runningSettings(process.env);
-  const collections = await connectCollections(config.MONGODB_URI, 'postback-cli');
+  const collections = await openCollections(config.MONGODB_URI, 'postback-cli');
   const organisations = createOrganisations(collections);
   const usage = createUsage(collections);
   const modelTokens = createModelTokens(collections);

@@ -73,6 +73,13 @@ export interface Collections {
  * @throws Error when MongoDB cannot be reached
  */
 export async function connectCollections(uri: string, appName: string): Promise<Collections> {
+  const collections = await openCollections(uri, appName);
+  await ensureIndexes(collections.db);
+  return collections;
+}
+
+/** Connects to MongoDB without its indexes, for short commands: looking for 60 indexes takes longer than they do. */
+export async function openCollections(uri: string, appName: string): Promise<Collections> {
   const mongoClient = new MongoClient(uri, {
     appName,
     serverSelectionTimeoutMS: 5_000,
@@ -82,7 +89,6 @@ export async function connectCollections(uri: string, appName: string): Promise<
   });
   await mongoClient.connect();
   const db = mongoClient.db();
-  await ensureIndexes(db);
   return {
     mongoClient,
     db,

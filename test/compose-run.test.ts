@@ -10,7 +10,7 @@ import { defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../dev-stac
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { createNamespace, freePorts, makeKey, sharedProduct } from './support/product.js';
+import { createNamespace, freePorts, makeKey, removeSchedules, sharedProduct } from './support/product.js';
 
 interface Service {
   build?: string;
@@ -94,6 +94,7 @@ describe('the processes of docker-compose.yml', () => {
     for (const { process } of running.values()) process.kill('SIGKILL');
     await Promise.all([...running.values()].map(({ ended }) => ended));
     await mongodb?.stop();
+    await removeSchedules(temporalAddress, NAMESPACE);
     releasePorts?.();
     rmSync(dataDir, { recursive: true, force: true });
   });

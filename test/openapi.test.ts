@@ -85,12 +85,28 @@ describe('/openapi.json', () => {
         );
         expect(codes.length).toBeGreaterThan(0);
         // One route uses INTERNAL_ERROR with several statuses (specification, "Errors").
-        const withAnyStatus = /MetadataSchema$/.test(operation.operationId) ? ['INTERNAL_ERROR'] : [];
+        const withAnyStatus = /^addFieldsToMetadataSchema/.test(operation.operationId) ? ['INTERNAL_ERROR'] : [];
         for (const code of codes.filter((each) => !withAnyStatus.includes(each))) {
           expect([code, ERROR_STATUS[code]]).toEqual([code, Number(status)]);
         }
       }
     }
+  });
+
+  test('names the schemas of all JSON bodies and responses, and operations by what they do', () => {
+    const found = Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods));
+    const schemas = found.flatMap(({ requestBody, responses }) => [
+      requestBody?.content['application/json']?.schema,
+      ...['200', '201', '202'].map((status) => responses[status]?.content?.['application/json']?.schema),
+    ]);
+    for (const schema of schemas.filter((each) => each !== undefined)) {
+      expect(schema).toEqual({ $ref: expect.stringMatching(/^#\/components\/schemas\/[A-Z][A-Za-z]+$/) });
+    }
+    const { schemas: components } = document.components;
+    for (const record of ['Item', 'Delivery', 'Database', 'Connector', 'Job', 'CrewExecution', 'Authentication']) {
+      expect([record, components[record]?.type]).toEqual([record, 'object']);
+    }
+    expect(document.paths['/webhooks/indexing/deliveries/{delivery_id}'].get.operationId).toBe('getDelivery');
   });
 
   test('has a valid example of each JSON body', () => {
@@ -130,7 +146,9 @@ describe('/openapi.json', () => {
     expect(Object.keys(document.webhooks).sort()).toEqual([...CALLBACK_EVENTS].sort());
     for (const { post } of Object.values<Document>(document.webhooks)) {
       const { schema } = post.requestBody.content['application/json'];
-      expect(schema.required).toContain('event');
+      const { $ref } = schema;
+      const body = $ref === undefined ? schema : document.components.schemas[$ref.split('/').at(-1)];
+      expect(body.required).toContain('event');
     }
   });
 

@@ -7,13 +7,15 @@ import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
-export const uploadedSchema = z.object({
-  file_id: z.string(),
-  filename: z.string(),
-  size: z.int().meta({ description: 'Bytes.' }),
-  mime_type: z.string(),
-  expires_at: time,
-});
+export const uploadedSchema = z
+  .object({
+    file_id: z.string(),
+    filename: z.string(),
+    size: z.int().meta({ description: 'Bytes.' }),
+    mime_type: z.string(),
+    expires_at: time,
+  })
+  .meta({ id: 'Upload' });
 
 const job = {
   job_id: z.string(),
@@ -48,10 +50,10 @@ const polledError = z
   .optional()
   .meta({ description: 'With status `fail`.' });
 
-export const polledJobSchema = jobSchema.extend({ error: polledError });
+export const polledJobSchema = jobSchema.extend({ error: polledError }).meta({ id: 'Job' });
 
 export const jobListSchema = z.object({
-  jobs: z.array(z.object({ ...job, finished_at: time.optional(), error: polledError })),
+  jobs: z.array(z.object({ ...job, finished_at: time.optional(), error: polledError }).meta({ id: 'JobSummary' })),
   ...pageFields,
 });
 
@@ -76,21 +78,23 @@ export const cancellingSchema = z.object({ job_id: z.string(), status: z.literal
 
 export const modelsSchema = z.object({
   models: z.array(
-    z.object({
-      model: z.string().meta({ example: 'ocr/ocr_async/tesseract' }),
-      feature: z.string(),
-      subfeature: z.string(),
-      provider: z.string(),
-      summary: z.string(),
-      takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
-      provider_models: z
-        .object({
-          default: z.string(),
-          known: z.array(z.string()).meta({ description: 'The models that a job may name, the default among them.' }),
-          max_tokens: z.int().nullable().meta({ description: 'Tokens that a request may generate; null: no limit.' }),
-        })
-        .nullable()
-        .meta({ description: 'Null when the provider has no choice of models.' }),
-    }),
+    z
+      .object({
+        model: z.string().meta({ example: 'ocr/ocr_async/tesseract' }),
+        feature: z.string(),
+        subfeature: z.string(),
+        provider: z.string(),
+        summary: z.string(),
+        takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
+        provider_models: z
+          .object({
+            default: z.string(),
+            known: z.array(z.string()).meta({ description: 'The models that a job may name, the default among them.' }),
+            max_tokens: z.int().nullable().meta({ description: 'Tokens that a request may generate; null: no limit.' }),
+          })
+          .nullable()
+          .meta({ description: 'Null when the provider has no choice of models.' }),
+      })
+      .meta({ id: 'AiModel' }),
   ),
 });

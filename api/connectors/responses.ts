@@ -7,21 +7,23 @@ import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();
 
-export const connectorSchema = z.object({
-  id: z.string(),
-  kind: z.enum(CONNECTOR_KINDS),
-  database: z.string(),
-  collection: z.string(),
-  settings: z.record(z.string(), z.unknown()).meta({ description: 'The settings of this kind, including defaults.' }),
-  credentials_configured: z.boolean(),
-  schedule: z.object({
-    every: scheduleSchema.shape.every.unwrap(),
-    unit: scheduleSchema.shape.unit.unwrap(),
-    paused: z.boolean(),
-  }),
-  created_at: time,
-  updated_at: time,
-});
+export const connectorSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(CONNECTOR_KINDS),
+    database: z.string(),
+    collection: z.string(),
+    settings: z.record(z.string(), z.unknown()).meta({ description: 'The settings of this kind, including defaults.' }),
+    credentials_configured: z.boolean(),
+    schedule: z.object({
+      every: scheduleSchema.shape.every.unwrap(),
+      unit: scheduleSchema.shape.unit.unwrap(),
+      paused: z.boolean(),
+    }),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Connector' });
 
 export const connectorListSchema = z.object({
   connectors: z.array(connectorSchema).meta({ description: 'Newest first.' }),
@@ -59,16 +61,18 @@ export const connectorStatusSchema = z.object({
   next_sync_at: time.nullable().meta({ description: 'Null while the schedule is paused.' }),
   errors: z
     .array(
-      z.object({
-        resource: z.string().meta({ description: 'URL of a page, id of a feed entry or key of an object.' }),
-        item_id: z
-          .string()
-          .nullable()
-          .meta({ description: 'The item of the last version that was fetched; it is kept.' }),
-        error_code: z.string(),
-        error_message: z.string(),
-        at: time,
-      }),
+      z
+        .object({
+          resource: z.string().meta({ description: 'URL of a page, id of a feed entry or key of an object.' }),
+          item_id: z
+            .string()
+            .nullable()
+            .meta({ description: 'The item of the last version that was fetched; it is kept.' }),
+          error_code: z.string(),
+          error_message: z.string(),
+          at: time,
+        })
+        .meta({ id: 'SyncError' }),
     )
     .meta({ description: 'Resources whose last fetch has failed.' }),
   next_cursor: z.string().nullable().meta({ description: 'Pass it as `cursor` to get the next page of the errors.' }),

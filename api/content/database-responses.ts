@@ -15,13 +15,15 @@ export const databaseCreatedSchema = z.object({ database: z.string(), status: z.
 export const databaseListSchema = z.object({
   databases: z
     .array(
-      z.object({
-        database: z.string(),
-        status: z.enum(DATABASE_STATUSES),
-        database_metadata_schema: metadataFields,
-        created_at: time,
-        updated_at: time,
-      }),
+      z
+        .object({
+          database: z.string(),
+          status: z.enum(DATABASE_STATUSES),
+          database_metadata_schema: metadataFields,
+          created_at: time,
+          updated_at: time,
+        })
+        .meta({ id: 'Database' }),
     )
     .meta({ description: 'Newest first.' }),
   ...pageFields,

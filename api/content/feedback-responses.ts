@@ -10,17 +10,19 @@ export const feedbackCreatedSchema = z.object({ id: z.string() });
 export const feedbackListSchema = z.object({
   feedback: z
     .array(
-      z.object({
-        id: z.string(),
-        database: z.string(),
-        query: z.string().nullable(),
-        collection: z.string().nullable(),
-        source_id: z.string().nullable(),
-        chunk_id: z.string().nullable(),
-        rating: z.number(),
-        comment: z.string().nullable(),
-        created_at: time,
-      }),
+      z
+        .object({
+          id: z.string(),
+          database: z.string(),
+          query: z.string().nullable(),
+          collection: z.string().nullable(),
+          source_id: z.string().nullable(),
+          chunk_id: z.string().nullable(),
+          rating: z.number(),
+          comment: z.string().nullable(),
+          created_at: time,
+        })
+        .meta({ id: 'Feedback' }),
     )
     .meta({ description: 'Newest first.' }),
   ...pageFields,

@@ -12,19 +12,21 @@ const time = z.iso.datetime();
 export const ingestResultSchema = z.object({
   results: z
     .array(
-      z.object({
-        id: z.string(),
-        filename: z.string().optional(),
-        status: z.enum(INDEXING_STATUSES).meta({
-          description:
-            '`queued`; `errored` for a rejected file; the current status of an item that already has the same content.',
-        }),
-        unchanged: z.literal(true).optional().meta({
-          description: 'With `upsert`: the item already has this content and is not indexed again.',
-        }),
-        error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
-        error_message: z.string().optional(),
-      }),
+      z
+        .object({
+          id: z.string(),
+          filename: z.string().optional(),
+          status: z.enum(INDEXING_STATUSES).meta({
+            description:
+              '`queued`; `errored` for a rejected file; the current status of an item that already has the same content.',
+          }),
+          unchanged: z.literal(true).optional().meta({
+            description: 'With `upsert`: the item already has this content and is not indexed again.',
+          }),
+          error_code: z.enum(Object.keys(ITEM_ERRORS) as [ItemErrorCode]).optional(),
+          error_message: z.string().optional(),
+        })
+        .meta({ id: 'IngestResult' }),
     )
     .meta({ description: 'In the order sent: files, then app knowledge, then memories.' }),
   success_count: z.int(),
@@ -33,67 +35,75 @@ export const ingestResultSchema = z.object({
 
 export const statusesSchema = z.object({
   statuses: z.array(
-    z.object({
-      id: z.string(),
-      collection: z.string().nullable(),
-      indexing_status: z.enum(INDEXING_STATUSES).nullable(),
-      error_code: z
-        .string()
-        .nullable()
-        .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
-      error_message: z.string().nullable(),
-      created_at: time.nullable(),
-      updated_at: time.nullable(),
-    }),
+    z
+      .object({
+        id: z.string(),
+        collection: z.string().nullable(),
+        indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+        error_code: z
+          .string()
+          .nullable()
+          .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
+        error_message: z.string().nullable(),
+        created_at: time.nullable(),
+        updated_at: time.nullable(),
+      })
+      .meta({ id: 'ItemStatus' }),
   ),
 });
 
 const metadata = z.record(z.string(), z.unknown());
 
-export const itemSchema = z.object({
-  id: z.string(),
-  database: z.string(),
-  collection: z.string(),
-  type: z.enum(ITEM_TYPES),
-  title: z.string().nullable(),
-  indexing_status: z.enum(INDEXING_STATUSES),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-  metadata,
-  additional_metadata: metadata,
-  source: z
-    .discriminatedUnion('kind', [
-      z.object({ kind: z.literal('file'), filename: z.string(), mime_type: z.string(), size: z.int() }),
-      z.object({ kind: z.literal('text'), size: z.int().nullable() }),
-    ])
-    .meta({ description: 'The ingested file or text; `size` is in bytes.' }),
-  created_at: time,
-  updated_at: time,
-});
+export const itemSchema = z
+  .object({
+    id: z.string(),
+    database: z.string(),
+    collection: z.string(),
+    type: z.enum(ITEM_TYPES),
+    title: z.string().nullable(),
+    indexing_status: z.enum(INDEXING_STATUSES),
+    error_code: z.string().nullable(),
+    error_message: z.string().nullable(),
+    metadata,
+    additional_metadata: metadata,
+    source: z
+      .discriminatedUnion('kind', [
+        z.object({ kind: z.literal('file'), filename: z.string(), mime_type: z.string(), size: z.int() }),
+        z.object({ kind: z.literal('text'), size: z.int().nullable() }),
+      ])
+      .meta({ description: 'The ingested file or text; `size` is in bytes.' }),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Item' });
 
 export const itemListSchema = z.object({
   items: z.array(itemSchema).meta({ description: 'Sorted by the time of their first ingest, newest first.' }),
   ...pageFields,
 });
 
-export const itemDetailSchema = itemSchema.extend({
-  chunks: z
-    .array(
-      z.object({
-        chunk_id: z.string(),
-        text: z.string(),
-        headings: z.array(z.string()),
-        page: z.int().nullable(),
-        page_label: z.string().optional(),
-        slide: z.int().optional(),
-        slide_title: z.string().optional(),
-        sheet: z.string().nullable(),
-        rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
-      }),
-    )
-    .meta({ description: 'In the order of the text; empty until the text has been extracted.' }),
-  next_cursor: nextCursorSchema,
-});
+export const itemDetailSchema = itemSchema
+  .extend({
+    chunks: z
+      .array(
+        z
+          .object({
+            chunk_id: z.string(),
+            text: z.string(),
+            headings: z.array(z.string()),
+            page: z.int().nullable(),
+            page_label: z.string().optional(),
+            slide: z.int().optional(),
+            slide_title: z.string().optional(),
+            sheet: z.string().nullable(),
+            rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
+          })
+          .meta({ id: 'ItemChunk' }),
+      )
+      .meta({ description: 'In the order of the text; empty until the text has been extracted.' }),
+    next_cursor: nextCursorSchema,
+  })
+  .meta({ id: 'ItemDetail' });
 
 export const itemsDeletedSchema = z.object({
   deleted: z.array(z.string()),

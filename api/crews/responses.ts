@@ -10,16 +10,18 @@ const model = z.string().meta({
 
 export const crewsSchema = z.object({
   crews: z.array(
-    z.object({
-      name: z.string(),
-      base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
-      inputs: z.array(z.string()),
-      tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
-      agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
-      warnings: z
-        .array(z.string())
-        .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
-    }),
+    z
+      .object({
+        name: z.string(),
+        base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
+        inputs: z.array(z.string()),
+        tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
+        agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
+        warnings: z
+          .array(z.string())
+          .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
+      })
+      .meta({ id: 'Crew' }),
   ),
 });
 
@@ -48,30 +50,34 @@ export function describeInputs({ inputs, input_settings }: DeployedCrew) {
 
 export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
 
-export const statusSchema = z.object({
-  kickoff_id: z.uuid(),
-  execution_id: z.uuid(),
-  status: z.enum(EXECUTION_STATUSES),
-  current_task: z.string().nullable(),
-  progress: z.object({ completed_tasks: z.int(), total_tasks: z.int() }),
-  tasks: z.array(
-    z.object({
-      task_id: z.string(),
-      name: z.string(),
-      agent: z.string(),
-      status: z.enum(CREW_TASK_STATUSES),
-      output: z.string().optional(),
-      attempts: z.int(),
-      model: model.optional(),
+export const statusSchema = z
+  .object({
+    kickoff_id: z.uuid(),
+    execution_id: z.uuid(),
+    status: z.enum(EXECUTION_STATUSES),
+    current_task: z.string().nullable(),
+    progress: z.object({ completed_tasks: z.int(), total_tasks: z.int() }),
+    tasks: z.array(
+      z
+        .object({
+          task_id: z.string(),
+          name: z.string(),
+          agent: z.string(),
+          status: z.enum(CREW_TASK_STATUSES),
+          output: z.string().optional(),
+          attempts: z.int(),
+          model: model.optional(),
+        })
+        .meta({ id: 'CrewTask' }),
+    ),
+    result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
+    error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
+    model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
+    execution_time: z.number().meta({
+      description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
     }),
-  ),
-  result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
-  error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
-  model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
-  execution_time: z.number().meta({
-    description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
-  }),
-});
+  })
+  .meta({ id: 'CrewExecution' });
 
 export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
 

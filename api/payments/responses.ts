@@ -23,19 +23,21 @@ export const createdSchema = z.object({
   client_secret: z.string().meta({ description: 'For the browser. Only this response has it.' }),
 });
 
-export const authenticationSchema = z.object({
-  ...payment,
-  customer: customer.unwrap().nullable(),
-  return_url: z.string().nullable(),
-  metadata: metadata.unwrap(),
-  eligibility_check: z
-    .object({
-      sdk_next_action: z.enum(SDK_NEXT_ACTIONS),
-      checked_at: time,
-      eligibility_check_data: eligibilityCheckSchema.shape.eligibility_check_data.nullable(),
-    })
-    .nullable(),
-  closed_at: time.nullable(),
-});
+export const authenticationSchema = z
+  .object({
+    ...payment,
+    customer: customer.unwrap().nullable(),
+    return_url: z.string().nullable(),
+    metadata: metadata.unwrap(),
+    eligibility_check: z
+      .object({
+        sdk_next_action: z.enum(SDK_NEXT_ACTIONS),
+        checked_at: time,
+        eligibility_check_data: eligibilityCheckSchema.shape.eligibility_check_data.nullable(),
+      })
+      .nullable(),
+    closed_at: time.nullable(),
+  })
+  .meta({ id: 'Authentication' });
 
 export const eligibilitySchema = z.object({ authentication_id: z.string(), sdk_next_action: z.enum(SDK_NEXT_ACTIONS) });

@@ -9,48 +9,54 @@ import { pageFields } from '../pagination.js';
 const time = z.iso.datetime();
 const message = z.string();
 
-const deliverySchema = z.object({
-  delivery_id: z.string(),
-  doc_id: z
-    .string()
-    .meta({ description: 'The id of the item, which is `id` in the payload; of a callback, of the job or execution.' }),
-  status: z.enum(DELIVERY_STATES),
-  indexing_status: z.enum(INDEXING_STATUSES).nullable(),
-  event_type: z.string(),
-  attempts: z.int(),
-  error_code: z.string().nullable().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
-  error_message: z.string().nullable(),
-  item_error_code: z.string().nullable().meta({ description: 'Why the item failed, such as `E2001`.' }),
-  item_error_message: z.string().nullable(),
-  created_at: time,
-  updated_at: time,
-});
+const deliverySchema = z
+  .object({
+    delivery_id: z.string(),
+    doc_id: z.string().meta({
+      description: 'The id of the item, which is `id` in the payload; of a callback, of the job or execution.',
+    }),
+    status: z.enum(DELIVERY_STATES),
+    indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+    event_type: z.string(),
+    attempts: z.int(),
+    error_code: z.string().nullable().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
+    error_message: z.string().nullable(),
+    item_error_code: z.string().nullable().meta({ description: 'Why the item failed, such as `E2001`.' }),
+    item_error_message: z.string().nullable(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Delivery' });
 
 export const deliveryListSchema = z.object({
   deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
   ...pageFields,
 });
 
-export const deliveryDetailSchema = deliverySchema.extend({
-  url: z.string().nullable().meta({ description: 'The URL of the last attempt.' }),
-  payload: z
-    .union([indexingEventSchema, z.record(z.string(), z.unknown())])
-    .nullable()
-    .meta({ description: 'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`.' }),
-  attempt_log: z.array(
-    z.object({
-      at: time,
-      status_code: z.int().nullable(),
-      duration_ms: z.number(),
-      error: z.string().nullable(),
-      answer: z.string().nullable().meta({ description: "The first KiB of the receiver's response." }),
-    }),
-  ),
-  next_attempt_at: time.nullable(),
-  workflow: z
-    .string()
-    .meta({ description: 'For operators: the id of the workflow in Temporal that sends the delivery.' }),
-});
+export const deliveryDetailSchema = deliverySchema
+  .extend({
+    url: z.string().nullable().meta({ description: 'The URL of the last attempt.' }),
+    payload: z
+      .union([indexingEventSchema, z.record(z.string(), z.unknown())])
+      .nullable()
+      .meta({ description: 'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`.' }),
+    attempt_log: z.array(
+      z
+        .object({
+          at: time,
+          status_code: z.int().nullable(),
+          duration_ms: z.number(),
+          error: z.string().nullable(),
+          answer: z.string().nullable().meta({ description: "The first KiB of the receiver's response." }),
+        })
+        .meta({ id: 'DeliveryAttempt' }),
+    ),
+    next_attempt_at: time.nullable(),
+    workflow: z
+      .string()
+      .meta({ description: 'For operators: the id of the workflow in Temporal that sends the delivery.' }),
+  })
+  .meta({ id: 'DeliveryDetail' });
 
 export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });
 

@@ -7,16 +7,18 @@ import { shownOnce } from './signing-secret.js';
 const time = z.iso.datetime();
 const message = z.string();
 
-export const registrationSchema = z.object({
-  registered: z.boolean(),
-  url: z.string().nullable(),
-  event_types: z.array(z.enum(EVENT_TYPES)),
-  signing_secret_configured: z.boolean(),
-  disabled_at: time
-    .nullable()
-    .meta({ description: 'Since when no webhooks are sent. Register the webhook again to enable it.' }),
-  disabled_reason: z.string().nullable(),
-});
+export const registrationSchema = z
+  .object({
+    registered: z.boolean(),
+    url: z.string().nullable(),
+    event_types: z.array(z.enum(EVENT_TYPES)),
+    signing_secret_configured: z.boolean(),
+    disabled_at: time
+      .nullable()
+      .meta({ description: 'Since when no webhooks are sent. Register the webhook again to enable it.' }),
+    disabled_reason: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookRegistration' });
 
 export const registeredSchema = registrationSchema.extend({ signing_secret: shownOnce, message });
 

@@ -10,16 +10,18 @@ export const replayAcceptedSchema = z.object({
   message: z.string(),
 });
 
-export const replaySchema = z.object({
-  replay_id: z.string(),
-  status: z.enum(['running', 'completed', 'cancelled']),
-  matching,
-  requeued: z
-    .int()
-    .meta({ description: 'Deliveries that have been queued again; the lists show what became of them.' }),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
+export const replaySchema = z
+  .object({
+    replay_id: z.string(),
+    status: z.enum(['running', 'completed', 'cancelled']),
+    matching,
+    requeued: z
+      .int()
+      .meta({ description: 'Deliveries that have been queued again; the lists show what became of them.' }),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Replay' });
 
 export function describeReplay({ _id, status, matching, requeued, created_at, updated_at }: ReplayRecord) {
   return {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** Memory of a process, MiB. */
 export interface ProcessMemory {
+  pid: number;
   name: string;
   /** Resident memory. Pages that processes share, such as those of the same program, count in each of them. */
   rss: number;
@@ -30,7 +31,7 @@ export function readProcessTree(pid: number): ProcessMemory[] {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
     const mebibytes = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1024;
     const name = NAMES.find(([, pattern]) => pattern.test(command))?.[0] ?? command.slice(0, 12);
-    const own = { name, rss: mebibytes('VmRSS'), anonymous: mebibytes('RssAnon') };
+    const own = { pid, name, rss: mebibytes('VmRSS'), anonymous: mebibytes('RssAnon') };
     return [own, ...childrenOf(pid).flatMap(readProcessTree)];
   } catch {
     // It has ended.

@@ -20,22 +20,24 @@ export const EVENT_TYPES = ['indexing.status_changed'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The body of an indexing webhook, with the fields and their order from the specification ("Webhook payload"). */
-export const indexingEventSchema = z.object({
-  event: z.enum(EVENT_TYPES),
-  delivery_id: z.string(),
-  id: z.string(),
-  database: z.string(),
-  collection: z.string(),
-  /** Deprecated: the database's internal id. */
-  tenant_id: z.string(),
-  /** Deprecated: exact alias of `collection`. */
-  sub_tenant_id: z.string(),
-  status: z.enum(TERMINAL_INDEXING_STATUSES),
-  timestamp: z.iso.datetime(),
-  error_code: z.string().optional(),
-  error_message: z.string().optional(),
-  test: z.literal(true).optional(),
-});
+export const indexingEventSchema = z
+  .object({
+    event: z.enum(EVENT_TYPES),
+    delivery_id: z.string(),
+    id: z.string(),
+    database: z.string(),
+    collection: z.string(),
+    /** Deprecated: the database's internal id. */
+    tenant_id: z.string(),
+    /** Deprecated: exact alias of `collection`. */
+    sub_tenant_id: z.string(),
+    status: z.enum(TERMINAL_INDEXING_STATUSES),
+    timestamp: z.iso.datetime(),
+    error_code: z.string().optional(),
+    error_message: z.string().optional(),
+    test: z.literal(true).optional(),
+  })
+  .meta({ id: 'IndexingEvent' });
 export type IndexingEvent = z.infer<typeof indexingEventSchema>;
 
 /**

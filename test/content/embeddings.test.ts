@@ -46,7 +46,7 @@ const lengthOf = (vector: Float32Array) => Math.hypot(...vector);
 test('batches hold texts of the same length and at most the allowed tokens', () => {
   const texts = [3, 100, 300, 100, 3, 100, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
   const batches = batchByLength(texts, 256).map((batch) => batch.map(({ ids }) => ids.length));
-  expect(batches).toEqual([[300], [100, 100], [100], [4], [3, 3]]);
+  expect(batches).toEqual([[3, 3], [4], [100, 100], [100], [300]]);
 });
 
 test('without a model there is no embedder', () => {
@@ -144,6 +144,14 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     const one = embedder.embedDocuments(['A note.']).then(() => ended.push('one'));
     await Promise.all([many, one]);
     expect(ended).toEqual(['one', 'many']);
+  });
+
+  test('a short text waits for few long ones', async () => {
+    const ended: string[] = [];
+    const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500))).then(() => ended.push('long'));
+    const short = embedder.embedDocuments(['A note.']).then(() => ended.push('short'));
+    await Promise.all([long, short]);
+    expect(ended).toEqual(['short', 'long']);
   });
 
   test('an aborted call rejects at once, and the next call works', async () => {

@@ -10,7 +10,7 @@ import { defaultCacheDir } from '../../dev-stack/index.js';
 import { choosePorts } from '../../dev-stack/ports.js';
 import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { connectCollections } from '../../storage/collections.js';
+import { openCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from './eventually.js';
 
@@ -84,12 +84,24 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
 export async function startProcesses(name: string, settings: Record<string, string> = {}): Promise<Product> {
   const { temporalAddress, mongodbUri } = sharedProduct();
   await createNamespace(temporalAddress, name);
-  return startProduct({
+  const product = await startProduct({
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: name,
     MONGODB_URI: databaseBeside(mongodbUri, name),
     ...settings,
   });
+  const remove = async () => {
+    await product.remove();
+    await removeSchedules(temporalAddress, name);
+  };
+  return { ...product, remove };
+}
+
+/** Removes the schedules of a namespace. Without workers they would cost the server a twentieth of a core. */
+export async function removeSchedules(temporalAddress: string, namespace: string): Promise<void> {
+  const { schedule, connection } = await connectTemporal(temporalAddress, namespace);
+  for await (const { scheduleId } of schedule.list()) await schedule.getHandle(scheduleId).delete();
+  await connection.close();
 }
 
 export async function createNamespace(temporalAddress: string, namespace: string): Promise<void> {
@@ -165,7 +177,7 @@ export async function makeKey(
   expires_at: Date | null = null,
   scopes: readonly Scope[] = SCOPES,
 ) {
-  const collections = await connectCollections(mongodbUri, 'postback-test');
+  const collections = await openCollections(mongodbUri, 'postback-test');
   try {
     return await createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
   } finally {
