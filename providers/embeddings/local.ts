@@ -9,6 +9,8 @@ export interface LocalEmbedderOptions {
   tokenizerPath: string;
   /** Threads that each run the model on one core. */
   threads?: number | undefined;
+  /** How long a thread is kept without work. One thread is always kept. */
+  idleMs?: number;
 }
 
 export interface LocalEmbedder extends Embedder {
@@ -19,12 +21,16 @@ export interface LocalEmbedder extends Embedder {
 /** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
 const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
 
+const IDLE_MS = 60_000;
+
 /** A thread with the texts that it has been sent. */
 interface Worker {
   thread: ModelThread;
   ready: boolean;
   inFlight: Map<number, QueuedText>;
   documents: number;
+  /** Since when it has no work, in milliseconds. */
+  idleSince: number;
 }
 
 /**
@@ -34,17 +40,19 @@ interface Worker {
  * (retryable), and the next call starts a new thread.
  */
 export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
-  const { threads = 1, ...files } = options;
+  const { threads = 1, idleMs = IDLE_MS, ...files } = options;
   const queue = createTextQueue();
   const workers = new Set<Worker>();
   const waitingForModel = new Set<{ resolve(): void; reject(error: Error): void }>();
   let closed = false;
+  let retirement: NodeJS.Timeout | undefined;
 
   function startWorker(): void {
     const worker: Worker = {
       ready: false,
       inFlight: new Map(),
       documents: 0,
+      idleSince: performance.now(),
       thread: startModelThread(files, {
         onReady() {
           worker.ready = true;
@@ -59,6 +67,16 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       }),
     };
     workers.add(worker);
+  }
+
+  /** Ends a thread that is not needed, to return its memory. */
+  function retireIdle(): void {
+    retirement = undefined;
+    const ready = [...workers].filter((worker) => worker.ready);
+    const isIdle = ({ inFlight, idleSince }: Worker) => inFlight.size === 0 && performance.now() - idleSince >= idleMs;
+    const idle = ready.length > 1 ? ready.find(isIdle) : undefined;
+    if (idle) void idle.thread.stop();
+    else dispatch();
   }
 
   function settle(
@@ -99,7 +117,11 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     const loading = ready.length < workers.size;
     if (!loading && workers.size < threads && queue.size > 0) startWorker();
     // A thread that loads the model keeps the process alive while texts wait for it.
-    for (const { thread, inFlight } of workers) thread.setBusy(inFlight.size > 0 || queue.size > 0);
+    for (const worker of workers) {
+      worker.thread.setBusy(worker.inFlight.size > 0 || queue.size > 0);
+      if (worker.inFlight.size > 0) worker.idleSince = performance.now();
+    }
+    if (workers.size > 1) retirement ??= setTimeout(retireIdle, idleMs).unref();
   }
 
   function send(worker: Worker, texts: QueuedText[]): void {
@@ -144,6 +166,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     },
     async close() {
       closed = true;
+      clearTimeout(retirement);
       await Promise.all([...workers].map(({ thread }) => thread.stop()));
     },
   };

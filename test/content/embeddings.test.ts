@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,6 +17,7 @@ import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddi
 import { LOCAL_HEADS } from '../../providers/embeddings/local-protocol.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
+import { eventually } from '../support/eventually.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 /** The state of the first token, computed for two equal texts in a batch. */
@@ -133,6 +134,24 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
       const alone = await embedder.embedDocuments(texts);
       for (const [at, vector] of vectors.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
       expect(lengthOf(query)).toBeCloseTo(1, 4);
+    } finally {
+      await two.close();
+    }
+  });
+
+  test('a second thread ends when it has no work, and starts again with new work', async () => {
+    const two = createLocalEmbedder({ ...files, threads: 2, idleMs: 10 });
+    const threads = () => readdirSync('/proc/self/task').length;
+    try {
+      await two.embedDocuments(['one']);
+      const withOne = threads();
+      const texts = new Array(200).fill('words '.repeat(20));
+      for (let round = 0; round < 2; round += 1) {
+        const call = two.embedDocuments(texts);
+        await eventually('a second thread', () => threads() > withOne);
+        expect(await call).toHaveLength(200);
+        await eventually('one thread', () => threads() <= withOne);
+      }
     } finally {
       await two.close();
     }
