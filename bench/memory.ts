@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type ApiAccess, call } from '../cli/api-client.js';
-import { type ProcessMemory, readProcessTree } from './support/process-memory.js';
+import { type ProcessMemory, readProcessTree, sharedOnce } from './support/process-memory.js';
 import { createDatabase, ingest, proseText } from './support/work.js';
 
 /** How long the product rests before its idle memory is read. */
@@ -72,17 +72,19 @@ async function largest(pid: number, work: Promise<void>): Promise<ProcessMemory[
   let found: ProcessMemory[] = [];
   while (!done) {
     const sample = readProcessTree(pid);
-    if (total(sample) > total(found)) found = sample;
+    if (sharedOnce(sample) > sharedOnce(found)) found = sample;
     await Promise.race([wait(SAMPLE_MS), finished]);
   }
   await finished;
   return found;
 }
 
-const total = (processes: readonly ProcessMemory[]) => processes.reduce((sum, { rss }) => sum + rss, 0);
-
 function show(title: string, processes: readonly ProcessMemory[]): void {
-  console.log(`\n${title}: ${total(processes).toFixed(0)} MiB resident`);
+  const sum = processes.reduce((total, { rss }) => total + rss, 0);
+  const once = sharedOnce(processes).toFixed(0);
+  console.log(
+    `\n${title}: ${once} MiB, shared pages counted once (the sum of resident memory is ${sum.toFixed(0)} MiB)`,
+  );
   for (const { name, rss, anonymous } of processes) {
     console.log(
       `  ${name.padEnd(12)} ${rss.toFixed(0).padStart(5)} MiB, ${anonymous.toFixed(0).padStart(5)} not backed by files`,
