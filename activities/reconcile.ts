@@ -25,7 +25,7 @@ export function staleWork<Entry>(work: StaleWork<Entry>): StaleWork {
 export interface ReconcileDependencies {
   staleWork: Readonly<Record<StaleKind, StaleWork>>;
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
-  uploads: Pick<Uploads, 'keepUntil' | 'listExpired' | 'remove'>;
+  uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'listExpired' | 'remove'>;
   items: Pick<Items, 'anyOfBatch'>;
   databases: Pick<Databases, 'listAll'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
@@ -115,7 +115,8 @@ export function createReconcileActivities({
   }
 
   async function dropUnclaimed(file: { file_id: string; batch: string }): Promise<void> {
-    if (await items.anyOfBatch(file.batch)) await files.claim(file.batch);
+    const owned = (await items.anyOfBatch(file.batch)) || (await uploads.getById(file.file_id)) !== null;
+    if (owned) await files.claim(file.batch);
     else await files.remove(file.file_id);
   }
 

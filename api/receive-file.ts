@@ -88,7 +88,10 @@ async function receiveFile<Kind>(
  * The content of a form as text, to compare requests: clients choose a new boundary for each request, so the bytes of two
  * equal requests differ.
  */
-export function contentOf(fields: ReadonlyMap<string, string>, files: readonly UploadedFile<FileReceipt>[]): string {
+export function contentOf(
+  fields: ReadonlyMap<string, string>,
+  files: readonly UploadedFile<Pick<FileReceipt, 'sha256'>>[],
+): string {
   return JSON.stringify([
     [...fields].sort(([a], [b]) => (a < b ? -1 : 1)),
     files.map(({ field, filename, stored }) => [field, filename, stored.sha256]),

@@ -1,6 +1,7 @@
 import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
 import { createConnectorRemovalActivities } from '../activities/connectors/remove-connector.js';
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
+import { createClearOutdated } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
@@ -41,7 +42,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
   } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
     content: contentActivities(dependencies),
-    [GROUP_QUEUE]: createItemGroupActivities(dependencies),
+    [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(dependencies),
@@ -55,7 +56,11 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
 }
 
 function contentActivities(dependencies: WorkerDependencies) {
-  return { ...createItemActivities(dependencies), ...createItemMaintenanceActivities(dependencies) };
+  const clearOutdated = createClearOutdated(dependencies);
+  return {
+    ...createItemActivities({ ...dependencies, clearOutdated }),
+    ...createItemMaintenanceActivities(dependencies),
+  };
 }
 
 function controlActivities(config: Config, dependencies: WorkerDependencies) {

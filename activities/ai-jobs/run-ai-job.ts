@@ -42,23 +42,43 @@ export function createAiJobActivities(deps: AiJobDependencies) {
 
   return {
     /** queued -> processing -> success: fetches the input, runs the provider, and stores the result and the callback. */
-    runProvider: (ref: JobRef): Promise<void> =>
+    runProvider: (ref: JobRef): Promise<JobOutcome> =>
       withHeartbeat(async (cancelled) => {
         const job = await aiJobs.start(ref.job);
         try {
-          // A result stored by an earlier attempt is used, so that no provider is paid twice.
-          if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
-          // Also when an earlier attempt has finished the job: its delivery may not have been started.
-          await finish(ref, { status: 'success' });
+          return await runToSuccess(ref, job, cancelled);
         } catch (error) {
           throw job ? await asJobFailure(error, job) : error;
         }
       }),
 
+    /**
+     * The same for a quick job, which also fails here when its error is final.
+     * @returns null when `runProvider` must continue
+     */
+    runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> => {
+      const job = await aiJobs.start(ref.job);
+      try {
+        return await runToSuccess(ref, job, Context.current().cancellationSignal);
+      } catch (error) {
+        if (error instanceof ProviderError && !error.retryable)
+          return finish(ref, { status: 'fail', error_message: error.message });
+        if (job) await aiJobs.countOrderlyEnd(job._id);
+        return null;
+      }
+    },
+
     /** -> fail, with the delivery that notifies the client. */
-    failJob: (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<void> =>
+    failJob: (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<JobOutcome> =>
       finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) }),
   };
+
+  /** @param job null when an earlier attempt has finished it: its delivery may not have been started */
+  async function runToSuccess(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome> {
+    // A result stored by an earlier attempt is used, so that no provider is paid twice.
+    if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
+    return finish(ref, { status: 'success' });
+  }
 
   async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {
     if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
@@ -80,6 +100,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
       const options = {
         model: job.model,
         checkpoints: deps.checkpoints.of(job._id, fingerprint),
+        original: job.show_original_response,
         meter: deps.quotas.tokenMeter(job.org),
       };
       return provider.run(input, options, signal);
@@ -123,18 +144,23 @@ function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
 }
 
 interface FinishJobDependencies extends CompletionDependencies {
-  aiJobs: Pick<AiJobs, 'finish'>;
+  aiJobs: Pick<AiJobs, 'finish' | 'getById'>;
   checkpoints: Pick<CheckpointStore, 'drop'>;
 }
 
-/** Stores the outcome of an AI job, together with the delivery that notifies the receiver it named. */
+/**
+ * Stores the outcome of an AI job, together with the delivery that notifies the receiver it named.
+ * @returns the outcome on record: a cancellation, or an earlier attempt, may have decided otherwise
+ */
 function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
-  return async (ref: JobRef, outcome: JobOutcome): Promise<void> => {
+  return async (ref: JobRef, outcome: JobOutcome): Promise<JobOutcome> => {
     const dedupe_key = `ai-job/${ref.job}`;
+    let finished: AiJobRecord | null = null;
     await complete(dedupe_key, async (tx, now) => {
       const job = await deps.aiJobs.finish(ref.job, outcome, now, tx);
       if (!job) return undefined;
+      finished = job;
       if (job.webhook_receiver === null) return null;
       return {
         _id: newDeliveryId(),
@@ -148,5 +174,13 @@ function createFinishJob(deps: FinishJobDependencies) {
       };
     });
     await deps.checkpoints.drop(ref.job);
+    return outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
   };
+}
+
+/** @param otherwise the outcome of a job whose record was removed */
+function outcomeOf(job: AiJobRecord | null, otherwise: JobOutcome): JobOutcome {
+  if (job?.status !== 'success' && job?.status !== 'fail') return otherwise;
+  const { status, error_code, error_message } = job;
+  return { status, ...(error_code ? { error_code } : {}), ...(error_message ? { error_message } : {}) };
 }

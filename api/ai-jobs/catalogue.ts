@@ -7,7 +7,7 @@ import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { modelsSchema } from './responses.js';
 
-export type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models' | 'metered'>;
+export type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models' | 'quick' | 'metered'>;
 
 /** The available subfeatures and their providers, which run in the workers. */
 export interface AiCatalogue {

@@ -17,6 +17,8 @@ export const uploadedSchema = z
   })
   .meta({ id: 'Upload' });
 
+export const deletedUploadSchema = z.object({ file_id: z.string(), deleted: z.literal(true) });
+
 const job = {
   job_id: z.string(),
   status: z.enum(JOB_STATUSES),

@@ -3,13 +3,16 @@ import { AI_FEATURES, type SubfeatureName, settingsOf } from '../../domain/ai-jo
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import { type AiJobRecord, fileNotFound, queuedJob } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Quotas } from '../../storage/quotas.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
+
+/** A text that every quick provider reads in a fraction of a second. */
+const MAX_QUICK_CHARACTERS = 20_000;
 
 export interface SubmissionDependencies {
   uploads: Uploads;
@@ -56,6 +59,7 @@ export async function readSubmission(
       user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
       show_original_response: request.show_original_response,
       time_limit_ms: deps.jobTimeLimitMs,
+      quick: available.quick === true && hasShortText(input),
       signing_key: webhook_receiver === null ? null : await deps.signingKeys.currentId(org),
     },
     new Date(),
@@ -104,6 +108,11 @@ function withSettings(
 
 const settingsSchema = z.record(z.string(), z.unknown());
 
+/** A file is not short: it must be fetched and read first. */
+function hasShortText(input: object): boolean {
+  return 'text' in input && typeof input.text === 'string' && input.text.length <= MAX_QUICK_CHARACTERS;
+}
+
 function rejectExcessTokens(input: object, models: AvailableProvider['models'], names: Record<string, string>): void {
   const limit = models?.max_tokens ?? null;
   if (limit !== null && 'max_tokens' in input && Number(input.max_tokens) > limit) {
@@ -119,7 +128,7 @@ async function checkFile(deps: SubmissionDependencies, org: string, file: string
     return null;
   }
   if (await deps.uploads.findForOrg(org, reference.file_id)) return reference.file_id;
-  throw new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${reference.file_id}", or it has expired`);
+  throw fileNotFound(reference.file_id);
 }
 
 /** The client's parameters as canonical JSON, with the numbers as the client wrote them. */

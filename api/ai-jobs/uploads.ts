@@ -5,16 +5,19 @@ import type { DetectKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
+import { respondOnce } from '../idempotency.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
-import { type FileReceipt, receiveFiles } from '../receive-file.js';
+import { contentOf, type FileReceipt, receiveFiles } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
-import { uploadedSchema } from './responses.js';
+import { deletedUploadSchema, uploadedSchema } from './responses.js';
 
 export interface UploadDependencies {
   files: FileStore;
   uploads: Uploads;
+  idempotencyKeys: IdempotencyKeys;
   quotas: Quotas;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
@@ -22,7 +25,7 @@ export interface UploadDependencies {
   uploadRetentionMs: number;
 }
 
-/** `POST /v3/upload`: a file that jobs can name by its id until it expires. */
+/** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   const receiving = { files: deps.files, detectKind: deps.describeFile };
@@ -37,24 +40,81 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         status: 201,
         response: uploadedSchema,
         errors: ['QUOTA_EXCEEDED'],
+        idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { respond }) => {
+      async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newFileId();
         await receiveFiles(receiving, { org, batch }, async (received) => {
-          const { files } = await readMultipart(ctx.req, limits, received.receive, ctx.state.holdBody);
-          const upload = newUpload(org, files, deps.uploadRetentionMs);
-          await deps.quotas.admit(org, { uploads: 1, stored_bytes: upload.size }, (tx) => deps.uploads.add(upload, tx));
-          received.kept = new Set([upload._id]);
-          await deps.files.claim(batch);
-          const { _id: file_id, filename, size, mime_type, expires_at } = upload;
-          respond({ file_id, filename, size, mime_type, expires_at: expires_at.toISOString() });
+          const { fields, files } = await readMultipart(ctx.req, limits, received.receive, ctx.state.holdBody);
+          await respondOnce(
+            ctx,
+            deps.idempotencyKeys,
+            () => contentOf(fields, files),
+            async () => {
+              const upload = newUpload(org, files, deps.uploadRetentionMs);
+              await respondWith(describeUpload(upload), (tx) => {
+                // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.
+                received.kept = 'all';
+                return add(upload, tx);
+              }).catch((error) => {
+                if (error instanceof ServiceError) received.kept = new Set();
+                throw error;
+              });
+              // The reconciler claims it later.
+              await deps.files.claim(batch).catch(() => undefined);
+            },
+          );
         });
       },
     ),
   );
 
+  router.get(
+    '/v3/upload/:file_id',
+    aiJobOperation(
+      { summary: 'Get an upload', status: 200, response: uploadedSchema, errors: ['FILE_NOT_FOUND'] },
+      async (ctx, { respond }) => {
+        const upload = await deps.uploads.findForOrg(ctx.state.principal.org, ctx.params.file_id!);
+        if (!upload) throw notFound(ctx.params.file_id!);
+        respond(describeUpload(upload));
+      },
+    ),
+  );
+
+  router.delete(
+    '/v3/upload/:file_id',
+    aiJobOperation(
+      {
+        summary: 'Delete an upload',
+        description: 'At once, unless a job in progress needs it.',
+        status: 200,
+        response: deletedUploadSchema,
+        errors: ['FILE_NOT_FOUND', 'FILE_IN_USE'],
+      },
+      async (ctx, { respond }) => {
+        const file_id = ctx.params.file_id!;
+        const outcome = await deps.uploads.discard(ctx.state.principal.org, file_id);
+        if (outcome === 'unknown') throw notFound(file_id);
+        if (outcome === 'needed') {
+          throw new ServiceError(
+            'FILE_IN_USE',
+            'A job in progress needs this file. Cancel the job, or wait for its end.',
+          );
+        }
+        await deps.files.remove(file_id);
+        await deps.uploads.remove(file_id);
+        respond({ file_id, deleted: true });
+      },
+    ),
+  );
+
   return router;
+
+  function add(upload: UploadRecord, tx: Parameters<Uploads['add']>[1]): Promise<void> {
+    const use = { uploads: 1, stored_bytes: upload.size };
+    return deps.quotas.admit(upload.org, use, (session) => deps.uploads.add(upload, session), tx);
+  }
 }
 
 /** @throws ServiceError when the form has no file, or an unsupported one */
@@ -73,4 +133,12 @@ function newUpload(org: string, files: UploadedFile<FileReceipt<string>>[], rete
     created_at,
     expires_at: new Date(created_at.getTime() + retentionMs),
   };
+}
+
+function describeUpload({ _id: file_id, filename, size, mime_type, expires_at }: UploadRecord) {
+  return { file_id, filename, size, mime_type, expires_at: expires_at.toISOString() };
+}
+
+function notFound(fileId: string): ServiceError {
+  return new ServiceError('FILE_NOT_FOUND', `There is no file "${fileId}", or it has expired.`);
 }

@@ -98,7 +98,7 @@ function routes(
         example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
         response: databaseCreatedSchema,
-        errors: ['DATABASE_ALREADY_EXISTS', 'QUOTA_EXCEEDED'],
+        errors: ['DATABASE_ALREADY_EXISTS', 'METADATA_FIELD_CONFLICT', 'QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {

@@ -46,6 +46,27 @@ export const ocrPage = z.object({
 });
 export type OcrPage = z.output<typeof ocrPage>;
 
+const ocrTable = z.object({
+  page,
+  box,
+  number_of_rows: z.int().positive(),
+  number_of_columns: z.int().positive(),
+  rows: z.array(
+    z.object({
+      cells: z
+        .array(
+          z.object({
+            text: z.string().meta({ description: 'Empty for an empty cell.' }),
+            confidence: fraction.meta({ description: '0 for an empty cell.' }),
+            box: box.nullable().meta({ description: 'Of the words; null for an empty cell.' }),
+          }),
+        )
+        .meta({ description: 'One for each column.' }),
+    }),
+  ),
+});
+export type OcrTable = z.output<typeof ocrTable>;
+
 const sentiment = z.enum(['positive', 'negative', 'neutral']);
 const kind = z.enum(['person', 'organization', 'place', 'name', 'date', 'time', 'money', 'percent', 'email', 'url']);
 const score = z.number().min(-1).max(1);
@@ -69,6 +90,15 @@ export const AI_FEATURES = {
     takes: 'file',
     input: fileInput({}),
     output: z.object({ text: z.string(), number_of_pages: z.int().positive(), pages: z.array(ocrPage) }),
+  },
+  'ocr/ocr_tables_async': {
+    summary: 'Find the tables of pictures and PDF pages, including scans, with their rows and columns',
+    takes: 'file',
+    input: fileInput({}),
+    output: z.object({
+      number_of_pages: z.int().positive(),
+      tables: z.array(ocrTable).meta({ description: 'Page by page, from top to bottom.' }),
+    }),
   },
   'document/text_extraction': {
     summary: 'Extract the text of a document, by sections',

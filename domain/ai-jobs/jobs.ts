@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callbackUrlSchema } from '../callback-url.js';
 
 /** Statuses of an AI job, in order. The last two are final. */
 export const JOB_STATUSES = ['queued', 'processing', 'success', 'fail'] as const;
@@ -27,7 +28,7 @@ export const jobRequestSchema = z.object({
     description:
       'The `file`, `text` or `messages`, and the settings of the subfeature, beside them or in the object `settings`.',
   }),
-  webhook_receiver: z.string().max(2048).nullish().meta({ description: 'Null is the same as none.' }),
+  webhook_receiver: callbackUrlSchema.nullish().meta({ description: 'Null is the same as none.' }),
   user_webhook_parameters: jsonObject.optional(),
   show_original_response: z.boolean().default(false),
 });

@@ -10,6 +10,8 @@ export interface AiProvider<S extends SubfeatureName = SubfeatureName> {
   name: string;
   /** Null when there is no choice. */
   models: ProviderModels | null;
+  /** True when a short text takes it well under a second, so that the job runs inside its workflow's first task. */
+  quick?: true;
   /** True when it uses tokens of a language model. */
   metered?: true;
   /** @throws ProviderError; the signal's reason when it was aborted; any other error is a defect of this service */
@@ -59,6 +61,8 @@ export interface ProviderOptions {
   model: string | null;
   /** Steps that an earlier attempt finished. */
   checkpoints: Checkpoints;
+  /** Whether `ProviderResult.original` is needed. A provider may return it in any case. */
+  original?: boolean;
   /** Absent: tokens are not counted. */
   meter?: TokenMeter;
 }
@@ -66,6 +70,6 @@ export interface ProviderOptions {
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {
   /** Normalised to the subfeature's output schema. */
   output: FeatureOutput<S>;
-  /** The provider's own response; shown only on request. */
-  original: unknown;
+  /** The response of the provider's library or server, as it came; shown only on request. */
+  original?: unknown;
 }

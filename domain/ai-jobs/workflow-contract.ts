@@ -6,6 +6,8 @@ export interface JobRef {
   org: string;
   /** Milliseconds after which the job fails. */
   time_limit_ms: number;
+  /** Whether the job is expected to take well under a second. */
+  quick?: true;
 }
 
 /** How an AI job finished. Its output is in MongoDB. */

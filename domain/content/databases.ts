@@ -53,12 +53,8 @@ export type MetadataField = z.infer<typeof metadataFieldSchema>;
 
 export const MAX_METADATA_FIELDS = 100;
 
-/** The metadata schema of a database, or fields to add to it; no name twice. */
-export const metadataFieldsSchema = z
-  .array(metadataFieldSchema)
-  .max(MAX_METADATA_FIELDS)
-  .refine((fields) => new Set(fields.map((field) => field.name)).size === fields.length, 'names a field twice')
-  .meta({ uniqueItems: true });
+/** The metadata schema of a database, or fields to add to it. `addFields` checks fields that are given twice. */
+export const metadataFieldsSchema = z.array(metadataFieldSchema).max(MAX_METADATA_FIELDS);
 
 /** The body of `POST /databases`. */
 export const createDatabaseSchema = z.object({

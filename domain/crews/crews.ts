@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callbackUrlSchema } from '../callback-url.js';
 
 /** Statuses of an execution. The last two are final. */
 export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
@@ -94,7 +95,7 @@ const inputValue = z
   .unknown()
   .refine((value) => value !== null && value !== undefined, 'must not be null')
   .meta({ not: { type: 'null' } });
-const url = z.string().max(2048);
+const url = callbackUrlSchema;
 const webhookUrls = {
   taskWebhookUrl: url.optional(),
   stepWebhookUrl: url.optional(),

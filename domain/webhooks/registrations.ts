@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callbackUrlSchema } from '../callback-url.js';
 import { EVENT_TYPES } from './events.js';
 
 const secretSchema = z.string().min(16, 'must have at least 16 characters').max(1024);
@@ -6,7 +7,7 @@ const secretSchema = z.string().min(16, 'must have at least 16 characters').max(
 /** The request that registers a webhook. */
 export const registrationRequestSchema = z
   .object({
-    url: z.string().max(2048),
+    url: callbackUrlSchema,
     event_types: z
       .array(z.enum(EVENT_TYPES))
       .min(1)

@@ -1,11 +1,14 @@
 import type { FeatureOutput, OcrPage } from '../../domain/ai-jobs/features.js';
-import type { AiProvider } from '../../domain/ai-jobs/provider.js';
+import type { AiProvider, InputFile } from '../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { Extractor } from '../extraction/index.js';
 import { DEFAULT_LIMITS } from '../extraction/limits.js';
-import type { PageReader } from '../extraction/ocr/page-reader.js';
+import type { PageReader, ScannedFile } from '../extraction/ocr/page-reader.js';
+import type { ScannedPage } from '../extraction/ocr/page-worker.js';
 import { asProviderError } from './file-errors.js';
 import type { AiLimits } from './limits.js';
+import { findTables } from './tables/find-tables.js';
+import { readWords } from './tables/words.js';
 
 /** OCR of pictures and PDFs, page by page. Each finished page is saved as a checkpoint. */
 export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_async'> {
@@ -14,18 +17,50 @@ export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvi
     subfeature: 'ocr/ocr_async',
     name: 'tesseract',
     models: null,
-    async run({ file: { path, kind } }, { checkpoints }, signal) {
-      if (kind !== 'pdf' && kind !== 'image')
-        throw new ProviderError('The file is neither a PDF nor a picture (PNG, JPEG, WebP, TIFF, BMP or GIF).', false);
+    async run({ file }, { checkpoints, original }, signal) {
+      const scan = requireScan(file);
+      const options = { limits: ocrLimits, checkpoints };
       try {
-        const pages = await reader.read({ path, kind }, { limits: ocrLimits, checkpoints }, signal);
-        return { output: toOutput(pages), original: pages };
+        if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
+        const scanned = await reader.readWithWords(scan, options, signal);
+        return { output: toOutput(scanned.map(({ page }) => page)), original: scanned.map(tesseractResult) };
       } catch (error) {
         throw asProviderError(error);
       }
     },
   };
 }
+
+/** Tables of pictures and PDFs: the words that OCR finds, grouped by their boxes into rows and columns. */
+export function createTableProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_tables_async'> {
+  const ocrLimits = { ...DEFAULT_LIMITS, maxPages: limits.ocrPages, maxPixels: limits.imagePixels };
+  return {
+    subfeature: 'ocr/ocr_tables_async',
+    name: 'tesseract',
+    models: null,
+    async run({ file }, { checkpoints }, signal) {
+      const scan = requireScan(file);
+      try {
+        const scanned = await reader.readTables(scan, { limits: ocrLimits, checkpoints }, signal);
+        const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
+          findTables(readWords(tsv), { page, width, height }),
+        );
+        return { output: { number_of_pages: scanned.length, tables }, original: scanned.map(tesseractResult) };
+      } catch (error) {
+        throw asProviderError(error);
+      }
+    },
+  };
+}
+
+/** @throws ProviderError for a file that is not read by OCR */
+function requireScan({ path, kind }: InputFile): ScannedFile {
+  if (kind === 'pdf' || kind === 'image') return { path, kind };
+  throw new ProviderError('The file is neither a PDF nor a picture (PNG, JPEG, WebP, TIFF, BMP or GIF).', false);
+}
+
+/** The engine's own result for one page. */
+const tesseractResult = ({ page: { page }, width, height, tsv }: ScannedPage) => ({ page, width, height, tsv });
 
 function toOutput(pages: OcrPage[]): FeatureOutput<'ocr/ocr_async'> {
   const texts = pages.map((page) => page.text).filter((text) => text !== '');

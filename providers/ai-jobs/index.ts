@@ -1,7 +1,7 @@
 import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import type { AiProvider, AiProviders } from '../../domain/ai-jobs/provider.js';
 import type { Extractor } from '../extraction/index.js';
-import { createOcrProvider, createTextExtractionProvider } from './documents.js';
+import { createOcrProvider, createTableProvider, createTextExtractionProvider } from './documents.js';
 import { type AiLimits, DEFAULT_AI_LIMITS } from './limits.js';
 import { createOpenAiProviders, type OpenAiConfig } from './openai/index.js';
 import { createLocalTextProviders } from './text/index.js';
@@ -24,6 +24,7 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const openai = config.openai && createOpenAiProviders(config.openai, limits);
   const providers: AiProvider[] = [
     createOcrProvider(config.extractor.pages, limits),
+    createTableProvider(config.extractor.pages, limits),
     createTextExtractionProvider(config.extractor),
     ...text.providers,
     ...(openai?.providers ?? []),

@@ -1,13 +1,16 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { Binary, type ClientSession, type Collection } from 'mongodb';
+import { Binary, type ClientSession, type Collection, type MongoClient } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus } from '../../domain/ai-jobs/jobs.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
+import { ServiceError } from '../../domain/errors.js';
 import { newJobId } from '../../domain/ids.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import { staleRecords } from '../queries.js';
+import { inTransaction } from '../transactions.js';
+import type { UploadRecord } from './uploads.js';
 
 export interface AiJobRecord {
   /** UUID. */
@@ -28,6 +31,8 @@ export interface AiJobRecord {
   show_original_response: boolean;
   /** Milliseconds from the start until the job fails. */
   time_limit_ms: number;
+  /** Whether the job is expected to take well under a second. */
+  quick: boolean;
   /** Id of the key that signs the callback: the current key when the job was submitted. */
   signing_key: string | null;
   error_code: typeof CANCELLED | null;
@@ -76,6 +81,7 @@ export type JobRequest = Pick<
   | 'user_parameters'
   | 'show_original_response'
   | 'time_limit_ms'
+  | 'quick'
   | 'signing_key'
 >;
 
@@ -113,17 +119,53 @@ export type AiJobs = ReturnType<typeof createAiJobs>;
 
 const IN_PROGRESS_STATUSES: AiJobRecord['status'][] = ['queued', 'processing'];
 
+/** Whether a job in progress uses this upload. */
+export async function fileIsNeeded(
+  aiJobs: Collection<AiJobRecord>,
+  fileId: string,
+  session?: ClientSession,
+): Promise<boolean> {
+  const needed = { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } };
+  return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
+}
+
+/** The error for an input whose upload is unknown, was deleted, or has expired. */
+export function fileNotFound(fileId: string): ServiceError {
+  return new ServiceError('FILE_NOT_FOUND', `input.file: there is no file "${fileId}", or it has expired`);
+}
+
 /**
  * AI jobs and their results. Every change of status is one conditional update.
  * @param retentionMs how long a finished job and its result are kept
  */
 export function createAiJobs(
-  { aiJobs, aiJobResults }: { aiJobs: Collection<AiJobRecord>; aiJobResults: Collection<AiJobResultRecord> },
+  {
+    aiJobs,
+    aiJobResults,
+    uploads,
+    mongoClient,
+  }: {
+    aiJobs: Collection<AiJobRecord>;
+    aiJobResults: Collection<AiJobResultRecord>;
+    uploads: Collection<UploadRecord>;
+    mongoClient: MongoClient;
+  },
   retentionMs: number,
 ) {
   return {
+    /** @throws ServiceError FILE_NOT_FOUND when the upload has been deleted or has expired since it was checked */
     async add(job: AiJobRecord, tx?: ClientSession): Promise<void> {
-      await aiJobs.insertOne(job, { session: tx });
+      const insert = (session?: ClientSession) => aiJobs.insertOne(job, { session });
+      const { file_id } = job;
+      if (file_id === null) return void (await insert(tx));
+      const insertWithFile = async (session: ClientSession) => {
+        const now = new Date();
+        const current = { _id: file_id, org: job.org, expires_at: { $gt: now } };
+        const { matchedCount } = await uploads.updateOne(current, { $set: { used_at: now } }, { session });
+        if (matchedCount === 0) throw fileNotFound(file_id);
+        await insert(session);
+      };
+      await (tx ? insertWithFile(tx) : inTransaction(mongoClient, insertWithFile));
     },
 
     getById(jobId: string): Promise<AiJobRecord | null> {
@@ -254,14 +296,7 @@ export function createAiJobs(
     },
 
     /** Whether a job in progress uses this upload. */
-    async isFileNeeded(fileId: string): Promise<boolean> {
-      return (
-        (await aiJobs.findOne(
-          { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } },
-          { projection: { _id: 1 } },
-        )) !== null
-      );
-    },
+    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, fileId),
 
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {

@@ -1,4 +1,6 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { inTransaction } from '../transactions.js';
+import { type AiJobRecord, fileIsNeeded } from './jobs.js';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -10,12 +12,22 @@ export interface UploadRecord {
   mime_type: string;
   created_at: Date;
   expires_at: Date;
+  /** When a job last named it. */
+  used_at?: Date;
 }
 
 export type Uploads = ReturnType<typeof createUploads>;
 
 /** Uploaded files, which AI jobs reference by id. Their content is in the file store under the same id. */
-export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }) {
+export function createUploads({
+  uploads,
+  aiJobs,
+  mongoClient,
+}: {
+  uploads: Collection<UploadRecord>;
+  aiJobs: Collection<AiJobRecord>;
+  mongoClient: MongoClient;
+}) {
   return {
     async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
       await uploads.insertOne(upload, { session: tx });
@@ -34,6 +46,22 @@ export function createUploads({ uploads }: { uploads: Collection<UploadRecord> }
     /** Changes when the upload expires. */
     async keepUntil(fileId: string, until: Date): Promise<void> {
       await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
+    },
+
+    /**
+     * Ends an upload that no job in progress needs: no job can use it any more, and its content can be removed. A crash
+     * before that leaves an expired upload, which the reconciler removes.
+     * @returns `unknown` also for another organisation's upload, and an expired one
+     */
+    discard(org: string, fileId: string): Promise<'discarded' | 'needed' | 'unknown'> {
+      return inTransaction(mongoClient, async (tx) => {
+        const current = { _id: fileId, org, expires_at: { $gt: new Date() } };
+        if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
+        if (await fileIsNeeded(aiJobs, fileId, tx)) return 'needed';
+        // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
+        await uploads.updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
+        return 'discarded';
+      });
     },
 
     /** @returns uploads to remove, with their content */

@@ -44,7 +44,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         org,
         name,
         status: 'provisioning',
-        metadata_schema: metadataSchema,
+        metadata_schema: mergeFields([], metadataSchema),
         graph_ready: false,
         created_at: now,
         updated_at: now,
@@ -88,14 +88,8 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     async addMetadataFields(org: string, name: string, added: readonly MetadataField[]): Promise<DatabaseRecord> {
       for (;;) {
         const { _id, metadata_schema } = await this.requireForOrg(org, name);
-        const merged = addFields(metadata_schema, added);
-        if ('conflict' in merged) {
-          throw new ServiceError(
-            'METADATA_FIELD_CONFLICT',
-            `The field "${merged.conflict}" exists with another type or a larger max_length.`,
-          );
-        }
-        if (merged.fields.length > MAX_METADATA_FIELDS) {
+        const fields = mergeFields(metadata_schema, added);
+        if (fields.length > MAX_METADATA_FIELDS) {
           throw new ServiceError(
             'VALIDATION_ERROR',
             `A database can have at most ${MAX_METADATA_FIELDS} metadata fields.`,
@@ -104,7 +98,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         // When another request has changed the schema since it was read, the fields are checked again.
         const updated = await databases.findOneAndUpdate(
           { _id, metadata_schema, status: { $ne: 'deleting' } },
-          { $set: { metadata_schema: merged.fields, updated_at: new Date() } },
+          { $set: { metadata_schema: fields, updated_at: new Date() } },
           { returnDocument: 'after' },
         );
         if (updated) return updated;
@@ -181,4 +175,14 @@ function alreadyExists(name: string): ServiceError {
 
 function notFound(name: string): never {
   throw new ServiceError('DATABASE_NOT_FOUND', `There is no database named "${name}".`);
+}
+
+/** @throws ServiceError METADATA_FIELD_CONFLICT */
+function mergeFields(existing: readonly MetadataField[], added: readonly MetadataField[]): MetadataField[] {
+  const merged = addFields(existing, added);
+  if ('fields' in merged) return merged.fields;
+  throw new ServiceError(
+    'METADATA_FIELD_CONFLICT',
+    `The field "${merged.conflict}" exists with another type or a larger max_length.`,
+  );
 }

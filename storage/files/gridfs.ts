@@ -41,7 +41,10 @@ export function createGridFsFiles({ db }: { db: Db }): FileStore {
     },
     async remove(fileId) {
       const file = await find(fileId);
-      if (file) await bucket.delete(file._id);
+      if (!file) return;
+      // `bucket.delete` fails when another process has removed the file in between.
+      await records.deleteOne({ _id: file._id });
+      await db.collection('files.chunks').deleteMany({ files_id: file._id });
     },
     async claim(batch) {
       await records.updateMany({ 'metadata.batch': batch }, { $set: { 'metadata.claimed': true } });

@@ -10,6 +10,7 @@ export interface StartJobInput {
   subfeature: string;
   provider: string;
   time_limit_ms: number;
+  quick: boolean;
 }
 
 export type JobStarters = ReturnType<typeof createJobStarters>;
@@ -17,12 +18,12 @@ export type JobStarters = ReturnType<typeof createJobStarters>;
 /** Starts and cancels the workflows of AI jobs. */
 export function createJobStarters({ client, call, start }: WorkflowStarter) {
   return {
-    async startJob({ _id, org, feature, subfeature, provider, time_limit_ms }: StartJobInput): Promise<void> {
+    async startJob({ _id, org, feature, subfeature, provider, time_limit_ms, quick }: StartJobInput): Promise<void> {
       const model = `${feature}/${subfeature}/${provider}`;
       await start('runAiJob', {
         workflowId: workflowIds.job(_id),
         taskQueue: 'ai',
-        args: [{ job: _id, org, time_limit_ms }],
+        args: [{ job: _id, org, time_limit_ms, ...(quick ? { quick } : {}) }],
         staticSummary: model,
         ...ownedBy({ org, source: _id, model }),
       });

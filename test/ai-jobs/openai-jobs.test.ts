@@ -141,7 +141,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
   });
 
   test('a job that succeeds after its cancellation was requested ends as cancelled', async () => {
-    let cancelled = () => undefined as void;
+    let cancelled = (): void => undefined;
     const requested = new Promise<void>((resolve) => {
       cancelled = resolve;
     });

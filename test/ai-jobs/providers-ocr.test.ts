@@ -99,6 +99,20 @@ describe('scans', () => {
     expect(boxes[2]!.top).toBeGreaterThan(boxes[1]!.top + boxes[1]!.height / 2);
   });
 
+  test("the original response is Tesseract's own, and only where it is needed", async () => {
+    const options = { model: null, checkpoints: memoryCheckpoints().checkpoints };
+    const run = (original: boolean) =>
+      providers
+        .find('ocr/ocr_async', 'tesseract')!
+        .run({ file: threePages }, { ...options, original }, new AbortController().signal);
+    const { output, original } = await run(true);
+    expect((output as FeatureOutput<'ocr/ocr_async'>).number_of_pages).toBe(3);
+    // Level, numbers of page, block, paragraph, line and word, left, top, width, height, confidence, text.
+    const word = /^5\t1\t(\d+\t){8}[\d.]+\tHarbour$/m;
+    expect(original).toMatchObject([{ page: 1, tsv: expect.stringMatching(word) }, { page: 2 }, { page: 3 }]);
+    expect((await run(false)).original).toBeUndefined();
+  });
+
   test('rotated pages are read upright', async () => {
     const { jpeg, height, width } = scans[0]!;
     const turned = {
@@ -134,6 +148,60 @@ describe('scans', () => {
       number_of_pages: 1,
       pages: [{ page: 1, text: '', confidence: 0, lines: [] }],
     });
+  });
+});
+
+describe('tables', () => {
+  const FEES = [
+    ['Ship', 'Berth', 'Nights', 'Fee'],
+    ['Heron', 'North', '30', '40.00'],
+    ['Blue Kestrel', 'South', '10', '12.50'],
+    ['Tern', '', '14', '160.00'],
+    ['Anna of Vestby', 'East', '21', '90.00'],
+  ];
+  const lines = (rows: string[][]) => rows.map((row) => row.join('\t'));
+
+  async function tablesOf(...pages: Scan[]) {
+    const input = await file('tables.pdf', scannedPdf(pages), 'pdf');
+    const options = { model: null, checkpoints: memoryCheckpoints().checkpoints };
+    const provider = providers.find('ocr/ocr_tables_async', 'tesseract')!;
+    const { output, original } = await provider.run({ file: input }, options, new AbortController().signal);
+    return { ...(output as FeatureOutput<'ocr/ocr_tables_async'>), original };
+  }
+  const texts = ({ rows }: FeatureOutput<'ocr/ocr_tables_async'>['tables'][number]) =>
+    rows.map(({ cells }) => cells.map(({ text }) => text));
+
+  test('rows and columns are found with and without lines around the cells, and text around a table is left out', async () => {
+    const [above, below] = ['Harbour fees of the year', 'All fees are due on the day of departure.'];
+    const { number_of_pages, tables, original } = await tablesOf(
+      await scan([above, ...lines(FEES), below]),
+      await scan(lines(FEES), 1_240, { ruled: true }),
+    );
+    expect(number_of_pages).toBe(2);
+    expect(tables.map(({ page }) => page)).toEqual([1, 2]);
+    expect(tables.map(texts)).toEqual([FEES, FEES]);
+    const [table] = tables;
+    expect(table).toMatchObject({ number_of_rows: 5, number_of_columns: 4 });
+    const [tern] = table!.rows.filter(({ cells }) => cells[0]!.text === 'Tern');
+    expect(tern!.cells[1]).toEqual({ text: '', confidence: 0, box: null });
+    // The second column begins at the first tab stop.
+    expect(table!.rows[0]!.cells[1]!.box!.left).toBeCloseTo((80 + 270) / 1_240, 1);
+    expect(tern!.cells[0]!.confidence).toBeGreaterThan(0.8);
+    // Tesseract's own result.
+    expect(original).toMatchObject([
+      { page: 1, tsv: expect.stringMatching(/\tKestrel$/m) },
+      { page: 2, tsv: expect.stringMatching(/\tKestrel$/m) },
+    ]);
+  });
+
+  test('two tables of a page are two, and running text is none', async () => {
+    const rain = [
+      ['Month', 'Rain'],
+      ['May', '12 mm'],
+      ['June', '90 mm'],
+    ];
+    const pages = [await scan([...lines(FEES), '', '', '', '', ...lines(rain)]), scans[0]!];
+    expect((await tablesOf(...pages)).tables.map(texts)).toEqual([FEES, rain]);
   });
 });
 

@@ -213,6 +213,44 @@ describe('summaries', () => {
   });
 });
 
+describe('original responses', () => {
+  const TEXT = 'The view from Vestby was lovely on 3 March 2021. The bed was horrible.';
+
+  test.each<[Local, object, object]>([
+    ['text/language_detection', {}, { language: 'en', scores: { en: expect.any(Number) }, reliable: true }],
+    [
+      'text/sentiment_analysis',
+      {},
+      {
+        sentences: [{ sentence: expect.stringContaining('lovely'), sentiment: expect.any(Number) }, expect.anything()],
+      },
+    ],
+    [
+      'text/named_entity_recognition',
+      {},
+      { entities: expect.arrayContaining([{ value: expect.stringContaining('March'), type: 'DATE' }]) },
+    ],
+    [
+      'text/keyword_extraction',
+      { max_keywords: 3 },
+      { entities: expect.arrayContaining([expect.objectContaining({ name: expect.any(String) })]) },
+    ],
+    ['text/summarize', { sentences: 1 }, { sentenceWiseImportance: expect.any(Array) }],
+  ])("%s returns its library's own result on request", async (subfeature, settings, expected) => {
+    const provider = providers.find(subfeature, NAMES[subfeature])!;
+    const run = (original: boolean) =>
+      provider.run(
+        { text: TEXT, ...settings } as never,
+        { model: null, checkpoints: noCheckpoints, original },
+        new AbortController().signal,
+      );
+    const shown = await run(true);
+    expect(shown.original).toMatchObject(expected);
+    expect(shown.original).not.toEqual(shown.output);
+    expect((await run(false)).original).toBeUndefined();
+  });
+});
+
 describe('texts that cannot be analysed', () => {
   const GERMAN = 'Der Hafen ist seit Montag geschlossen, weil ein Schiff auf Grund gelaufen ist und Öl verliert.';
   const rejects = (input: Promise<unknown>, message: RegExp) =>

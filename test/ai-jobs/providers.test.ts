@@ -27,6 +27,7 @@ const names = (all: AiProviders) => all.list().map(({ subfeature, name }) => `${
 describe('the list of providers', () => {
   const LOCAL = [
     'ocr/ocr_async/tesseract',
+    'ocr/ocr_tables_async/tesseract',
     'document/text_extraction/local',
     'text/language_detection/eld',
     'text/sentiment_analysis/wink',

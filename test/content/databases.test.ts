@@ -43,6 +43,16 @@ describe('databases', () => {
     expect(code(await lister.get('/databases?limit=101'))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
+  test('take a metadata field that is given twice alike, and reject one that contradicts itself', async () => {
+    const year = { name: 'year', data_type: 'INT32' };
+    const create = (database: string, ...fields: object[]) =>
+      api.post('/databases', { database, database_metadata_schema: fields });
+    expect((await create('alike', year, year)).status).toBe(202);
+    const contradiction = await create('contradiction', year, { ...year, data_type: 'BOOL' });
+    expect(code(contradiction)).toEqual([409, 'METADATA_FIELD_CONFLICT']);
+    expect((await api.get('/databases/status?database=contradiction')).status).toBe(404);
+  });
+
   test('have collections and statistics', async () => {
     await api.createDatabase('counted');
     const text = 'Grüße aus dem Leuchtturm.';

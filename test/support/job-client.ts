@@ -14,12 +14,18 @@ export type JobClient = ReturnType<typeof createJobClient>;
 
 /** Calls the AI job service as any HTTP client would. */
 export function createJobClient(apiUrl: string, key: string) {
-  async function request(method: string, path: string, body?: string | FormData): Promise<JobResponse> {
+  async function request(
+    method: string,
+    path: string,
+    body?: string | FormData,
+    extraHeaders: Record<string, string> = {},
+  ): Promise<JobResponse> {
     const httpResponse = await fetch(apiUrl + path, {
       method,
       headers: {
         Authorization: `Bearer ${key}`,
         ...(typeof body === 'string' ? { 'Content-Type': 'application/json' } : {}),
+        ...extraHeaders,
       },
       body,
     });
@@ -38,10 +44,15 @@ export function createJobClient(apiUrl: string, key: string) {
     submit: (model: string, input: object, rest: object = {}) =>
       request('POST', '/v3/ai/async', JSON.stringify({ model, input, ...rest })),
 
-    upload(filename: string, content: Uint8Array | string, field = 'file'): Promise<JobResponse> {
+    upload(
+      filename: string,
+      content: Uint8Array | string,
+      field = 'file',
+      headers: Record<string, string> = {},
+    ): Promise<JobResponse> {
       const form = new FormData();
       form.append(field, new Blob([content as Uint8Array<ArrayBuffer> | string]), filename);
-      return request('POST', '/v3/upload', form);
+      return request('POST', '/v3/upload', form, headers);
     },
 
     /** Polls the job until it has ended. */

@@ -45,6 +45,7 @@ export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: stri
     user_parameters: null,
     show_original_response: false,
     time_limit_ms: 60_000,
+    quick: false,
     signing_key: null,
   };
   return { ...queuedJob(request, now), ...rest };

@@ -22,12 +22,13 @@ export function createLocalTextProviders(limits: AiLimits): { providers: AiProvi
       subfeature: analysis,
       name: ANALYSES[analysis].name,
       models: null,
-      async run(input, _options, signal) {
+      quick: true,
+      async run(input, { original = false }, signal) {
         const { length } = input.text;
         const { textCharacters } = limits;
         if (length > textCharacters)
           throw new ProviderError(`The text has ${length} characters; at most ${textCharacters} are allowed.`, false);
-        const outcome = await pool.run({ analysis, input }, signal).catch((error: unknown) => {
+        const outcome = await pool.run({ analysis, input, original }, signal).catch((error: unknown) => {
           if (!(error instanceof TaskLimitError)) throw error;
           throw new ProviderError(`Reading the text took too much ${error.limit}. Send it in parts.`, false);
         });
@@ -36,7 +37,7 @@ export function createLocalTextProviders(limits: AiLimits): { providers: AiProvi
             `This provider reads English; the text seems to be ${outcome.unsupportedLanguage}.`,
             false,
           );
-        return { output: outcome.output, original: outcome.output } as ProviderResult<AnalysisName>;
+        return outcome as ProviderResult<AnalysisName>;
       },
     };
   }

@@ -1,6 +1,6 @@
-import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
+import type { Analysed } from './analyses.js';
 import { occurrences } from './english.js';
 
 /** Weight of a keyword by its number of words: phrases are more specific than single words. */
@@ -13,7 +13,7 @@ const WORD_COUNT_WEIGHTS = [0, 1, 1.6, 1.8, 1.9];
 export function analyse({
   text,
   max_keywords,
-}: ValidatedInput<'text/keyword_extraction'>): FeatureOutput<'text/keyword_extraction'> {
+}: ValidatedInput<'text/keyword_extraction'>): Analysed<'text/keyword_extraction'> {
   const { entities } = buildGraph([{ chunk_id: 'text', text }]);
   const ranked = entities
     .filter(({ type }) => type !== 'date')
@@ -26,11 +26,10 @@ export function analyse({
     .sort((a, b) => b.weight - a.weight)
     .slice(0, max_keywords);
   const highest = ranked[0]?.weight ?? 1;
-  return {
-    keywords: ranked.map(({ keyword, count, weight }) => ({
-      keyword,
-      count,
-      importance: Math.round((weight / highest) * 1_000) / 1_000,
-    })),
-  };
+  const keywords = ranked.map(({ keyword, count, weight }) => ({
+    keyword,
+    count,
+    importance: Math.round((weight / highest) * 1_000) / 1_000,
+  }));
+  return { output: { keywords }, original: { entities: entities.map(({ name, type }) => ({ name, type })) } };
 }

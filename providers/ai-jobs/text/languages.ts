@@ -1,6 +1,6 @@
 import { eld } from 'eld/medium';
-import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type { Analysed } from './analyses.js';
 
 /** Shorter texts are names and exclamations, which resemble any language. */
 const MIN_LETTERS = 40;
@@ -12,9 +12,9 @@ const MAX_CANDIDATES = 5;
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language' });
 
 /** Detects the language of a text among 60, by its groups of letters. */
-export function analyse({ text }: ValidatedInput<'text/language_detection'>): FeatureOutput<'text/language_detection'> {
-  const { candidates, reliable } = detectLanguages(text);
-  return {
+export function analyse({ text }: ValidatedInput<'text/language_detection'>): Analysed<'text/language_detection'> {
+  const { candidates, reliable, original } = detectLanguages(text);
+  const output = {
     language: candidates[0]?.language ?? null,
     reliable,
     candidates: candidates.slice(0, MAX_CANDIDATES).map(({ language, confidence }) => ({
@@ -23,6 +23,7 @@ export function analyse({ text }: ValidatedInput<'text/language_detection'>): Fe
       confidence: Math.round(confidence * 10_000) / 10_000,
     })),
   };
+  return { output, original };
 }
 
 /** @returns the English name of the text's language when it is clearly not English, else null */
@@ -36,12 +37,19 @@ export function nonEnglishLanguage(text: string): string | null {
 }
 
 /** @returns candidates by ISO 639-1 code, best first, with the share of the text's letter groups that match */
-function detectLanguages(text: string): { candidates: { language: string; confidence: number }[]; reliable: boolean } {
+function detectLanguages(text: string): {
+  candidates: { language: string; confidence: number }[];
+  reliable: boolean;
+  /** The library's own result. */
+  original: { language: string; scores: Record<string, number>; reliable: boolean };
+} {
   const result = eld.detect(text.slice(0, SAMPLE));
-  const candidates = Object.entries(result.getScores())
+  const scores = result.getScores();
+  const candidates = Object.entries(scores)
     .map(([language, confidence]) => ({ language, confidence: Math.min(1, confidence) }))
     .sort((a, b) => b.confidence - a.confidence);
-  return { candidates, reliable: candidates.length > 0 && result.isReliable() };
+  const reliable = candidates.length > 0 && result.isReliable();
+  return { candidates, reliable, original: { language: result.language, scores, reliable } };
 }
 
 const languageName = (language: string): string => languageNames.of(language) ?? language;

@@ -1,8 +1,9 @@
-import type { ItemEntity } from 'wink-nlp';
+import type { Entities, ItemEntity } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
 import { classifyName } from '../../graph/classify-name.js';
+import type { Analysed } from './analyses.js';
 import { nlp, occurrences, type Span, withoutLongTokens } from './english.js';
 
 type Entity = FeatureOutput<'text/named_entity_recognition'>['entities'][number];
@@ -22,8 +23,10 @@ const FORMAL_TYPES: Record<string, Entity['type']> = {
 /** Finds names, as for the knowledge graph, and dates, amounts, addresses and URLs by their form, with all their mentions. */
 export function analyse({
   text,
-}: ValidatedInput<'text/named_entity_recognition'>): FeatureOutput<'text/named_entity_recognition'> {
-  const found = [...formalEntities(text), ...namedEntities(text)];
+}: ValidatedInput<'text/named_entity_recognition'>): Analysed<'text/named_entity_recognition'> {
+  const cleaned = withoutLongTokens(text);
+  const recognised = nlp.readDoc(cleaned).entities();
+  const found = [...formalEntities(text, cleaned, recognised), ...namedEntities(text)];
   // Of overlapping mentions the longest is used: "3 March 2021", not "2021".
   const spans = found
     .flatMap((entity) => entity.mentions.map((mention) => ({ entity, mention })))
@@ -39,24 +42,24 @@ export function analyse({
     ...entity,
     mentions: mentions.sort((a, b) => a.start - b.start),
   }));
-  return { entities: entities.sort((a, b) => a.mentions[0]!.start - b.mentions[0]!.start) };
+  return {
+    output: { entities: entities.sort((a, b) => a.mentions[0]!.start - b.mentions[0]!.start) },
+    original: { entities: recognised.out(its.detail) },
+  };
 }
 
 const length = ({ start, end }: Span) => end - start;
 
-function formalEntities(text: string): Entity[] {
+/** @param cleaned the text in which the library has recognised its entities */
+function formalEntities(text: string, cleaned: string, recognised: Entities): Entity[] {
   const types = new Map<string, Entity['type']>();
-  const cleaned = withoutLongTokens(text);
   for (const [url] of text.matchAll(/https?:\/\/[^\s<>"')\]]*[\w/]/g)) types.set(url, 'url');
   for (const [email] of cleaned.matchAll(/(?<![\w.+-])[\w.+-]+@[\w-]+(\.[\w-]+)+/g)) types.set(email, 'email');
-  nlp
-    .readDoc(cleaned)
-    .entities()
-    .each((entity: ItemEntity) => {
-      const type = FORMAL_TYPES[entity.out(its.type) as string];
-      // "Today" and "later" are not calendar dates.
-      if (type && /\d/.test(entity.out())) types.set(entity.out().replace(/[.,]$/, ''), type);
-    });
+  recognised.each((entity: ItemEntity) => {
+    const type = FORMAL_TYPES[entity.out(its.type) as string];
+    // "Today" and "later" are not calendar dates.
+    if (type && /\d/.test(entity.out())) types.set(entity.out().replace(/[.,]$/, ''), type);
+  });
   return [...types].map(([name, type]) => ({ text: name, type, mentions: exactMatches(text, name) }));
 }
 

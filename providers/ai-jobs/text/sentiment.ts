@@ -1,6 +1,7 @@
 import type { ItemSentence } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type { Analysed } from './analyses.js';
 import { nlp, paragraphs } from './english.js';
 
 type Output = FeatureOutput<'text/sentiment_analysis'>;
@@ -13,24 +14,35 @@ const MIXED_FROM = 1 / 3;
 const { its } = nlp;
 
 /** Scores each sentence by its words and their negations, and the text by its sentences that are not neutral. */
-export function analyse({ text }: ValidatedInput<'text/sentiment_analysis'>): Output {
-  const sentences = paragraphs(text).flatMap(scoreSentences);
+export function analyse({ text }: ValidatedInput<'text/sentiment_analysis'>): Analysed<'text/sentiment_analysis'> {
+  const scored = paragraphs(text).flatMap(scoreSentences);
+  const sentences = scored.map(toSentence);
   const polar = sentences.filter(({ sentiment }) => sentiment !== 'neutral');
   const mean = polar.reduce((sum, { score }) => sum + score, 0) / Math.max(1, polar.length);
-  return { sentiment: overall(polar), score: round(mean), sentences };
+  return { output: { sentiment: overall(polar), score: round(mean), sentences }, original: { sentences: scored } };
 }
 
-function scoreSentences(paragraph: string): Sentence[] {
-  const sentences: Sentence[] = [];
+/** A sentence as the library returns it; the sentiment is from -1 to 1. */
+interface Scored {
+  sentence: string;
+  sentiment: number;
+}
+
+function scoreSentences(paragraph: string): Scored[] {
+  const sentences: Scored[] = [];
   nlp
     .readDoc(paragraph)
     .sentences()
     .each((sentence: ItemSentence) => {
-      const score = round(Number(sentence.out(its.sentiment)));
-      const sentiment = Math.abs(score) < NEUTRAL_BELOW ? 'neutral' : score > 0 ? 'positive' : 'negative';
-      sentences.push({ text: sentence.out(), sentiment, score });
+      sentences.push({ sentence: sentence.out(), sentiment: Number(sentence.out(its.sentiment)) });
     });
   return sentences;
+}
+
+function toSentence({ sentence: text, sentiment: exact }: Scored): Sentence {
+  const score = round(exact);
+  const sentiment = Math.abs(score) < NEUTRAL_BELOW ? 'neutral' : score > 0 ? 'positive' : 'negative';
+  return { text, sentiment, score };
 }
 
 function overall(polar: Sentence[]): Output['sentiment'] {

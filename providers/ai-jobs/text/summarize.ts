@@ -1,6 +1,6 @@
 import type { ItemSentence } from 'wink-nlp';
-import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type { Analysed } from './analyses.js';
 import { nlp, paragraphs } from './english.js';
 
 /** Words of a usable sentence: shorter ones are exclamations and headings, longer ones tables and lists. */
@@ -8,10 +8,7 @@ const WORDS = { min: 5, max: 60 };
 const { its } = nlp;
 
 /** Quotes the sentences that share most words with the rest of the text, unchanged and in their order. */
-export function analyse({
-  text,
-  sentences: wanted,
-}: ValidatedInput<'text/summarize'>): FeatureOutput<'text/summarize'> {
+export function analyse({ text, sentences: wanted }: ValidatedInput<'text/summarize'>): Analysed<'text/summarize'> {
   const doc = nlp.readDoc(paragraphs(text).join('\n\n'));
   const sentences: { text: string; words: number }[] = [];
   doc.sentences().each((sentence: ItemSentence) => {
@@ -29,5 +26,8 @@ export function analyse({
     .sort((a, b) => b.importance - a.importance || a.index - b.index)
     .slice(0, wanted)
     .sort((a, b) => a.index - b.index);
-  return { summary: chosen.map(({ index }) => sentences[index]!.text).join(' ') };
+  return {
+    output: { summary: chosen.map(({ index }) => sentences[index]!.text).join(' ') },
+    original: { sentences: sentences.map(({ text }) => text), sentenceWiseImportance: importance },
+  };
 }

@@ -1,18 +1,21 @@
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import { ANALYSES, type AnalysisName } from './analyses.js';
+import { ANALYSES, type Analysed, type AnalysisName } from './analyses.js';
 import { nonEnglishLanguage } from './languages.js';
 
 export interface TextTask {
   analysis: AnalysisName;
   input: ValidatedInput<AnalysisName>;
+  /** Whether the library's own result is needed too. */
+  original: boolean;
 }
-export type TextOutcome = { output: unknown } | { unsupportedLanguage: string };
+export type TextOutcome = { output: unknown; original?: unknown } | { unsupportedLanguage: string };
 
 /** The work of a text process. */
-export default async function run({ analysis, input }: TextTask): Promise<TextOutcome> {
+export default async function run({ analysis, input, original }: TextTask): Promise<TextOutcome> {
   const { reads, load } = ANALYSES[analysis];
   const unsupportedLanguage = reads === 'english' ? nonEnglishLanguage(input.text) : null;
   if (unsupportedLanguage) return { unsupportedLanguage };
   const { analyse } = await load();
-  return { output: (analyse as (input: TextTask['input']) => unknown)(input) };
+  const result = (analyse as (input: TextTask['input']) => Analysed<AnalysisName>)(input);
+  return original ? result : { output: result.output };
 }

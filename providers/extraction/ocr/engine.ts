@@ -23,6 +23,8 @@ export interface Recognized {
   /** 0 to 100. */
   confidence: number;
   lines: RecognizedLine[];
+  /** The engine's own table of all words with their boxes in pixels (Tesseract's TSV, without its header). */
+  tsv: string;
 }
 
 export interface OcrEngine {
@@ -43,8 +45,8 @@ export async function startOcrEngine(): Promise<OcrEngine> {
   return {
     async recognize(image) {
       // On an empty page the engine would spend a long time and recognise letters in the paper's grain.
-      if (await isBlank(image)) return { text: '', confidence: 0, lines: [] };
-      const { data } = await engine.recognize(image, {}, { blocks: true, text: false });
+      if (await isBlank(image)) return { text: '', confidence: 0, lines: [], tsv: '' };
+      const { data } = await engine.recognize(image, {}, { blocks: true, text: false, tsv: true });
       const paragraphs = (data.blocks ?? [])
         .flatMap((block) => block.paragraphs)
         .map((paragraph) => paragraph.lines.map(readLine).filter(isText))
@@ -53,6 +55,7 @@ export async function startOcrEngine(): Promise<OcrEngine> {
         text: paragraphs.map((lines) => lines.map(({ text }) => text).join('\n')).join('\n\n'),
         confidence: data.confidence,
         lines: paragraphs.flat(),
+        tsv: data.tsv ?? '',
       };
     },
     async close() {

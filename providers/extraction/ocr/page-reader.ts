@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { type OcrPage, ocrPage } from '../../../domain/ai-jobs/features.js';
 import { type Checkpoints, noCheckpoints } from '../../../domain/checkpoints.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
-import type { PageOutcome, PageTask } from './page-worker.js';
+import type { PageOutcome, PageTask, ScannedPage } from './page-worker.js';
 
 export interface PageReaderOptions {
   /** Pages read at the same time, over all files. Each takes a core and about 300 MB. */
@@ -22,7 +23,7 @@ export interface ReadPagesOptions {
   limits: ExtractionLimits;
   /** Page numbers to read, from 1. All when left out. */
   pages?: readonly number[];
-  /** Each finished page is saved as `page-<number>`. Saved pages are not read again. */
+  /** Each finished page is saved by its number and the form in which it is needed. Saved pages are not read again. */
   checkpoints?: Checkpoints;
 }
 
@@ -32,12 +33,29 @@ export interface PageReader {
    * @throws ExtractionError when the file is at fault, the signal's reason, or an error of `checkpoints`
    */
   read(file: ScannedFile, options: ReadPagesOptions, signal: AbortSignal): Promise<OcrPage[]>;
+  /** As `read`, with the engine's own result for each page. */
+  readWithWords(file: ScannedFile, options: ReadPagesOptions, signal: AbortSignal): Promise<ScannedPage[]>;
+  /** As `readWithWords`, without the lines that are drawn around the cells of tables. */
+  readTables(file: ScannedFile, options: ReadPagesOptions, signal: AbortSignal): Promise<ScannedPage[]>;
   close(): Promise<void>;
 }
 
 /** Heap of one process in MiB. The OCR engine's memory is outside of it: 300 MB are usual. */
 const MEMORY_MB = 192;
 const RESIDENT_MB = 640;
+
+const scannedPage = z.object({ page: ocrPage, width: z.number(), height: z.number(), tsv: z.string() });
+
+/** What is read of a page, and kept as its checkpoint. */
+interface Form<Page> {
+  step: string;
+  eraseLines?: boolean;
+  schema: z.ZodType<Page>;
+  of(scanned: ScannedPage): Page;
+}
+const TEXT: Form<OcrPage> = { step: 'page', schema: ocrPage, of: ({ page }) => page };
+const WORDS: Form<ScannedPage> = { step: 'words', schema: scannedPage, of: (scanned) => scanned };
+const TABLES: Form<ScannedPage> = { ...WORDS, step: 'table-words', eraseLines: true };
 
 /** OCR in child processes for rendered PDF pages and picture frames, shared by items and AI jobs. */
 export function createPageReader(options: PageReaderOptions): PageReader {
@@ -55,30 +73,36 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     return Array.from({ length: result.count }, (_, index) => index + 1);
   }
 
-  async function readPage(
+  async function readPage<Page>(
     file: ScannedFile,
     page: number,
-    limits: ExtractionLimits,
-    checkpoints: Checkpoints,
+    { step: name, schema, of, eraseLines = false }: Form<Page>,
+    { limits, checkpoints = noCheckpoints }: ReadPagesOptions,
     signal: AbortSignal,
-  ): Promise<OcrPage> {
-    const step = `page-${page}`;
-    const saved = ocrPage.safeParse(await checkpoints.load(step));
+  ): Promise<Page> {
+    const step = `${name}-${page}`;
+    const saved = schema.safeParse(await checkpoints.load(step));
     if (saved.success) return saved.data;
-    const result = await runOnFile(pool, { ...file, page, limits }, signal, { subject: `page ${page}` });
+    const result = await runOnFile(pool, { ...file, page, limits, eraseLines }, signal, { subject: `page ${page}` });
     if (!('page' in result)) throw new Error('The process counted pages instead of reading one.');
-    await checkpoints.save(step, result.page);
-    return result.page;
+    await checkpoints.save(step, of(result));
+    return of(result);
   }
 
-  return {
-    async read({ path, kind }, { limits, pages, checkpoints = noCheckpoints }, signal) {
+  const readAs =
+    <Page>(form: Form<Page>) =>
+    async ({ path, kind }: ScannedFile, reading: ReadPagesOptions, signal: AbortSignal): Promise<Page[]> => {
       const file = { path, kind };
-      const numbers = pages ?? (await allPages(file, limits, signal));
+      const numbers = reading.pages ?? (await allPages(file, reading.limits, signal));
       return mapConcurrently(numbers, options.processes, signal, (page, stop) =>
-        readPage(file, page, limits, checkpoints, stop),
+        readPage(file, page, form, reading, stop),
       );
-    },
+    };
+
+  return {
+    read: readAs(TEXT),
+    readWithWords: readAs(WORDS),
+    readTables: readAs(TABLES),
     close: () => pool.close(),
   };
 }
