@@ -18,12 +18,8 @@ const RULES = [
   ['pdfjs-dist', '.', (name) => ['build', 'web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy', (name) => ['web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy/build', (name) => /\.(map|min\.mjs)$|sandbox/.test(name)],
-  // Node loads the `.js` files with their `.wasm`; recognition uses the LSTM engine only.
-  [
-    'tesseract.js-core',
-    '.',
-    (name) => /^tesseract-core/.test(name) && !/-lstm\.(js|wasm)$|core-lstm\.(js|wasm)$/.test(name),
-  ],
+  // Node loads the `.js` files with their `.wasm`.
+  ['tesseract.js-core', '.', (name) => name.endsWith('.wasm.js')],
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
