@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createFinishItem } from '../activities/content/finish-item.js';
 import { createSealer } from '../domain/sealing.js';
 import { createItems, type ItemRecord } from '../storage/content/items.js';
+import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { connectTemporal } from '../temporal/connection.js';
@@ -29,6 +30,8 @@ export async function receivers(): Promise<void> {
     mongoClient: collections.mongoClient,
     items: createItems(collections),
     deliveries: createDeliveries(collections),
+    outdatedVersions: createOutdatedVersions(collections),
+    clearOutdated: async () => undefined,
     registrations,
     starters: createStarters(temporal),
     metrics: createWorkerMetrics(),

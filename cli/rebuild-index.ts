@@ -1,5 +1,7 @@
 import { rowsOf } from '../domain/content/index-rows.js';
 import type { IndexRow } from '../domain/content/search.js';
+import { asServed } from '../domain/content/served.js';
+import { isTerminal } from '../domain/states.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
@@ -52,7 +54,7 @@ async function rebuildDatabase(dependencies: SharedDependencies, database: Datab
   return written;
 }
 
-/** The index rows of these chunks. Chunks of failed items and of earlier versions have none. */
+/** The index rows of these chunks: of served versions, and of versions in progress, whose rows may be written already. */
 async function indexRows(
   { items }: Pick<SharedDependencies, 'items'>,
   { metadata_schema }: DatabaseRecord,
@@ -62,7 +64,8 @@ async function indexRows(
   const current = new Map(owners.map((item) => [item._id, item]));
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);
-    if (item?.version !== chunk.version || item.indexing_status === 'errored') return [];
+    if (item?.served_version === chunk.version) return rowsOf(asServed(item), [chunk], metadata_schema);
+    if (item?.version !== chunk.version || isTerminal(item.indexing_status)) return [];
     return rowsOf(item, [chunk], metadata_schema);
   });
 }

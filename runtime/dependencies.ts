@@ -24,6 +24,7 @@ import { createItemCatalogue } from '../storage/content/item-catalogue.js';
 import { createItemGroups } from '../storage/content/item-groups.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
+import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
@@ -94,6 +95,7 @@ export async function createSharedDependencies(
     itemQueue: createItemQueue(collections),
     itemCatalogue: createItemCatalogue(collections),
     files,
+    outdatedVersions: createOutdatedVersions(collections),
     contents: createDatabaseContents(collections),
     removedItems: createRemovedItems({
       ...collections,

@@ -134,12 +134,14 @@ const INDEXES: Record<string, IndexDescription[]> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
     },
-    // The number of an organisation's unfinished executions.
+    // The number of an organisation's unfinished executions, and those that wait for a person.
     {
-      key: { org: 1, status: 1 },
+      key: { org: 1, status: 1, waiting_since: 1, _id: 1 },
       name: 'unfinished',
       partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
     },
+    { key: { org: 1, crew: 1, created_at: -1, _id: -1 } },
+    { key: { org: 1, crew: 1, status: 1, created_at: -1, _id: -1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   crew_steps: [

@@ -133,6 +133,7 @@ describe('/openapi.json', () => {
       '/connectors',
       '/connectors/{connector_id}/sync',
       '/context/ingest',
+      '/crews/{crew}/callbacks/{delivery_id}/retry',
       '/crews/{crew}/kickoff',
       '/crews/{crew}/resume',
       '/databases',

@@ -1,6 +1,7 @@
 import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
 import { createConnectorRemovalActivities } from '../activities/connectors/remove-connector.js';
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
+import { createClearOutdated } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
@@ -42,10 +43,10 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
   } = deliveryActivities(config, { ...dependencies, outbound });
   const activities = {
     content: contentActivities(dependencies),
-    [GROUP_QUEUE]: createItemGroupActivities(dependencies),
+    [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
-    crews: crewActivities(dependencies),
+    crews: crewActivities(config, dependencies),
     deliveries: {
       ...deliveries,
       ...createReplayActivities({ ...dependencies, lanes: config.POSTBACK_DELIVERY_LANES }),
@@ -56,7 +57,11 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
 }
 
 function contentActivities(dependencies: WorkerDependencies) {
-  return { ...createItemActivities(dependencies), ...createItemMaintenanceActivities(dependencies) };
+  const clearOutdated = createClearOutdated(dependencies);
+  return {
+    ...createItemActivities({ ...dependencies, clearOutdated }),
+    ...createItemMaintenanceActivities(dependencies),
+  };
 }
 
 function controlActivities(config: Config, dependencies: WorkerDependencies) {
@@ -101,8 +106,13 @@ function connectorActivities(config: Config, dependencies: WorkerDependencies) {
   });
 }
 
-function crewActivities(dependencies: WorkerDependencies) {
-  return createCrewActivities({ ...dependencies, describeFile, retrieval: createRetrieval(dependencies) });
+function crewActivities(config: Config, dependencies: WorkerDependencies) {
+  return createCrewActivities({
+    ...dependencies,
+    toolSecrets: config.POSTBACK_CREW_TOOL_SECRETS,
+    describeFile,
+    retrieval: createRetrieval(dependencies),
+  });
 }
 
 function deliveryActivities(config: Config, dependencies: WorkerDependencies) {

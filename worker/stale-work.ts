@@ -58,7 +58,12 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
         if (job.cancel_requested) await starters.cancelJob(job._id);
       },
     }),
-    crews: staleWork({ records: stores.crewExecutions.stale, idOf, start: starters.startCrew }),
+    crews: staleWork({
+      records: stores.crewExecutions.stale,
+      idOf,
+      start: (execution) =>
+        execution.cancel_requested ? starters.cancelCrew(execution) : starters.startCrew(execution),
+    }),
     deliveries: staleWork({
       records: stores.deliveries.stale,
       idOf,

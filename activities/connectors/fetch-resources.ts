@@ -10,7 +10,7 @@ import type { AddedUse } from '../../domain/quotas.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../../storage/connectors/resources.js';
-import { type ItemQueue, queuedItem, usedBy } from '../../storage/content/item-queue.js';
+import { type ItemQueue, queuedItem, unservedFiles, usedBy } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { detectLocalFile, sha256OfFile } from '../local-file.js';
@@ -72,7 +72,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
       });
     },
 
-    /** @returns the items to queue, what they add to the use of the organisation, and the files of the versions that they replace */
+    /** @returns the items to queue, what they add to the use of the organisation, and the files of replaced versions that were not served */
     async toItems(
       { org, database_id, database, collection }: ConnectorRecord,
       fetched: readonly FetchedResource[],
@@ -87,7 +87,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
       const queued = stored.map(({ id, content: { file_id: _, ...content } }) =>
         queuedItem({ ...common, id, ...content }, existing.get(id), now),
       );
-      const replacedFiles = [...existing.values()].flatMap(({ source }) => source.file_id ?? []);
+      const replacedFiles = unservedFiles([...existing.values()]);
       return { queued, added: usedBy(queued, existing), replacedFiles };
     },
 

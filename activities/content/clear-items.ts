@@ -1,30 +1,79 @@
+import type { Logger } from 'pino';
 import type { SearchIndex } from '../../domain/content/search.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
+import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
+import type { VersionRange } from '../../storage/content/version-range.js';
 
 export interface ClearItemsDependencies {
-  chunks: Pick<Chunks, 'listOlderIds' | 'remove'>;
-  graph: Pick<GraphStore, 'removeUpTo'>;
+  chunks: Pick<Chunks, 'listIds' | 'remove'>;
+  graph: Pick<GraphStore, 'remove'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
 }
 
+export interface ClearRemovalDependencies extends ClearItemsDependencies {
+  removedItems: Pick<RemovedItems, 'listPending' | 'markCleared'>;
+  files: Pick<FileStore, 'remove'>;
+}
+
+/** Items cleared at a time, which is one commit of the search index. */
+const PAGE = 100;
+
 /**
- * Deletes the index rows, chunks and graph of items. Files are deleted by the caller.
+ * Deletes the index rows, chunks and graph of versions of items. Files are deleted by the caller.
  * @param databaseId the database of all these items
- * @param refs each means this version and all earlier versions of the item
  */
 export async function clearItems(
   { chunks, graph, index }: ClearItemsDependencies,
   databaseId: string,
-  refs: readonly ItemRef[],
+  versions: readonly VersionRange[],
 ): Promise<void> {
-  const ids = await Promise.all(refs.map(({ item, version }) => chunks.listOlderIds({ item, version: version + 1 })));
-  const chunkIds = ids.flat();
+  const chunkIds = (await Promise.all(versions.map(chunks.listIds))).flat();
   if (chunkIds.length > 0) {
     // Index rows are found by the ids of their chunks, so they go first. A deleted database has no table.
     if (await index.exists(databaseId)) await index.write(databaseId, [], chunkIds);
     await chunks.remove(chunkIds);
   }
-  await Promise.all(refs.map((ref) => graph.removeUpTo(ref)));
+  await Promise.all(versions.map(graph.remove));
+}
+
+/**
+ * Deletes all data of a removal: of deleted items, or of outdated versions.
+ * @param prepare called with each page of items before their data is deleted
+ * @returns the number of items
+ */
+export async function clearRemoval(
+  deps: ClearRemovalDependencies,
+  ref: RemovalRef,
+  prepare: (page: readonly RemovedItemRecord[]) => Promise<void> = async () => undefined,
+): Promise<number> {
+  let cleared = 0;
+  for (;;) {
+    const page = await deps.removedItems.listPending(ref, PAGE);
+    if (page.length === 0) return cleared;
+    await prepare(page);
+    const versions = page.map(({ _id, version, keep }) => ({ item: _id, upTo: version, except: keep }));
+    // All items of a removal are in one database.
+    await clearItems(deps, page[0]!.database_id, versions);
+    for (const fileId of page.flatMap((item) => item.files)) await deps.files.remove(fileId);
+    await deps.removedItems.markCleared(ref, page);
+    cleared += page.length;
+  }
+}
+
+/** Clears outdated versions; null when there are none. */
+export type ClearOutdated = (ref: RemovalRef | null) => Promise<void>;
+
+/** @returns a function that clears at once. When that fails, the reconciler starts the workflow of the removal later */
+export function createClearOutdated(deps: ClearRemovalDependencies & { log: Pick<Logger, 'warn'> }): ClearOutdated {
+  return async (ref) => {
+    if (!ref) return;
+    try {
+      await clearRemoval(deps, ref);
+    } catch (error) {
+      deps.log.warn({ err: error, ...ref }, 'outdated versions not cleared; the reconciler will clear them');
+    }
+  };
 }

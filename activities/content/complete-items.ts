@@ -1,36 +1,44 @@
 import type { MongoClient } from 'mongodb';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
+import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';
+import type { OutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import type { ClearOutdated } from './clear-items.js';
 
 export interface CompleteItemsDependencies {
   mongoClient: MongoClient;
   itemGroups: Pick<ItemGroups, 'complete'>;
+  outdatedVersions: OutdatedVersions;
   registrations: Pick<Registrations, 'findForOrg'>;
   deliveries: Pick<Deliveries, 'addAll'>;
   starters: Pick<DeliveryStarters, 'startDeliveries'>;
   metrics: Pick<WorkMetrics, 'itemFinished'>;
+  clearOutdated: ClearOutdated;
 }
 
 /**
  * Completes items of one request: their status and the deliveries that notify the organisation's webhook are written in one
- * transaction. Then the deliveries are started; after a crash in between, the activity's retry or the reconciler starts them.
+ * transaction. Then the deliveries are started, and the versions before are cleared; after a crash in between, the activity's
+ * retry or the reconciler does it.
  * @returns a function that returns the items that were in progress
  */
 export function createCompleteItems(deps: CompleteItemsDependencies) {
-  const { mongoClient, itemGroups, registrations, deliveries, starters, metrics } = deps;
+  const { mongoClient, itemGroups, outdatedVersions, registrations, deliveries, starters, metrics } = deps;
   return async (items: readonly ItemRecord[]): Promise<ItemRecord[]> => {
     let added: DeliveryRecord[] = [];
+    let outdated: RemovalRef | null = null;
     const completed = await inTransaction(mongoClient, async (tx) => {
       const now = new Date();
-      added = [];
+      [added, outdated] = [[], null];
       const finished = await itemGroups.complete(items, now, tx);
       if (finished.length === 0) return finished;
+      outdated = await outdatedVersions.add(finished, { completed: true }, now, tx);
       const registration = await registrations.findForOrg(finished[0]!.org);
       if (registration?.event_types.includes('indexing.status_changed')) {
         const all = finished.map((item) =>
@@ -42,6 +50,7 @@ export function createCompleteItems(deps: CompleteItemsDependencies) {
     });
     for (const _ of completed) metrics.itemFinished('completed');
     await starters.startDeliveries(added);
+    await deps.clearOutdated(outdated);
     return completed;
   };
 }

@@ -17,6 +17,7 @@ import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { VersionRange } from '../../storage/content/version-range.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -34,7 +35,7 @@ export interface ItemDependencies extends FinishItemDependencies {
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
   chunks: ClearItemsDependencies['chunks'] &
     IndexTogetherDependencies['chunks'] &
-    Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listIds' | 'listTexts' | 'put' | 'setVectors'>;
+    Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   itemGroups: IndexTogetherDependencies['itemGroups'];
   starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
@@ -101,18 +102,15 @@ export function createItemActivities(deps: ItemDependencies) {
         // Embedding takes long; a newer version may have replaced this version.
         if (!(await items.isCurrent(ref))) throw superseded();
         const schema = await databases.metadataSchema(item.database_id);
-        const olderIds = item.version > 1 ? await chunks.listOlderIds(ref) : [];
         const chunkIds: string[] = [];
         for await (const page of chunksOf()) {
           signal.throwIfAborted();
           const ids = page.map((chunk) => chunk._id);
-          // Rows are removed by id, so that no version can remove rows of a newer version.
+          // The rows of the served version stay until this version is complete.
           const repeatedIds = Context.current().info.attempt > 1 ? ids : [];
-          const outdatedIds = chunkIds.length === 0 ? olderIds : [];
-          await index.write(item.database_id, rowsOf(item, page, schema), [...outdatedIds, ...repeatedIds]);
+          await index.write(item.database_id, rowsOf(item, page, schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (olderIds.length > 0) await chunks.remove(olderIds);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already. A deleted database has no table.
           if (await index.exists(item.database_id)) await index.write(item.database_id, [], chunkIds);
@@ -190,7 +188,9 @@ export function createItemActivities(deps: ItemDependencies) {
 
   /** Deletes an item that was queued while its database was being deleted. */
   async function discard(item: ItemRecord): Promise<never> {
-    if (item.source.kind === 'file') await files.remove(item.source.file_id);
+    for (const source of [item.source, item.served?.source]) {
+      if (source?.kind === 'file') await files.remove(source.file_id);
+    }
     await items.discard({ item: item._id, version: item.version });
     throw superseded();
   }
@@ -198,7 +198,7 @@ export function createItemActivities(deps: ItemDependencies) {
   /** Parts of an item that failed must not be found. An earlier version keeps its own. */
   async function clearChunks(ref: ItemRef): Promise<void> {
     const databaseId = await chunks.findDatabaseId(ref);
-    const ids = await chunks.listIds(ref);
+    const ids = await chunks.listIds(onlyVersion(ref));
     if (databaseId === null || ids.length === 0) return;
     if (await index.exists(databaseId)) await index.write(databaseId, [], ids);
     await chunks.remove(ids);
@@ -207,9 +207,10 @@ export function createItemActivities(deps: ItemDependencies) {
   async function clearLeftovers(ref: ItemRef): Promise<void> {
     // Another run has finished it, and its data belongs to it.
     if (await items.isCurrent(ref)) return;
+    // An earlier version may be served.
     const databaseId = await chunks.findDatabaseId(ref);
-    if (databaseId !== null) await clearItems(deps, databaseId, [ref]);
-    else await deps.graph.removeUpTo(ref);
+    if (databaseId !== null) await clearItems(deps, databaseId, [onlyVersion(ref)]);
+    else await deps.graph.remove(onlyVersion(ref));
   }
 
   /** Scanned pages take long, so each page first checks whether the version is still current. */
@@ -243,4 +244,9 @@ export function createItemActivities(deps: ItemDependencies) {
       await deps.extractor.extractChunks({ path, kind }, store, signal, pages);
     });
   }
+}
+
+/** One version of an item. */
+function onlyVersion({ item, version }: ItemRef): VersionRange {
+  return { item, from: version, upTo: version };
 }

@@ -51,7 +51,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
 
     let work = divide(items, failures);
     const stored = await chunks.listStored(items);
-    await embed(work, stored.current, signal);
+    await embed(work, stored, signal);
     work = await keep(work, itemGroups.keepInProgress);
     if (work.length === 0) return;
 
@@ -111,23 +111,21 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
   }
 
-  /** Stores the chunks and writes them to the search index. Rows are removed by id: none of a newer version can be hit. */
-  async function writeChunks(work: readonly Work[], { current, older }: StoredChunks): Promise<void> {
+  /** Stores the chunks and writes them to the search index. The rows of served versions stay. */
+  async function writeChunks(work: readonly Work[], stored: ReadonlySet<string>): Promise<void> {
     const databaseId = work[0]!.item.database_id;
     const schema = await databases.metadataSchema(databaseId);
     const all = work.flatMap(({ chunks: own }) => own);
-    await chunks.add(all, current);
-    const outdated = work.flatMap(({ item }) => older.get(item._id) ?? []);
-    const repeated = all.flatMap(({ _id }) => (current.has(_id) ? [_id] : []));
+    await chunks.add(all, stored);
+    const repeated = all.flatMap(({ _id }) => (stored.has(_id) ? [_id] : []));
     const rows = work.flatMap(({ item, chunks: own }) => rowsOf(item, own, schema));
-    await index.write(databaseId, rows, [...outdated, ...repeated]);
-    if (outdated.length > 0) await chunks.remove(outdated);
+    await index.write(databaseId, rows, repeated);
   }
 
   /** Extracts and stores the graphs. An item whose graph cannot be extracted fails alone. */
   async function linkGraph(
     work: readonly Work[],
-    { current }: StoredChunks,
+    stored: ReadonlySet<string>,
     failures: Map<string, unknown>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -142,11 +140,9 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         }
       }),
     );
-    await graph.put(extracted.flat(), { replace: current.size > 0 || work.some(({ item }) => item.version > 1) });
+    await graph.put(extracted.flat(), { replace: stored.size > 0 });
   }
 }
-
-type StoredChunks = Awaited<ReturnType<Chunks['listStored']>>;
 
 function textsOf(chunks: readonly EmbeddedChunk[]): { chunk_id: string; text: string }[] {
   return chunks.map(({ _id, text }) => ({ chunk_id: _id, text }));

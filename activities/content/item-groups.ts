@@ -21,7 +21,6 @@ export interface ItemGroupDependencies extends IndexTogetherDependencies {
   databases: IndexTogetherDependencies['databases'] & Pick<Databases, 'isOpen'>;
   chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
   graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
-  index: IndexTogetherDependencies['index'] & ClearItemsDependencies['index'];
   deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'listUnattemptedByKeys'>;
   starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDeliveries'>;
   log: Pick<Logger, 'warn'>;
@@ -105,8 +104,8 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
     const stored = await itemGroups.getStatuses(items);
     const gone = items.filter(({ _id }) => !stored.has(_id));
     if (gone.length === 0) return;
-    const refs = gone.map(({ _id, version }) => ({ item: _id, version }));
-    await clearItems(deps, gone[0]!.database_id, refs);
+    const versions = gone.map(({ _id, version }) => ({ item: _id, from: version, upTo: version }));
+    await clearItems(deps, gone[0]!.database_id, versions);
   }
 
   /** The items belong to the group until their workflows are started, so that the reconciler finds one or the other. */

@@ -48,7 +48,7 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
       }),
 
     /** Rewrites the index rows of an item after a change of its metadata; does nothing when they are up to date. */
-    refreshIndexRows: (ref: ItemRef): Promise<void> => withHeartbeat(() => refreshIndexRows(deps, ref)),
+    refreshIndexRows: (ref: ItemRef): Promise<void> => withHeartbeat(() => refreshIndexRows(deps, ref.item)),
   };
 }
 

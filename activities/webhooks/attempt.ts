@@ -22,9 +22,9 @@ export class AttemptCancelled extends Error {
   override name = 'AttemptCancelled';
 }
 
-/** The request took so long to build that the claim might expire during the attempt. Nothing was sent. */
-export class AttemptTooLate extends Error {
-  override name = 'AttemptTooLate';
+/** Nothing was sent, and the delivery is due again at once: MongoDB failed, or the claim would not outlive the attempt. */
+export class AttemptNotSent extends Error {
+  override name = 'AttemptNotSent';
 }
 
 interface Attempt {
@@ -43,7 +43,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const request = await callback.prepare(claimed).catch(preparationFailed);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
     if ((await now()).getTime() + callback.policy.timeoutMs > claimed.claimed_until!.getTime())
-      throw new AttemptTooLate();
+      throw new AttemptNotSent('the claim would not outlive the attempt');
     const started = performance.now();
     const outcome = await send(request, callback.policy.timeoutMs);
     const duration_ms = Math.round(performance.now() - started);
@@ -84,7 +84,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
 
   /** A defect in a record or a key must not block the delivery in the state `sweeping`. A later release may fix it. */
   function preparationFailed(error: Error): Undeliverable {
-    if (error instanceof MongoError) throw error;
+    if (error instanceof MongoError) throw new AttemptNotSent('the request could not be built', { cause: error });
     log.error({ err: error }, 'delivery request could not be built');
     const error_message = 'The request could not be built because of an internal error.';
     return { error_code: 'INTERNAL_ERROR', error_message, retryable: true };

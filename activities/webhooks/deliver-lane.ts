@@ -7,7 +7,7 @@ import { type Deliveries, type DeliveryRecord, receiverOf } from '../../storage/
 import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { AttemptCancelled, type AttemptDependencies, AttemptTooLate, createAttempt } from './attempt.js';
+import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneDepartures } from './lane-departures.js';
 import { chooseDue } from './lane-turns.js';
@@ -47,6 +47,8 @@ const LAST_LOOKS_MS = FLAG_VALID_MS + 500;
 const RENEW_MS = 2_000;
 /** Longest pause after an error, such as a database that elects a new primary. */
 const ERROR_PAUSE_MS = 1_000;
+/** Until a delivery whose request could not be built is due again. */
+const NOT_SENT_PAUSE_MS = 1_000;
 /** Then the workflow continues the lane, so that an activity task does not last for ever. */
 const MAX_RUN_MS = 60 * 60 * 1000;
 
@@ -235,9 +237,10 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
 
   /** A cancelled attempt gives its claim back. After any other error the claim expires, and the attempt is repeated. */
   async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<void> {
-    if (error instanceof AttemptTooLate) {
-      log.warn({ delivery_id: claimed._id }, 'attempt not made: its claim would not outlive it');
-      await deps.deliveries.release(claimed, await deps.now(), false).catch(() => undefined);
+    if (error instanceof AttemptNotSent) {
+      log.warn({ err: error, delivery_id: claimed._id }, 'attempt not made');
+      const due = new Date((await deps.now()).getTime() + NOT_SENT_PAUSE_MS);
+      await deps.deliveries.release(claimed, due, false).catch(() => undefined);
     } else if (error instanceof AttemptCancelled) {
       stopping = true;
       await deps.deliveries.release(claimed, await deps.now()).catch(() => undefined);

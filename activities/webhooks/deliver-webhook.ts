@@ -5,7 +5,7 @@ import type { WorkMetrics } from '../../domain/metrics.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import type { DeliveryRef } from '../../domain/webhooks/workflow-contract.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import { AttemptCancelled, type AttemptDependencies, AttemptTooLate, createAttempt } from './attempt.js';
+import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneSender, type LaneDependencies } from './deliver-lane.js';
 import { type AttemptSlots, createReceiverLoad } from './receiver-load.js';
@@ -167,7 +167,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       draining = true;
       await deliveries.release(claimed, await deps.now());
     }
-    if (error instanceof AttemptTooLate) await deliveries.release(claimed, await deps.now(), false);
+    if (error instanceof AttemptNotSent) await deliveries.release(claimed, await deps.now(), false);
     throw error;
   }
 }

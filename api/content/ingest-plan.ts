@@ -6,7 +6,13 @@ import { withPauses } from '../../domain/event-loop.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import { type ExistingItem, type ItemQueue, queuedItem, usedBy } from '../../storage/content/item-queue.js';
+import {
+  type ExistingItem,
+  type ItemQueue,
+  queuedItem,
+  unservedFiles,
+  usedBy,
+} from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
 
@@ -16,7 +22,7 @@ export interface IngestPlan {
   records: ItemRecord[];
   /** Items that have the same content already: nothing is indexed again. */
   unchanged: ExistingItem[];
-  /** Ids of the files of replaced items. */
+  /** Ids of the files of replaced versions that were not served. */
   replacedFiles: string[];
   /** What the items to queue add to the use of the organisation. */
   added: AddedUse;
@@ -61,7 +67,7 @@ export async function planIngest(
       plan.unchanged.push(existing);
       continue;
     }
-    if (existing?.source.file_id) plan.replacedFiles.push(existing.source.file_id);
+    if (existing) plan.replacedFiles.push(...unservedFiles([existing]));
     const owner = { org: database.org, database_id: database._id, database: database.name, collection, batch };
     plan.records.push(queuedItem({ ...owner, id, ...content, content_hash }, existing, now));
   }

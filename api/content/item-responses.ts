@@ -1,6 +1,7 @@
 /** Responses of the routes for items. */
 import { z } from 'zod';
 import { ITEM_TYPES } from '../../domain/content/search.js';
+import { asServed } from '../../domain/content/served.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
@@ -33,13 +34,22 @@ export const ingestResultSchema = z.object({
   failed_count: z.int(),
 });
 
+const servedVersion = z.int().nullable().meta({
+  description: 'The version that queries and reads return: the last that completed. Null before the first.',
+});
+
 export const statusesSchema = z.object({
   statuses: z.array(
     z
       .object({
         id: z.string(),
         collection: z.string().nullable(),
-        indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+        indexing_status: z
+          .enum(INDEXING_STATUSES)
+          .nullable()
+          .meta({ description: 'Of the newest version; null for an unknown id.' }),
+        version: z.int().nullable().meta({ description: 'The newest version. Each replacement counts one.' }),
+        served_version: servedVersion,
         error_code: z
           .string()
           .nullable()
@@ -61,7 +71,9 @@ export const itemSchema = z
     collection: z.string(),
     type: z.enum(ITEM_TYPES),
     title: z.string().nullable(),
-    indexing_status: z.enum(INDEXING_STATUSES),
+    indexing_status: z.enum(INDEXING_STATUSES).meta({ description: 'Of the newest version.' }),
+    version: z.int(),
+    served_version: servedVersion,
     error_code: z.string().nullable(),
     error_message: z.string().nullable(),
     metadata,
@@ -111,24 +123,27 @@ export const itemsDeletedSchema = z.object({
   deleted_count: z.int(),
 });
 
-/** An item in responses. */
+/** An item in responses: the status of its newest version, and the content of its served version. */
 export function describeItem(item: ItemRecord) {
-  const { source } = item;
+  const shown = asServed(item);
+  const { source } = shown;
   return {
     id: item.id,
     database: item.database,
     collection: item.collection,
-    type: item.type,
-    title: item.title,
+    type: shown.type,
+    title: shown.title,
     indexing_status: item.indexing_status,
+    version: item.version,
+    served_version: item.served_version,
     error_code: item.error_code,
     error_message: item.error_message,
-    metadata: item.metadata,
-    additional_metadata: item.additional_metadata,
+    metadata: shown.metadata,
+    additional_metadata: shown.additional_metadata,
     source:
       source.kind === 'file'
         ? { kind: 'file' as const, filename: source.filename, mime_type: source.mime_type, size: source.size }
-        : { kind: 'text' as const, size: item.bytes ?? null },
+        : { kind: 'text' as const, size: shown.bytes ?? null },
     created_at: item.created_at.toISOString(),
     updated_at: item.updated_at.toISOString(),
   };

@@ -5,6 +5,7 @@ import { refreshIndexRows } from '../../domain/content/index-rows.js';
 import { changeItemSchema, deleteItemsSchema, itemFilterSchema, requestedIds } from '../../domain/content/items.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import { asServed } from '../../domain/content/served.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
@@ -45,6 +46,8 @@ export interface ItemDependencies {
 
 const placeFields = { database: nameSchema, collection: nameSchema.optional() };
 const NOT_FOUND = ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'] as const;
+/** 409 only before the first version of an item is complete. */
+const READING = [...NOT_FOUND, 'SOURCE_PROCESSING'] as const;
 const NEWEST_FIRST = byId('itm');
 const BY_ORDINAL: ListOrder<{ ordinal: number }> = { position: ({ ordinal }) => String(ordinal), pattern: /^\d{1,9}$/ };
 
@@ -80,16 +83,17 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         summary: 'Get an item and its text',
         description:
           'The extracted text is returned in chunks, as they are searched, one page at a time. Neighbouring chunks overlap by a ' +
-          'few sentences.',
+          'few sentences. While a replacement is being processed, and after it has failed, the version before is returned. 409 ' +
+          'only until the first version is complete.',
         query: pageQuery(BY_ORDINAL).extend(placeFields),
         status: 200,
         response: itemDetailSchema,
-        errors: NOT_FOUND,
+        errors: READING,
       },
       async (ctx, { query: { database: name, collection, ...page }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const item = await itemCatalogue.require(database._id, ctx.params.id!, collection);
-        const ref = { item: item._id, version: item.version };
+        const ref = { item: item._id, version: item.served_version ?? item.version };
         const { records, next_cursor } = await readPage(page, BY_ORDINAL, ({ from, limit }) =>
           chunks.listPage(ref, from === undefined ? 0 : Number(from) + 1, limit),
         );
@@ -109,11 +113,11 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         alternativeStatus: 206,
         type: 'application/octet-stream',
         response: z.string().meta({ format: 'binary' }),
-        errors: [...NOT_FOUND, 'RANGE_NOT_SATISFIABLE'],
+        errors: [...READING, 'RANGE_NOT_SATISFIABLE'],
       },
       async (ctx, { query: { database: name, collection } }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        sendOriginal(ctx, deps.files, await itemCatalogue.require(database._id, ctx.params.id!, collection));
+        sendOriginal(ctx, deps.files, asServed(await itemCatalogue.require(database._id, ctx.params.id!, collection)));
       },
     ),
   );
@@ -177,7 +181,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
   /** The index rows are recorded as due: when this fails a workflow writes them, which the reconciler starts if need be. */
   async function updateIndex(item: ItemRecord, change: string): Promise<void> {
     try {
-      await refreshIndexRows(deps, { item: item._id, version: item.version }, change);
+      await refreshIndexRows(deps, item._id, change);
     } catch (error) {
       deps.log.warn({ err: error, item: item._id }, 'index rows not written after a metadata update');
       await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>

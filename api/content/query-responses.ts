@@ -22,6 +22,32 @@ export const relationListSchema = z.object({
   ...pageFields,
 });
 
+const locationSchema = z
+  .object({
+    page: z.int().optional(),
+    page_label: z.string().optional(),
+    slide: z.int().optional(),
+    slide_title: z.string().optional(),
+    sheet: z.string().optional(),
+    rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet, from 1.' }),
+    headings: z.array(z.string()).optional(),
+  })
+  .meta({ description: 'Where the chunk is in its document; only the fields that the document has.' });
+
+const explainSchema = z
+  .object({
+    text: z
+      .number()
+      .nullable()
+      .meta({ description: 'Score by text, from 0 to 1; null when that search lacks the chunk.' }),
+    vector: z.number().nullable().meta({ description: 'Score by vectors, likewise.' }),
+    relevance: z.number().meta({ description: 'The two together: the score before weights, recency and ratings.' }),
+    weight: z.number().meta({ description: 'Weight of the collection, divided by the greatest weight.' }),
+    recency: z.number().nullable().meta({ description: 'Place by age, from 0 to 1; null without `recency_bias`.' }),
+    rating: z.number().meta({ description: 'Places up by ratings; negative for places down.' }),
+  })
+  .meta({ description: 'With `explain`: the parts of the score.' });
+
 export const queryResultSchema = z.object({
   chunks: z
     .array(
@@ -40,7 +66,11 @@ export const queryResultSchema = z.object({
                 'How well the chunk matches, relative to the other hits: comparable within one response only. Weights, recency ' +
                 'and ratings are included.',
             }),
-          metadata: z.record(z.string(), z.unknown()),
+          metadata: z.record(z.string(), z.unknown()).meta({
+            description: 'The `additional_metadata` of the item, and over it the `metadata`, as they are stored.',
+          }),
+          location: locationSchema,
+          explain: explainSchema.optional(),
           collection: z.string(),
           type: z.enum(ITEM_TYPES),
         })

@@ -68,6 +68,7 @@ const querySchema = z
       .boolean()
       .default(true)
       .meta({ description: 'Whether to return the entities and relations of the hits.' }),
+    explain: z.boolean().default(false).meta({ description: 'Whether to return the parts of each score.' }),
   })
   .meta({ not: { required: ['collection', 'collections'] } });
 
@@ -109,6 +110,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           recency_bias: body.recency_bias,
           max_results: body.max_results,
           graph_context: body.graph_context,
+          explain: body.explain,
         });
         respond({ chunks, graph });
       },

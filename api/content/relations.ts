@@ -3,9 +3,11 @@ import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
+import { isTerminal } from '../../domain/states.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { Items } from '../../storage/content/items.js';
+import { sourceProcessing } from '../../storage/content/removed-items.js';
 import { contentOperations } from '../content-operations.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -49,7 +51,7 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
         query: relationsQuerySchema,
         status: 200,
         response: relationListSchema,
-        errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND', 'SOURCE_PROCESSING'],
       },
       async (ctx, { query: { database: name, collection, id, ids, ...page }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
@@ -72,16 +74,21 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
 /**
  * The versions of the items with these ids.
  * @returns undefined without ids: all items are meant
- * @throws ServiceError SOURCE_NOT_FOUND when there is none of these items
+ * @throws ServiceError SOURCE_NOT_FOUND when there is none of these items; SOURCE_PROCESSING before the first version of one
+ * is complete
  */
 async function requireRefs(items: Items, databaseId: string, ids: readonly string[], collection: string | undefined) {
   if (ids.length === 0) return undefined;
   const found = await items.listByIds(databaseId, ids, collection);
   if (found.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
-  return found.map(({ _id, version }) => ({ item: _id, version }));
+  return found.flatMap(({ _id, id, served_version, indexing_status }) => {
+    if (served_version !== null) return { item: _id, version: served_version };
+    if (isTerminal(indexing_status)) return [];
+    throw sourceProcessing(id);
+  });
 }
 
-/** Relations of replaced and deleted items are removed in the background, and must not be shown until then. */
+/** Only relations of served versions are shown: those of later versions are not complete, those of others will be removed. */
 async function withoutOutdated<Relation extends { item: string; version: number }>(
   items: Items,
   relations: readonly Relation[],
@@ -91,7 +98,7 @@ async function withoutOutdated<Relation extends { item: string; version: number 
   const versions = new Map(
     owners
       .filter((owner) => collection === undefined || owner.collection === collection)
-      .map(({ _id, version }) => [_id, version]),
+      .map(({ _id, served_version }) => [_id, served_version]),
   );
   return relations.filter(({ item, version }) => versions.get(item) === version);
 }

@@ -19,12 +19,15 @@ export interface VectorHit extends SearchHit {
 
 /** @returns the hits with scores from 0 to 1 instead of BM25. @param hits best first */
 export function textRelevance(hits: readonly SearchHit[]): SearchHit[] {
-  return scaled(hits, LEAST_SPREAD.text * Math.abs(hits[0]?.score ?? 0));
+  return scaled(hits, LEAST_SPREAD.text * Math.abs(hits[0]?.score ?? 0)).map((hit) => ({
+    ...hit,
+    text_score: hit.score,
+  }));
 }
 
 /** @returns the hits with scores from 0 to 1 instead of cosines. @param hits best first */
 export function vectorRelevance(hits: readonly SearchHit[]): SearchHit[] {
-  return scaled(hits, LEAST_SPREAD.vector);
+  return scaled(hits, LEAST_SPREAD.vector).map((hit) => ({ ...hit, vector_score: hit.score }));
 }
 
 /**
@@ -57,9 +60,9 @@ function sum(words: readonly SearchHit[], vectors: readonly SearchHit[]): Search
   if (words.length === 0) return vectorRelevance(vectors);
   const fused = new Map<string, SearchHit>();
   const add = (hits: readonly SearchHit[], share: number) => {
-    for (const { chunk_id, source_id, collection, score } of hits) {
-      const before = fused.get(chunk_id)?.score ?? 0;
-      fused.set(chunk_id, { chunk_id, source_id, collection, score: before + share * score });
+    for (const hit of hits) {
+      const before = fused.get(hit.chunk_id);
+      fused.set(hit.chunk_id, { ...before, ...hit, score: (before?.score ?? 0) + share * hit.score });
     }
   };
   add(textRelevance(words), TEXT_SHARE);

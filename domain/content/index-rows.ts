@@ -1,7 +1,7 @@
-import type { IndexingStatus } from '../states.js';
 import { searchableText } from './chunking.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
+import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
@@ -22,8 +22,11 @@ export interface IndexableChunk {
 export interface IndexableItem {
   _id: string;
   version: number;
+  served_version: number | null;
+  served?:
+    | { version: number; metadata: Record<string, unknown>; additional_metadata: Record<string, unknown> }
+    | undefined;
   database_id: string;
-  indexing_status: IndexingStatus;
   metadata: Readonly<Record<string, unknown>>;
   additional_metadata: Readonly<Record<string, unknown>>;
   /** Ids of the changes that the item's rows may not show yet. */
@@ -52,41 +55,40 @@ export function rowsOf(
 /** The stores that a refresh reads and writes. */
 export interface IndexRowsStores {
   databases: { metadataSchema(databaseId: string): Promise<readonly FilterableField[]> };
-  items: { getByRef(ref: ItemRef): Promise<IndexableItem | null> };
+  items: { getByKey(key: string): Promise<IndexableItem | null> };
   itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
   chunks: { listByRef(ref: ItemRef): Promise<IndexableChunk[]> };
   index: Pick<SearchIndex, 'write'>;
 }
 
 /**
- * Rewrites the index rows of an item when they are due. If the item was changed, or another process wrote its rows, during
+ * Rewrites the index rows of the served version of an item when they are due. If the item was changed, or another process wrote its rows, during
  * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
  * until its own write has finished, so that the reconciler repeats the write of a process that died.
+ * @param key of the item
  * @param change the change to apply; without it, all changes that are due
  */
-export async function refreshIndexRows(stores: IndexRowsStores, ref: ItemRef, change?: string): Promise<void> {
-  let item = await stores.items.getByRef(ref);
+export async function refreshIndexRows(stores: IndexRowsStores, key: string, change?: string): Promise<void> {
+  let item = await stores.items.getByKey(key);
   if (!item?.rows_due?.length) return;
   for (;;) {
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(stores, item);
     if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;
-    const { database_id } = item;
-    item = await stores.items.getByRef(ref);
-    if (!item) {
-      // The item was replaced or deleted, and these rows may have been written after their removal.
-      await stores.index.write(database_id, [], written);
-      return;
-    }
+    const { database_id, served_version }: IndexableItem = item;
+    item = await stores.items.getByKey(key);
+    // Another version is served, or the item was deleted: these rows may have been written after their removal.
+    if (item?.served_version !== served_version) await stores.index.write(database_id, [], written);
+    if (!item) return;
   }
 }
 
-/** @returns the ids of the rows; an item that is not completed has none */
+/** @returns the ids of the rows; an item without a served version has none */
 async function writeRows({ databases, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
-  if (item.indexing_status !== 'completed') return [];
+  if (item.served_version === null) return [];
   const schema = await databases.metadataSchema(item.database_id);
-  const found = await chunks.listByRef({ item: item._id, version: item.version });
+  const found = await chunks.listByRef({ item: item._id, version: item.served_version });
   const ids = found.map(({ _id }) => _id);
-  await index.write(item.database_id, rowsOf(item, found, schema), ids);
+  await index.write(item.database_id, rowsOf(asServed(item), found, schema), ids);
   return ids;
 }

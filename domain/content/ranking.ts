@@ -24,6 +24,18 @@ export interface Influence {
   places: number;
 }
 
+/** What made the score of a ranked hit. */
+export interface ScoreParts {
+  /** Score of the search, from 0 to 1. */
+  relevance: number;
+  /** Weight of the collection, as a share of the greatest weight. */
+  weight: number;
+  /** Place by age among the hits, from 0 (oldest) to 1; null when age has no effect. */
+  recency: number | null;
+  /** Places up by ratings. */
+  rating: number;
+}
+
 /**
  * Ranks hits again by weight, age and ratings. A hit first scores
  * `weight / greatest weight × ((1 - bias) × relevance + bias × freshness)`. Freshness is the place by age among the hits: 1 for
@@ -32,21 +44,28 @@ export interface Influence {
  * a larger one. All scores stay within 0 and 1.
  * @param hits best first, with scores from 0 to 1
  * @param recencyBias from 0 (age has no effect) to 1 (relevance has no effect)
- * @returns best first, with the new scores; of equal scores the better rated is first, else they keep their order
+ * @returns best first, with the new scores and their parts; of equal scores the better rated is first, else they keep their order
  */
 export function rerank<Hit extends { score: number }>(
   hits: readonly Hit[],
   influence: (hit: Hit) => Influence,
   recencyBias = 0,
-): Hit[] {
+): (Hit & { parts: ScoreParts })[] {
   const influences = hits.map(influence);
   const freshness = freshnessOf(influences.map(({ changed }) => changed));
   const greatest = Math.max(...influences.map(({ weight }) => weight));
   const weighted = hits
     .map((hit, at) => {
       const { weight, changed, places } = influences[at]!;
-      const score = (1 - recencyBias) * hit.score + recencyBias * freshness.get(changed)!;
-      return { hit: { ...hit, score: (weight / greatest) * score }, places };
+      const recency = freshness.get(changed)!;
+      const parts: ScoreParts = {
+        relevance: hit.score,
+        weight: weight / greatest,
+        recency: recencyBias > 0 ? recency : null,
+        rating: places,
+      };
+      const score = parts.weight * ((1 - recencyBias) * hit.score + recencyBias * recency);
+      return { hit: { ...hit, parts, score }, places };
     })
     .sort((a, b) => b.hit.score - a.hit.score);
   const scores = weighted.map(({ hit }) => hit.score);

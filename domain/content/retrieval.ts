@@ -1,21 +1,22 @@
 import { ServiceError } from '../errors.js';
 import { chunkOwner } from '../ids.js';
-import type { IndexingStatus } from '../states.js';
 import type { Relation } from './graph.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
-import { type RatingTally, ratedPlaces, rerank } from './ranking.js';
+import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from './ranking.js';
 import {
   type Embedder,
   type ItemType,
   type QueryMode,
   type SearchHit,
   type SearchIndex,
+  type SearchRequest,
   type SourceFilter,
   type SourceName,
   sourceKey,
   type TextOperator,
 } from './search.js';
+import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** A query as a client sends it. */
@@ -33,6 +34,8 @@ export interface Question {
   recency_bias?: number | undefined;
   max_results: number;
   graph_context: boolean;
+  /** Whether to return the parts of the scores. */
+  explain?: boolean | undefined;
 }
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
@@ -41,8 +44,10 @@ export type Retrieval = ReturnType<typeof createRetrieval>;
 const CANDIDATES = 50;
 /** The same for weights and recency, which can move a hit further. */
 const WEIGHTED_CANDIDATES = 100;
-/** Chunks read in addition to the limit, because a hit may belong to a version that was replaced a moment ago. */
+/** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
 const SPARE = 3;
+/** Searches of one query: again, when versions that are not served took the places of others. */
+const MAX_SEARCHES = 5;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -72,8 +77,9 @@ export interface RetrievedItem {
   id: string;
   collection: string;
   version: number;
+  served_version: number | null;
+  served?: Omit<RetrievedItem, '_id' | 'id' | 'collection' | 'served_version' | 'served'> | undefined;
   title: string | null;
-  indexing_status: IndexingStatus;
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
   updated_at: Date;
@@ -100,13 +106,30 @@ export interface GraphContext {
 
 const NO_GRAPH: GraphContext = { entities: [], relations: [] };
 
+/** A hit with the parts of its score, unless the score is that of the search. */
+interface RankedHit extends SearchHit {
+  parts?: ScoreParts;
+}
+
 interface Result {
   chunk: RetrievedChunk;
   item: RetrievedItem;
-  score: number;
+  hit: RankedHit;
 }
 
-/** Runs queries. The index finds chunks; MongoDB has their content and shows whether they are current. */
+/** The best hits of served versions. */
+interface Best {
+  best: Result[];
+  /** Hits that would be among the best, but whose version is not served. */
+  unserved: number;
+  /** Versions that are served but not among the hits, which have only earlier versions of their items. */
+  missing: string[];
+}
+
+/**
+ * Runs queries. The index finds chunks; MongoDB has their content and shows which version of an item is served. A version that
+ * becomes served has all its rows before, and the rows of its predecessor are removed after that.
+ */
 export function createRetrieval(deps: RetrievalDependencies) {
   const queryVectors = deps.embedder && createQueryVectors(deps.embedder);
   return {
@@ -121,7 +144,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
       }
       const vector =
         queryVectors && question.mode !== 'text' ? await queryVectors.get(database._id, question.query) : null;
-      const hits = await deps.index.search(database._id, {
+      const { best, graph } = await search(database._id, question, {
         mode: question.mode,
         query: question.query,
         operator: question.operator,
@@ -132,15 +155,16 @@ export function createRetrieval(deps: RetrievalDependencies) {
         metadata: question.metadata,
         limit: candidates(question),
       });
-      const { best, graph } = await readBest(await reorder(database._id, question, hits), question);
       return {
-        chunks: best.map(({ chunk, item, score }) => ({
+        chunks: best.map(({ chunk, item, hit }) => ({
           chunk_id: chunk._id,
           source_id: chunk.source_id,
           title: item.title,
           text: chunk.text,
-          score,
-          metadata: { ...item.additional_metadata, ...item.metadata, ...locationOf(chunk) },
+          score: hit.score,
+          metadata: { ...item.additional_metadata, ...item.metadata },
+          location: locationOf(chunk),
+          ...(question.explain ? { explain: explain(hit) } : {}),
           collection: chunk.collection,
           type: chunk.type,
         })),
@@ -148,6 +172,23 @@ export function createRetrieval(deps: RetrievalDependencies) {
       };
     },
   };
+
+  /**
+   * Searches again for versions that became served after the search, and deeper when too few hits are served. A version that
+   * is missing twice does not match the query.
+   */
+  async function search(databaseId: string, question: Question, request: SearchRequest) {
+    const missing = new Set<string>();
+    for (let searches = 1, { limit } = request; ; searches += 1) {
+      const hits = await deps.index.search(databaseId, { ...request, limit });
+      const found = await readBest(await reorder(databaseId, question, hits), question);
+      const switched = found.missing.some((version) => !missing.has(version));
+      const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
+      if (searches === MAX_SEARCHES || !(switched || tooFew)) return found;
+      for (const version of found.missing) missing.add(version);
+      if (tooFew) limit *= 2;
+    }
+  }
 
   /** @returns the items that the query names by id; undefined when it names none */
   async function sourcesOf(databaseId: string, { ids, collections }: Question): Promise<SourceFilter[] | undefined> {
@@ -165,14 +206,14 @@ export function createRetrieval(deps: RetrievalDependencies) {
     databaseId: string,
     { weights, recency_bias = 0 }: Question,
     hits: readonly SearchHit[],
-  ): Promise<SearchHit[]> {
+  ): Promise<RankedHit[]> {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
       deps.feedback.getTallies(databaseId, sources),
       recency_bias > 0 ? deps.items.listByKeys(ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item)) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
-    const changed = new Map(owners.map((item) => [item._id, item.updated_at.getTime()]));
+    const changed = new Map(owners.map((item) => [item._id, asServed(item).updated_at.getTime()]));
     return rerank(
       hits,
       (hit) => ({
@@ -184,36 +225,60 @@ export function createRetrieval(deps: RetrievalDependencies) {
     );
   }
 
-  /** Reads the graph of the first hits together with their chunks, and again if some of these are not current. */
-  async function readBest(hits: readonly SearchHit[], { max_results, graph_context }: Question) {
+  /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
+  async function readBest(hits: readonly RankedHit[], { max_results, graph_context }: Question) {
     const graphOf = (ids: readonly string[]) =>
       graph_context && ids.length > 0 ? deps.graph.graphAround(ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
-    const [best, graph] = await Promise.all([readCurrent(hits, max_results), graphOf(expected)]);
-    const ids = best.map(({ chunk }) => chunk._id);
-    return { best, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
+    const [found, graph] = await Promise.all([readServed(hits, max_results), graphOf(expected)]);
+    const ids = found.best.map(({ chunk }) => chunk._id);
+    return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
   }
 
-  /** @returns the first hits whose item version is current, with their chunks and items; reads a few at a time */
-  async function readCurrent(hits: readonly SearchHit[], limit: number): Promise<Result[]> {
+  /**
+   * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
+   * Chunks are read before their items: the chunks of a version are there until another one is served.
+   */
+  async function readServed(hits: readonly RankedHit[], limit: number): Promise<Best> {
     const found = new Map<string, Result>();
+    const items = new Map<string, RetrievedItem | null>();
+    let unserved = 0;
     for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
       const batch = hits.slice(start, start + limit + SPARE);
-      const ids = batch.map((hit) => hit.chunk_id);
-      const [chunks, owners] = await Promise.all([
-        deps.chunks.getByIds(ids),
-        deps.items.listByKeys(ownersOf(ids).map(({ item }) => item)),
-      ]);
-      const items = new Map(owners.map((item) => [item._id, item]));
-      for (const { chunk_id, score } of batch) {
+      const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
+      await readItems(batch, items);
+      for (const hit of batch) {
+        const { chunk_id } = hit;
         const chunk = chunks.get(chunk_id);
-        const item = chunk && items.get(chunk.item);
-        if (!chunk || !item || item.version !== chunk.version || item.indexing_status === 'errored') continue;
-        if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item, score });
+        const { item: key, version } = chunkOwner(chunk_id);
+        const item = items.get(key);
+        if (chunk && item?.served_version === version) {
+          if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), hit });
+        } else unserved += 1;
       }
     }
-    return [...found.values()].slice(0, limit);
+    return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
   }
+
+  async function readItems(hits: readonly SearchHit[], items: Map<string, RetrievedItem | null>): Promise<void> {
+    const keys = ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item);
+    const missing = [...new Set(keys)].filter((key) => !items.has(key));
+    if (missing.length === 0) return;
+    for (const key of missing) items.set(key, null);
+    for (const item of await deps.items.listByKeys(missing)) items.set(item._id, item);
+  }
+}
+
+/** @returns the served versions of items that have only hits of earlier versions */
+function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): string[] {
+  const newest = new Map<string, number>();
+  for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
+    newest.set(item, Math.max(version, newest.get(item) ?? 0));
+  }
+  return [...items].flatMap(([key, item]) => {
+    const served = item?.served_version ?? 0;
+    return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
+  });
 }
 
 /** @returns the items and versions that the chunks belong to, each once */
@@ -226,8 +291,14 @@ function candidates({ weights, recency_bias = 0, max_results }: Question): numbe
   return weights || recency_bias > 0 ? WEIGHTED_CANDIDATES : Math.max(CANDIDATES, max_results + SPARE);
 }
 
+/** @returns the parts of a score. `text` and `vector` are null when the ranking lacks the chunk */
+function explain({ score, text_score, vector_score, parts }: RankedHit) {
+  const unchanged: ScoreParts = { relevance: score, weight: 1, recency: null, rating: 0 };
+  return { text: text_score ?? null, vector: vector_score ?? null, ...(parts ?? unchanged) };
+}
+
 /** @returns the location of a chunk in its document, without absent fields */
-function locationOf(chunk: RetrievedChunk): Record<string, unknown> {
+function locationOf(chunk: RetrievedChunk) {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
     ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),

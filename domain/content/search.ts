@@ -75,6 +75,10 @@ export function sourceKey({ collection, source_id }: SourceName): string {
 export interface SearchHit extends SourceName {
   chunk_id: string;
   score: number;
+  /** The score in the ranking by text, from 0 to 1; absent when the hit is not in it. */
+  text_score?: number;
+  /** The same for the ranking by vectors. */
+  vector_score?: number;
 }
 
 /** The search index. It can be rebuilt from MongoDB at any time. `table` is a database's internal id (`tnt_…`). */

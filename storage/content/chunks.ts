@@ -4,6 +4,7 @@ import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
+import { type VersionRange, versionsIn } from './version-range.js';
 
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
@@ -59,21 +60,14 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       );
     },
 
-    /** @returns ids of the chunks of these versions that are stored already, and of earlier versions by item */
-    async listStored(
-      items: readonly { _id: string; version: number }[],
-    ): Promise<{ current: Set<string>; older: Map<string, string[]> }> {
+    /** @returns ids of the chunks of these versions that are stored already */
+    async listStored(items: readonly { _id: string; version: number }[]): Promise<Set<string>> {
       const versions = new Map(items.map(({ _id, version }) => [_id, version]));
-      const current = new Set<string>();
-      const older = new Map<string, string[]>();
-      const found = chunks
+      const found = await chunks
         .find({ item: { $in: [...versions.keys()] } })
-        .project<Pick<ChunkRecord, '_id' | 'item' | 'version'>>({ item: 1, version: 1 });
-      for await (const { _id, item, version } of found) {
-        if (version === versions.get(item)) current.add(_id);
-        else if (version < versions.get(item)!) older.set(item, [...(older.get(item) ?? []), _id]);
-      }
-      return { current, older };
+        .project<Pick<ChunkRecord, '_id' | 'item' | 'version'>>({ item: 1, version: 1 })
+        .toArray();
+      return new Set(found.flatMap(({ _id, item, version }) => (version === versions.get(item) ? [_id] : [])));
     },
 
     /** @returns the vectors of these chunks that are stored, by chunk id */
@@ -119,9 +113,9 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       return texts;
     },
 
-    /** @returns the chunk ids of a version */
-    async listIds(ref: ItemRef): Promise<string[]> {
-      const found = chunks.find({ item: ref.item, version: ref.version }, { projection: { _id: 1 } });
+    /** @returns the chunk ids of versions of an item */
+    async listIds(versions: VersionRange): Promise<string[]> {
+      const found = chunks.find(versionsIn(versions), { projection: { _id: 1 } });
       return (await found.toArray()).map((chunk) => chunk._id);
     },
 
@@ -150,12 +144,6 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       return chunks.find({ database_id: databaseId }).map(withVector);
     },
 
-    /** @returns chunk ids of earlier versions of the item */
-    async listOlderIds(ref: ItemRef): Promise<string[]> {
-      const older = chunks.find({ item: ref.item, version: { $lt: ref.version } }, { projection: { _id: 1 } });
-      return (await older.toArray()).map((chunk) => chunk._id);
-    },
-
     /**
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, without vectors
@@ -169,10 +157,9 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
         .toArray();
     },
 
-    /** @returns the internal id of the database that holds chunks of this or an earlier version, or null without chunks */
-    async findDatabaseId(ref: ItemRef): Promise<string | null> {
-      const upToVersion = { item: ref.item, version: { $lte: ref.version } };
-      return (await chunks.findOne(upToVersion, { projection: { database_id: 1 } }))?.database_id ?? null;
+    /** @returns the internal id of the database that holds chunks of this version, or null without chunks */
+    async findDatabaseId({ item, version }: ItemRef): Promise<string | null> {
+      return (await chunks.findOne({ item, version }, { projection: { database_id: 1 } }))?.database_id ?? null;
     },
 
     async remove(ids: readonly string[]): Promise<void> {

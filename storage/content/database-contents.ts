@@ -17,6 +17,10 @@ export interface DatabaseStats {
   bytes: number;
 }
 
+interface FileSource {
+  file_id?: string;
+}
+
 interface Group {
   _id: { status: string; type: string };
   items: number;
@@ -83,11 +87,14 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       const page = await items
         .find({ database_id: databaseId })
         .limit(limit)
-        .project<{ _id: string; source: { file_id?: string } }>({ 'source.file_id': 1 })
+        .project<{ _id: string; source: FileSource; served?: { source: FileSource } }>({
+          'source.file_id': 1,
+          'served.source.file_id': 1,
+        })
         .toArray();
       return {
         keys: page.map(({ _id }) => _id),
-        file_ids: page.flatMap(({ source }) => source.file_id ?? []),
+        file_ids: page.flatMap(({ source, served }) => [source.file_id ?? [], served?.source.file_id ?? []].flat()),
       };
     },
 

@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from './items.js';
+import { type VersionRange, versionsIn } from './version-range.js';
 
 export interface EntityRecord {
   _id: string;
@@ -43,13 +44,13 @@ export function createGraphStore({
   return {
     /**
      * Stores the graphs of item versions.
-     * @param replace removes the graphs of earlier runs and earlier versions; false when there are none
+     * @param replace removes what earlier runs have stored of these versions; false when there is nothing
      */
     async put(graphs: readonly { item: ItemRecord; graph: Graph }[], { replace }: { replace: boolean }): Promise<void> {
       if (graphs.length === 0) return;
       if (replace) {
         const replaced = {
-          $or: graphs.map(({ item: { _id, version } }) => ({ item: _id, version: { $lte: version } })),
+          $or: graphs.map(({ item: { _id, version } }) => ({ item: _id, version })),
         };
         await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
       }
@@ -65,9 +66,9 @@ export function createGraphStore({
       ]);
     },
 
-    /** Removes the graphs of this version and of earlier versions. */
-    async removeUpTo({ item, version }: ItemRef): Promise<void> {
-      const removed = { item, version: { $lte: version } };
+    /** Removes the graphs of versions of an item. */
+    async remove(versions: VersionRange): Promise<void> {
+      const removed = versionsIn(versions);
       await Promise.all([entities.deleteMany(removed), relations.deleteMany(removed)]);
     },
 
@@ -79,6 +80,7 @@ export function createGraphStore({
       databaseId: string,
       query: { refs?: readonly ItemRef[] | undefined; after?: string | undefined; limit: number },
     ): Promise<RelationRecord[]> {
+      if (query.refs?.length === 0) return Promise.resolve([]);
       const filter = query.refs
         ? { $or: query.refs.map(({ item, version }) => ({ item, version, database_id: databaseId })) }
         : { database_id: databaseId };

@@ -1,5 +1,7 @@
 import type { Collection, MongoClient } from 'mongodb';
+import type { IndexableItem } from '../../domain/content/index-rows.js';
 import { ITEM_TYPES, type ItemType } from '../../domain/content/search.js';
+import { asServed } from '../../domain/content/served.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../../domain/states.js';
@@ -40,11 +42,15 @@ export function createItemCatalogue({
   return {
     /**
      * @param collection the item must be in it
-     * @throws ServiceError SOURCE_NOT_FOUND, INVALID_PARAMETERS (`findNamed`)
+     * @returns an item that can be read: it has a served version, or could not be indexed
+     * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING before its first version is complete, INVALID_PARAMETERS
+     * (`findNamed`)
      */
     async require(databaseId: string, id: string, collection?: string): Promise<ItemRecord> {
       const [item] = await findNamed(items, databaseId, { ids: [id], collection });
-      return item ?? notFound(id);
+      if (!item) return notFound(id);
+      if (item.served_version === null && !isTerminal(item.indexing_status)) throw sourceProcessing(id);
+      return item;
     },
 
     /** @returns one page, last added first, without the text of text items; a replaced item keeps its place */
@@ -60,13 +66,13 @@ export function createItemCatalogue({
         newestFirst(items, filter, page)
           // Other indexes match too, but only these return the page in its order. With few items, MongoDB may choose one of the others.
           .hint(collection === undefined ? LIST_INDEX : COLLECTION_INDEX)
-          .project<ItemRecord>({ 'source.text': 0 })
+          .project<ItemRecord>({ 'source.text': 0, 'served.source.text': 0 })
           .toArray()
       );
     },
 
     /**
-     * Changes the metadata of an item that is not in progress. The item then differs from the content that was ingested,
+     * Changes the metadata of an item that is not in progress, in its served version. The item then differs from the content that was ingested,
      * so ingesting that content again is not skipped as unchanged, and its index rows are due (`refreshIndexRows`).
      * @param check receives the changed metadata as it would be stored, and throws to reject it
      * @returns the changed item, and the id of this change in `rows_due`
@@ -80,16 +86,19 @@ export function createItemCatalogue({
       return inTransaction(mongoClient, async (tx) => {
         const [found] = await findNamed(items, databaseId, { ids: [id], collection }, { session: tx });
         const item = found ?? notFound(id);
+        const shown = asServed(item);
         if (!isTerminal(item.indexing_status)) throw sourceProcessing(id);
-        const metadata = merge(item.metadata, change.metadata);
-        const additional_metadata = merge(item.additional_metadata, change.additional_metadata);
+        const metadata = merge(shown.metadata, change.metadata);
+        const additional_metadata = merge(shown.additional_metadata, change.additional_metadata);
         // The other part was valid when it was stored, perhaps under an earlier schema; it is not checked again.
         check({
           ...(change.metadata === undefined ? {} : { metadata }),
           ...(change.additional_metadata === undefined ? {} : { additional_metadata }),
         });
         const now = new Date();
-        const changed = { metadata, additional_metadata, check_at: now, updated_at: now };
+        const content = { metadata, additional_metadata, updated_at: now };
+        const served = item.served && { ...item.served, ...content };
+        const changed = { ...(served ? { served } : content), check_at: now, updated_at: now };
         const changeId = newChangeId();
         await items.updateOne(
           { _id: item._id },
@@ -106,12 +115,15 @@ export function createItemCatalogue({
     },
 
     /**
-     * Records that the index has the rows of this item as it was read, so these changes are not due any more.
+     * Records that the index has the rows of the served version as it was read, so these changes are not due any more.
      * @param item as it was read before its rows were written
      * @returns false when the item was changed or deleted, or its rows were written by another process, since it was read
      */
-    async markRowsWritten({ _id, version, rows_revision }: ItemRecord, changes: readonly string[]): Promise<boolean> {
-      const unchanged = { _id, version, rows_revision: rows_revision ?? { $exists: false } };
+    async markRowsWritten(
+      { _id, version, served_version, rows_revision }: IndexableItem,
+      changes: readonly string[],
+    ): Promise<boolean> {
+      const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
       const written = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
       return (await items.updateOne(unchanged, written)).matchedCount === 1;
     },

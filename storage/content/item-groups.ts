@@ -1,7 +1,7 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { GroupRef } from '../../domain/content/workflow-contract.js';
 import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
-import { IN_PROGRESS_STATUSES, type ItemRecord, WITHOUT_CONTENT } from './items.js';
+import { IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
 
@@ -27,9 +27,12 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
   }
 
   return {
-    /** @returns the members of a group that are in progress, with their content */
+    /** @returns the members of a group that are in progress, with the content of their newest versions */
     listMembers({ batch, group }: GroupRef): Promise<ItemRecord[]> {
-      return items.find({ batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }).toArray();
+      return items
+        .find({ batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } })
+        .project<ItemRecord>(NEWEST)
+        .toArray();
     },
 
     /** @returns the members that have finished, without their content */
@@ -83,16 +86,24 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
       return matchedCount === versions.length ? [...versions] : keepInProgress(versions);
     },
 
-    /** -> completed, in the transaction that stores the deliveries. @returns those that were in progress */
+    /** -> completed and served, in the transaction that stores the deliveries. @returns those that were in progress */
     async complete<Item extends Version>(versions: readonly Item[], now: Date, tx: ClientSession): Promise<Item[]> {
       const finished = await keepInProgress(versions, tx);
       if (finished.length === 0) return [];
       await items.updateMany(
         inProgress(finished),
-        {
-          $set: { indexing_status: 'completed', error_code: null, error_message: null, updated_at: now },
-          $unset: { runs: '' },
-        },
+        [
+          {
+            $set: {
+              indexing_status: 'completed',
+              served_version: '$version',
+              error_code: null,
+              error_message: null,
+              updated_at: now,
+            },
+          },
+          { $unset: ['runs', 'served'] },
+        ],
         { session: tx },
       );
       return finished;

@@ -34,6 +34,7 @@ export function queuedItem(item: NewItem, existing: ExistingItem | undefined, no
     _id: existing?._id ?? newItemId(),
     version: (existing?.version ?? 0) + 1,
     ...item,
+    served_version: existing?.served_version ?? null,
     bytes: item.source.kind === 'file' ? item.source.size : Buffer.byteLength(item.source.text),
     indexing_status: 'queued',
     error_code: null,
@@ -49,6 +50,7 @@ export interface ExistingItem {
   _id: string;
   id: string;
   version: number;
+  served_version: number | null;
   indexing_status: IndexingStatus;
   content_hash?: string;
   bytes: number;
@@ -56,7 +58,15 @@ export interface ExistingItem {
   source: { file_id?: string };
 }
 
-/** @returns what queuing these items adds to the use of their organisation; a smaller replacement adds nothing */
+/** @returns the files of replaced versions that nobody can read: the file of a served version stays until it is not served */
+export function unservedFiles(replaced: readonly ExistingItem[]): string[] {
+  return replaced.flatMap(({ version, served_version, source }) =>
+    version === served_version ? [] : (source.file_id ?? []),
+  );
+}
+
+/** @returns what queuing these items adds to the use of their organisation; a smaller replacement adds nothing.
+ * Both versions are stored while the newer is in progress; only that one counts */
 export function usedBy(records: readonly ItemRecord[], existing: ReadonlyMap<string, ExistingItem>): AddedUse {
   const use = { items: 0, stored_bytes: 0 };
   for (const { id, bytes } of records) {
@@ -85,6 +95,7 @@ export function createItemQueue({
         .project<ExistingItem>({
           id: 1,
           version: 1,
+          served_version: 1,
           indexing_status: 1,
           content_hash: 1,
           bytes: 1,
@@ -95,7 +106,8 @@ export function createItemQueue({
     },
 
     /**
-     * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor. A new item whose id
+     * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor,
+     * whose content stays in `served` if it is complete. A new item whose id
      * belonged to a deleted item continues with the key and the versions of the deleted item.
      * @param records of one collection
      * @returns the stored records
@@ -142,7 +154,11 @@ export function createItemQueue({
   async function replace(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
     const { matchedCount } = await items.bulkWrite(
       records.map(({ _id, ...replacement }) => ({
-        replaceOne: { filter: { _id, version: replacement.version - 1 }, replacement },
+        updateOne: {
+          // Whether the predecessor is served decides whether its file stays.
+          filter: { _id, version: replacement.version - 1, served_version: replacement.served_version },
+          update: [{ $replaceWith: { $mergeObjects: [{ $literal: replacement }, KEPT] } }],
+        },
       })),
       { session: tx },
     );
@@ -161,6 +177,29 @@ export function createItemQueue({
     });
   }
 }
+
+/** What a replacement keeps of the record before: the served version, and the changes of its metadata. */
+const KEPT = {
+  _id: '$_id',
+  served: {
+    $cond: [
+      { $eq: ['$served_version', '$version'] },
+      {
+        version: '$version',
+        type: '$type',
+        title: '$title',
+        source: '$source',
+        bytes: '$bytes',
+        metadata: '$metadata',
+        additional_metadata: '$additional_metadata',
+        updated_at: '$updated_at',
+      },
+      '$served',
+    ],
+  },
+  rows_due: '$rows_due',
+  rows_revision: '$rows_revision',
+};
 
 function changedConcurrently(): ServiceError {
   return new ServiceError('SOURCE_ALREADY_EXISTS', 'Another request changed one of these items at the same time.');

@@ -24,7 +24,7 @@ export interface ItemRecord {
   version: number;
   title: string | null;
   source: ItemSource;
-  /** Size of the source, in bytes. */
+  /** Size of the source, in bytes; of the served version when the newest has failed, because only that is kept. */
   bytes: number;
   /** `contentHash`: an ingest with the same hash changes nothing. Absent when the item differs from what was ingested. */
   content_hash?: string | undefined;
@@ -34,6 +34,10 @@ export interface ItemRecord {
   batch: string;
   /** Number of its group in the batch, whose workflow indexes it. Absent when it has a workflow of its own. */
   group?: number | undefined;
+  /** The version that queries and reads return: the last that completed. Null before the first completes. */
+  served_version: number | null;
+  /** The content of the served version while it is not the newest version. */
+  served?: ServedVersion | undefined;
   indexing_status: IndexingStatus;
   error_code: string | null;
   error_message: string | null;
@@ -49,6 +53,12 @@ export interface ItemRecord {
   updated_at: Date;
 }
 
+/** What a version of an item has for itself. */
+export type ServedVersion = Pick<
+  ItemRecord,
+  'version' | 'type' | 'title' | 'source' | 'bytes' | 'metadata' | 'additional_metadata' | 'updated_at'
+>;
+
 /** The steps of indexing that may take long. Small items have only one. */
 export type ItemStep = 'extract' | 'embed' | 'link' | 'index';
 
@@ -57,16 +67,25 @@ export type Items = ReturnType<typeof createItems>;
 export const IN_PROGRESS_STATUSES: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
 
 /** Projection: only what identifies an item and its state. */
-export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0 } as const;
+export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
 /** Projection: what starting the workflow of an item needs, and more. */
-const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0 } as const;
+const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
+/** Projection: what a result shows. */
+const WITHOUT_SOURCES = { source: 0, 'served.source': 0 } as const;
+/** Projection: of an earlier version only the file. */
+export const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
 
 /** Items and their indexing status. Every change of status is one conditional update. */
 export function createItems({ items }: { items: Collection<ItemRecord> }) {
   return {
     /** @returns null when the item was deleted or this version was replaced */
     getByRef(ref: ItemRef): Promise<ItemRecord | null> {
-      return items.findOne({ _id: ref.item, version: ref.version });
+      return items.findOne({ _id: ref.item, version: ref.version }, { projection: NEWEST });
+    },
+
+    /** @returns the item in any version, without its sources */
+    getByKey(key: string): Promise<ItemRecord | null> {
+      return items.findOne({ _id: key }, { projection: WITHOUT_SOURCES });
     },
 
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
@@ -104,7 +123,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
             },
           },
         ],
-        { returnDocument: 'after' },
+        { returnDocument: 'after', projection: NEWEST },
       );
     },
 
@@ -127,22 +146,28 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /**
-     * Sets the final status, in the transaction that stores the delivery.
-     * @returns the finished item, or null when this version was deleted, replaced, or had finished before
+     * Sets the final status, in the transaction that stores the delivery. A completed version is served from then on; what
+     * failed to replace a served version is not kept.
+     * @returns the item before that, or null when this version was deleted, replaced, or had finished before
      */
     finish(ref: ItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
       return items.findOneAndUpdate(
         { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS_STATUSES } },
-        {
-          $set: {
-            indexing_status: outcome.status,
-            error_code: outcome.error_code ?? null,
-            error_message: outcome.error_message ?? null,
-            updated_at: now,
+        [
+          {
+            $set: {
+              indexing_status: outcome.status,
+              error_code: { $literal: outcome.error_code ?? null },
+              error_message: { $literal: outcome.error_message ?? null },
+              updated_at: now,
+              ...(outcome.status === 'completed'
+                ? { served_version: ref.version }
+                : { bytes: { $ifNull: ['$served.bytes', '$bytes'] } }),
+            },
           },
-          $unset: { runs: '' },
-        },
-        { session: tx, returnDocument: 'after' },
+          { $unset: outcome.status === 'completed' ? ['runs', 'served'] : ['runs'] },
+        ],
+        { session: tx, returnDocument: 'before' },
       );
     },
 
@@ -183,11 +208,11 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
       return findNamed(items, databaseId, { ids, collection }, { projection: WITHOUT_CONTENT });
     },
 
-    /** @returns items by key, without their source */
+    /** @returns items by key, without their sources */
     listByKeys(keys: readonly string[]): Promise<ItemRecord[]> {
       return items
         .find({ _id: { $in: [...keys] } })
-        .project<ItemRecord>({ source: 0 })
+        .project<ItemRecord>(WITHOUT_SOURCES)
         .toArray();
     },
   };

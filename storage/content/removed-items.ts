@@ -22,8 +22,12 @@ export interface RemovedItemRecord {
   collection: string;
   /** The client's id. */
   id: string;
-  /** The last version that was used. */
+  /** The last version that was used; of an item that exists, the last version to clear. */
   version: number;
+  /** True when the item exists, and only earlier or failed versions of it are cleared. */
+  live?: true;
+  /** The version that is served and stays. */
+  keep?: number;
   /** The removal that has to clear chunks, index rows, graph and files; null once they are cleared. */
   removal: string | null;
   /** File ids. */
@@ -80,7 +84,13 @@ export function createRemovedItems({
      */
     remove({ _id: databaseId, org }: Pick<DatabaseRecord, '_id' | 'org'>, named: NamedItems): Promise<Removal> {
       const { ids } = named;
-      const projection = { ...NOTIFIED_FIELDS, version: 1, indexing_status: 1, 'source.file_id': 1 };
+      const projection = {
+        ...NOTIFIED_FIELDS,
+        version: 1,
+        indexing_status: 1,
+        'source.file_id': 1,
+        'served.source.file_id': 1,
+      };
       return inTransaction(mongoClient, async (tx) => {
         const found = await findNamed(items, databaseId, named, { projection, session: tx });
         const existing = new Set(found.map(({ id }) => id));
@@ -89,7 +99,7 @@ export function createRemovedItems({
         const ref = { org, removal: newRemovalId() };
         const check_at = new Date();
         await removedItems.bulkWrite(
-          found.map(({ _id, collection, id, version, source, indexing_status }) => ({
+          found.map(({ _id, collection, id, version, source, served, indexing_status }) => ({
             updateOne: {
               filter: { _id },
               update: {
@@ -103,8 +113,11 @@ export function createRemovedItems({
                   check_at,
                   interrupted: !isTerminal(indexing_status),
                 },
+                $unset: { live: true, keep: true },
                 // The files of an earlier removal of the same id may not be cleared yet.
-                $addToSet: { files: { $each: 'file_id' in source ? [source.file_id] : [] } },
+                $addToSet: {
+                  files: { $each: [source, served?.source].flatMap((of) => (of && 'file_id' in of ? of.file_id : [])) },
+                },
               },
               upsert: true,
             },
@@ -124,8 +137,14 @@ export function createRemovedItems({
       return removedItems.find({ removal, org }).sort({ _id: 1 }).limit(limit).toArray();
     },
 
-    /** Records that only the version counters of these items remain. Skips items that a later removal has to clear. */
+    /**
+     * Records that only the version counters of these items remain; an item that exists needs none. Skips items that a later
+     * removal has to clear.
+     */
     async markCleared({ removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
+      const live = cleared.filter((record) => record.live).map(({ _id }) => _id);
+      if (live.length > 0) await removedItems.deleteMany({ _id: { $in: live }, removal, live: true });
+      if (live.length === cleared.length) return;
       await removedItems.updateMany(
         { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
         { $set: { removal: null, files: [] }, $unset: { interrupted: '' } },

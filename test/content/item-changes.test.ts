@@ -123,7 +123,7 @@ describe('metadata updates', () => {
         { metadata: { ...metadata } },
         () => undefined,
       );
-    const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, { item: item._id, version: 1 }, due);
+    const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, item._id, due);
     const found = async (round: number) =>
       (
         await processes[0]!.index.search(item.database_id, {

@@ -7,11 +7,12 @@ import type { Client as TemporalClient } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
+import { createClearOutdated } from '../../activities/content/clear-items.js';
 import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
@@ -23,6 +24,8 @@ import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemGroups } from '../../storage/content/item-groups.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
+import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
+import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
@@ -135,6 +138,8 @@ describe('a group of items', () => {
           await graph.put(...stored);
         },
       },
+      outdatedVersions: createOutdatedVersions(collections),
+      clearOutdated,
       deliveries: createDeliveries(collections),
       registrations: createRegistrations(collections, sealer()),
       index: {
@@ -175,6 +180,16 @@ describe('a group of items', () => {
       log: pino({ level: 'silent' }),
     };
   }
+  /** Without the hooks of a run. */
+  const clearOutdated = (ref: RemovalRef | null) =>
+    createClearOutdated({
+      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => undefined }),
+      files: { remove: async () => undefined },
+      chunks: createChunks(collections),
+      graph: createGraphStore(collections),
+      index,
+      log: pino({ level: 'silent' }),
+    })(ref);
   const activities = () => createItemGroupActivities(dependencies());
 
   /** The activity of an item that has a workflow of its own. It needs no file. */

@@ -147,6 +147,7 @@ describe('items', () => {
     await api.ingest({ database: 'shelf', document_metadata: '[{"id":"pdf"}]' }, [
       { name: 'Leuchtturm 灯台.pdf', content: pdf },
     ]);
+    await api.ended('shelf', 'pdf');
     const path = '/context/pdf/content?database=shelf';
     const complete = await raw(path);
     expect(Buffer.from(await complete.arrayBuffer()).equals(pdf)).toBe(true);
@@ -334,6 +335,7 @@ describe('items', () => {
         id: 'underway',
         type: 'memory',
         version: 1,
+        served_version: null,
         title: null,
         source: { kind: 'text', text: 'Under way.' },
         metadata: {},
@@ -350,10 +352,11 @@ describe('items', () => {
     const patched = await patch('underway', { metadata: { a: 1 } });
     expect(code(patched)).toEqual([409, 'SOURCE_PROCESSING']);
     expect(Number(patched.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect((await api.get('/context/underway?database=shelf')).body.data).toMatchObject({
-      indexing_status: 'processing',
-      chunks: [],
-    });
+    for (const path of ['underway?', 'underway/content?', 'relations?id=underway&']) {
+      const response = await api.get(`/context/${path}database=shelf`);
+      expect(code(response)).toEqual([409, 'SOURCE_PROCESSING']);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
     expect((await remove(['underway'])).body.data).toMatchObject({ deleted: ['underway'] });
     const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === 'underway');
     expect(json).toMatchObject({ status: 'errored', error_code: 'E2005', database: 'shelf' });

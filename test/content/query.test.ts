@@ -27,7 +27,8 @@ describe('queries', () => {
           id: 'manual',
           title: 'Kettle manual',
           text: 'The kettle boils water in two minutes.',
-          metadata: { brand: 'Acme' },
+          metadata: { brand: 'Acme', page: 'front', rows: 7 },
+          additional_metadata: { headings: 'none', sheet: 'A4', location: 'shelf' },
         },
       ]),
     });
@@ -135,6 +136,7 @@ describe('queries', () => {
       chunk_id: expect.stringMatching(/^chk_/),
       source_id: 'rail',
       title: null,
+      location: {},
       text: NOTES[2]!.text,
       score: expect.any(Number),
       metadata: {},
@@ -165,7 +167,9 @@ describe('queries', () => {
     expect(await ask()).toEqual([['old'], expect.arrayContaining(['Berlin'])]);
     // As between the replacement of the item and that of its rows in the search index.
     await withDb(sharedProduct().mongodbUri, (db) =>
-      db.collection('items').updateOne({ org: 'queries', database: 'stale', id: 'old' }, { $inc: { version: 1 } }),
+      db
+        .collection('items')
+        .updateOne({ org: 'queries', database: 'stale', id: 'old' }, { $inc: { version: 1, served_version: 1 } }),
     );
     const [found, names] = await ask();
     expect(found).toEqual(['current']);
@@ -178,6 +182,34 @@ describe('queries', () => {
       title: 'Kettle manual',
       metadata: { brand: 'Acme' },
     });
+  });
+
+  test('the fields of a client keep their values: the place in the document is in `location`', async () => {
+    const document = { name: 'rules.md', content: '# Opening hours\n\nThe pump room opens at dawn.' };
+    const document_metadata = JSON.stringify([{ id: 'rules', metadata: { headings: 'mine' } }]);
+    await api.ingest({ database: 'notes', document_metadata }, [document]);
+    await api.ended('notes', 'rules');
+    const [chunk] = (await query({ query: 'pump room', ids: ['rules'] })).chunks;
+    expect([chunk.metadata, chunk.location]).toEqual([{ headings: 'mine' }, { headings: ['Opening hours'] }]);
+    const [manual] = (await query({ query: 'kettle', ids: ['manual'] })).chunks;
+    expect([manual.metadata, manual.location]).toEqual([
+      { brand: 'Acme', page: 'front', rows: 7, headings: 'none', sheet: 'A4', location: 'shelf' },
+      {},
+    ]);
+  });
+
+  test('the parts of a score are returned on request, and make up the score', async () => {
+    const question = { query: 'boiling water', collections: { one: 1, two: 4 }, recency_bias: 0.25 };
+    const { chunks } = await query({ ...question, explain: true });
+    expect(chunks.length).toBeGreaterThan(1);
+    for (const { collection, score, explain } of chunks) {
+      expect(explain).toMatchObject({ weight: collection === 'two' ? 1 : 0.25, rating: 0 });
+      expect(explain.relevance).toBeCloseTo(0.35 * (explain.text ?? 0) + 0.65 * (explain.vector ?? 0));
+      expect(score).toBeCloseTo(explain.weight * (0.75 * explain.relevance + 0.25 * explain.recency));
+    }
+    const [plain] = (await query({ query: 'kettle', query_by: 'text', explain: true })).chunks;
+    expect(plain.explain).toEqual({ text: 1, vector: null, relevance: 1, weight: 1, recency: null, rating: 0 });
+    expect((await query({ query: 'kettle' })).chunks[0]).not.toHaveProperty('explain');
   });
 
   test('queries with special characters or without words are no errors', async () => {

@@ -101,7 +101,7 @@ describe('ingesting scans', () => {
     for (const id of ['mixed', 'fees', 'plan'])
       expect(await api.ended('archive', id)).toMatchObject({ indexing_status: 'completed' });
     const placeOf = async (query: string, id: string) =>
-      (await api.post('/query', { database: 'archive', query, ids: [id] })).body.data.chunks[0].metadata;
+      (await api.post('/query', { database: 'archive', query, ids: [id] })).body.data.chunks[0].location;
     expect(await placeOf('When does the office open?', 'mixed')).toEqual({ page: 1, headings: ['Opening hours'] });
     expect(await placeOf('When was the lamp lit?', 'mixed')).toEqual({ page: 2, headings: ['Lamp log'] });
     expect(await placeOf('What does Freja pay?', 'fees')).toEqual({ sheet: 'Berths', rows: [2, 3] });

@@ -19,7 +19,7 @@ import { createClientDeliveries } from '../../storage/webhooks/client-deliveries
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLanes } from '../../storage/webhooks/lanes.js';
-import { createRegistrations } from '../../storage/webhooks/registrations.js';
+import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { DELIVERY_SLOTS } from '../../worker/workers.js';
@@ -35,6 +35,7 @@ interface HarnessOptions {
   starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>>;
   /** Replaced functions of the queue, such as ones that fail. */
   laneQueue?: Partial<LaneQueue>;
+  registrations?: Partial<Registrations>;
 }
 
 /** The real delivery activities with their stores, under conditions that a running product does not have. */
@@ -72,6 +73,7 @@ export function createDeliveryHarness(collections: Collections) {
     slots = DELIVERY_SLOTS,
     starters = {},
     laneQueue: replaced = {},
+    registrations: replacedRegistrations = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     return createDeliveryActivities({
@@ -83,7 +85,12 @@ export function createDeliveryHarness(collections: Collections) {
         ...createCrewCallbacks({ crewSigningSecrets }),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
         'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
-        'indexing.status_changed': createIndexingCallback({ registrations, policy, disableAfterMs, log }),
+        'indexing.status_changed': createIndexingCallback({
+          registrations: { ...registrations, ...replacedRegistrations },
+          policy,
+          disableAfterMs,
+          log,
+        }),
       },
       outbound,
       metrics: createWorkerMetrics(),

@@ -7,6 +7,7 @@ import { createFinishItem } from '../../activities/content/finish-item.js';
 import { createSealer } from '../../domain/sealing.js';
 import { connectCollections } from '../../storage/collections.js';
 import { createItems } from '../../storage/content/items.js';
+import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import type { Starters } from '../../temporal/starters.js';
@@ -17,6 +18,8 @@ const collections = await connectCollections(uri!, 'postback-test');
 const finish = createFinishItem({
   mongoClient: collections.mongoClient,
   items: createItems(collections),
+  outdatedVersions: createOutdatedVersions(collections),
+  clearOutdated: async () => undefined,
   deliveries: createDeliveries(collections),
   registrations: createRegistrations(collections, createSealer(randomBytes(32).toString('base64'))),
   starters: {

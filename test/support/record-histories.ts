@@ -2,7 +2,9 @@
  * Records sample histories of every workflow into `test/histories/`, from real runs on its own servers:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createClient } from './client.js';
@@ -21,7 +23,14 @@ import { html, startSite } from './site.js';
 const FOLDER = 'test/histories';
 
 const openai = await startOpenAiServer();
-const product = await startProduct({ POSTBACK_OPENAI_URL: openai.baseUrl, POSTBACK_OPENAI_CHAT_MODEL: 'small', POSTBACK_AUTHENTICATION_SECONDS: '2' }); // biome-ignore format: one line
+const crews = mkdtempSync(join(tmpdir(), 'postback-crews-'));
+for (const folder of ['crews', 'test/fixtures/crews']) cpSync(folder, crews, { recursive: true });
+const product = await startProduct({
+  POSTBACK_OPENAI_URL: openai.baseUrl,
+  POSTBACK_OPENAI_CHAT_MODEL: 'small',
+  POSTBACK_CREWS_DIR: crews,
+  POSTBACK_AUTHENTICATION_SECONDS: '2',
+});
 const receiver = await startReceiver();
 const temporal = await connectTemporal(product.temporalAddress, 'default');
 const { key } = await makeKey(product.mongodbUri, 'histories');
@@ -183,4 +192,5 @@ try {
   await receiver.close();
   await openai.close();
   await product.remove();
+  rmSync(crews, { recursive: true });
 }

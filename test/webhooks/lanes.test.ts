@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { MongoNetworkError } from 'mongodb';
 import { createOutcomeRecorder } from '../../activities/webhooks/outcome-recorder.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
@@ -365,6 +366,30 @@ describe('a lane', () => {
     run(sender);
     expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 1 });
     expect(late).toBeGreaterThan(2);
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('gives a claim back when MongoDB fails before the request', async () => {
+    let failures = 0;
+    let primary = false;
+    const [id] = await add(QUICK, 1);
+    const sender = create({
+      registrations: {
+        findForOrg: async (org) => {
+          if (primary) return harness.registrations.findForOrg(org);
+          failures += 1;
+          throw new MongoNetworkError('connection closed');
+        },
+      },
+    });
+    run(sender);
+    const given = await eventually('the claim given back', async () => {
+      const record = await read(id!);
+      return failures > 0 && record.status === 'pending' && record;
+    });
+    expect(given).toMatchObject({ attempts: 0, claimed_until: null, lane: LANE });
+    primary = true;
+    expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 1 });
     expect(receiver.received).toHaveLength(1);
   });
 
