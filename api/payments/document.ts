@@ -30,7 +30,7 @@ export const paymentDocument: ServiceDocument = {
     },
   ],
   webhooks: {
-    authentication_ended: {
+    [AUTHENTICATION_ENDED]: {
       post: {
         operationId: 'authenticationEnded',
         tags: ['Payment authentication'],
