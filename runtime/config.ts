@@ -198,6 +198,19 @@ export const settingsSchema = z.object({
 
   /** A folder with one folder per crew. */
   POSTBACK_CREWS_DIR: z.string().default(fileURLToPath(new URL('../../crews', import.meta.url))),
+  /** Secrets for the headers of crews' tools, by the names that `crew.yaml` uses; a JSON object. */
+  POSTBACK_CREW_TOOL_SECRETS: z
+    .string()
+    .default('{}')
+    .transform((text, ctx) => {
+      try {
+        return z.record(z.string(), z.string()).parse(JSON.parse(text));
+      } catch {
+        // The value is not quoted: it holds secrets.
+        ctx.addIssue({ code: 'custom', message: 'must be a JSON object of texts' });
+        return z.NEVER;
+      }
+    }),
   /** How long a finished execution of a crew is kept. */
   POSTBACK_EXECUTION_RETENTION_DAYS: positive.default(30),
   /** Resources (pages, entries, objects) that one sync of a connector reads; further resources are skipped. */

@@ -8,6 +8,7 @@ import { createItemGroupActivities } from '../activities/content/item-groups.js'
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createItemRemovalActivities } from '../activities/content/item-removal.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
+import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
@@ -45,7 +46,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
-    crews: crewActivities(dependencies),
+    crews: crewActivities(config, dependencies),
     deliveries: {
       ...deliveries,
       ...createReplayActivities({ ...dependencies, lanes: config.POSTBACK_DELIVERY_LANES }),
@@ -67,6 +68,7 @@ function controlActivities(config: Config, dependencies: WorkerDependencies) {
   return {
     ...createItemRemovalActivities(dependencies),
     ...createConnectorRemovalActivities(dependencies),
+    ...createPaymentActivities({ ...dependencies, now: () => new Date() }),
     ...createDatabaseActivities({
       ...dependencies,
       removeConnectors: dependencies.connectors.markDatabaseDeleted,
@@ -104,8 +106,13 @@ function connectorActivities(config: Config, dependencies: WorkerDependencies) {
   });
 }
 
-function crewActivities(dependencies: WorkerDependencies) {
-  return createCrewActivities({ ...dependencies, describeFile, retrieval: createRetrieval(dependencies) });
+function crewActivities(config: Config, dependencies: WorkerDependencies) {
+  return createCrewActivities({
+    ...dependencies,
+    toolSecrets: config.POSTBACK_CREW_TOOL_SECRETS,
+    describeFile,
+    retrieval: createRetrieval(dependencies),
+  });
 }
 
 function deliveryActivities(config: Config, dependencies: WorkerDependencies) {

@@ -11,6 +11,7 @@ type Stores = Pick<
   | 'items'
   | 'itemCatalogue'
   | 'aiJobs'
+  | 'authentications'
   | 'crewExecutions'
   | 'deliveries'
   | 'databases'
@@ -57,7 +58,12 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
         if (job.cancel_requested) await starters.cancelJob(job._id);
       },
     }),
-    crews: staleWork({ records: stores.crewExecutions.stale, idOf, start: starters.startCrew }),
+    crews: staleWork({
+      records: stores.crewExecutions.stale,
+      idOf,
+      start: (execution) =>
+        execution.cancel_requested ? starters.cancelCrew(execution) : starters.startCrew(execution),
+    }),
     deliveries: staleWork({
       records: stores.deliveries.stale,
       idOf,
@@ -85,6 +91,7 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
         await stores.connectors.markApplied(connector);
       },
     }),
+    authentications: staleWork({ records: stores.authentications.stale, idOf, start: starters.startExpiry }),
     delivery_lanes: staleWork({
       records: stores.lanes.stale,
       idOf: ({ lane }) => String(lane),

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
-import { crewDelivery } from '../../domain/crews/crew-delivery.js';
+import { type CrewEventData, crewDelivery } from '../../domain/crews/crew-delivery.js';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
 import type {
   AttemptRef,
@@ -11,7 +11,7 @@ import type {
   ToolCallRef,
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
-import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, type CrewExecutions, deadlineOf } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -20,6 +20,7 @@ import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { crewFailures } from './failures.js';
+import { readJsonOutput } from './json-output.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { accessOf, assignmentOf, gatherTurn } from './turn.js';
 
@@ -50,8 +51,8 @@ export function createCrewActivities(deps: CrewDependencies) {
   return {
     /** Starts an attempt at a task: pending -> running, or retrying after a rejection. */
     startTask: withFailures(async (ref: AttemptRef): Promise<void> => {
-      const { agent } = assignmentOf(await requireExecution(ref.execution), ref.task);
-      await crewExecutions.startTask(ref, models.get(agent.llm).label);
+      const { agent, task } = assignmentOf(await requireExecution(ref.execution), ref.task);
+      await crewExecutions.startTask(ref, models.get(agent.llm).label, task.async_execution ?? false);
     }),
 
     /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
@@ -69,8 +70,9 @@ export function createCrewActivities(deps: CrewDependencies) {
      * running -> completed | pending_human_input, with the delivery that notifies the client.
      * @param ref the step with the output
      * @param human whether a person must approve the output
+     * @returns how long the output has waited, in milliseconds; null when it does not wait
      */
-    endTask: withFailures(async (ref: StepRef, human: boolean): Promise<void> => {
+    endTask: withFailures(async (ref: StepRef, human: boolean): Promise<number | null> => {
       const step = await crewSteps.getById(ref);
       if (step?.kind !== 'model') throw new Error('the step with the output is not stored');
       if (Buffer.byteLength(step.text) > MAX_OUTPUT_BYTES) {
@@ -78,8 +80,33 @@ export function createCrewActivities(deps: CrewDependencies) {
       }
       const event = human ? 'task_pending_human_input' : 'task_completed';
       await complete(taskDedupeKey(ref, event), async (tx, now) => {
-        const execution = await crewExecutions.endTask(ref, step.text, human, tx);
+        const execution = await crewExecutions.endTask(ref, step.text, human, now, tx);
         return execution ? taskDelivery(execution, ref, event, now) : undefined;
+      });
+      if (!human) return null;
+      const { waiting_since } = await requireExecution(ref.execution);
+      return waiting_since ? Math.max(Date.now() - waiting_since.getTime(), 0) : null;
+    }),
+
+    /** Reminds the client of an output that waits for a person. */
+    remind: withFailures(async (ref: AttemptRef): Promise<void> => {
+      const dedupeKey = `${taskDedupeKey(ref, 'task_pending_human_input')}/reminder`;
+      const repeated = (await deliveries.getByDedupeKey(dedupeKey)) !== null;
+      await complete(dedupeKey, async (tx, now) => {
+        if (repeated) return undefined;
+        const execution = await crewExecutions.remind(ref, tx);
+        return (
+          execution && crewDelivery(execution, dedupeKey, { ...waitingEvent(execution, ref), reminder: true }, now)
+        );
+      });
+    }),
+
+    /** pending_human_input -> running | retrying at the deadline, as the crew says. */
+    decideAtDeadline: withFailures(async (ref: AttemptRef, is_approve: boolean): Promise<void> => {
+      await complete(taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+        const execution = await crewExecutions.decideAtDeadline(ref, is_approve, now, tx);
+        if (!execution) return undefined;
+        return is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
       });
     }),
 
@@ -106,7 +133,11 @@ export function createCrewActivities(deps: CrewDependencies) {
         const event =
           outcome.status === 'completed'
             ? { event: 'crew_completed' as const, output }
-            : { event: 'crew_failed' as const, error: execution.error_message! };
+            : {
+                event: 'crew_failed' as const,
+                error: execution.error_message!,
+                ...(execution.error_code ? { error_code: execution.error_code } : {}),
+              };
         return crewDelivery(execution, dedupeKey, event, now);
       });
       await crewExecutions.removeLeftovers(id, new Date());
@@ -122,9 +153,14 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref.execution);
-    const model = models.get(assignmentOf(execution, ref.task).agent.llm);
-    const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref);
+    const { agent, task } = assignmentOf(execution, ref.task);
+    const model = models.get(agent.llm);
+    const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref, signal);
     const reply = await model.reply(turn, signal, deps.quotas.tokenMeter(execution.org));
+    if (task.output_json !== undefined && reply.tool_calls.length === 0) {
+      // The built-in model gives the same output each time.
+      reply.text = readJsonOutput(reply.text, task.output_json, model.metered);
+    }
     const step: AgentStep = { kind: 'model', ...reply };
     const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
     await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });
@@ -167,8 +203,21 @@ function noLongerStored(): never {
 type TaskEvent = 'task_completed' | 'task_pending_human_input';
 
 function taskDelivery(execution: CrewExecutionRecord, ref: AttemptRef, event: TaskEvent, now: Date) {
-  const { agent, output } = execution.tasks.find(({ task_id }) => task_id === ref.task)!;
-  return crewDelivery(execution, taskDedupeKey(ref, event), { event, task_id: ref.task, agent, output }, now);
+  const data = event === 'task_completed' ? taskEvent(execution, ref, event) : waitingEvent(execution, ref);
+  return crewDelivery(execution, taskDedupeKey(ref, event), data, now);
+}
+
+function taskEvent(execution: CrewExecutionRecord, { task: task_id }: AttemptRef, event: TaskEvent) {
+  const { agent, output } = execution.tasks.find((task) => task.task_id === task_id)!;
+  return { event, task_id, agent, output };
+}
+
+function waitingEvent(execution: CrewExecutionRecord, ref: AttemptRef): CrewEventData {
+  const deadline = deadlineOf(execution);
+  return {
+    ...taskEvent(execution, ref, 'task_pending_human_input'),
+    ...(deadline ? { deadline: deadline.toISOString() } : {}),
+  };
 }
 
 function stepDedupeKey(ref: StepRef & { call?: number }): string {

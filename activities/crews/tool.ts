@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { HttpTool } from '../../domain/crews/http-tools.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 
 /** What an execution may read. */
@@ -6,6 +7,8 @@ export interface ToolAccess {
   org: string;
   /** Databases of the organisation; null: all of them. */
   databases: readonly string[] | null;
+  /** The tools that `crew.yaml` describes. */
+  tools: Readonly<Record<string, HttpTool>>;
 }
 
 /** A tool that agents can use. */

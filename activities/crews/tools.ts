@@ -1,11 +1,20 @@
-import type { CrewToolName } from '../../domain/crews/crews.js';
+import { CREW_TOOLS, type CrewToolName } from '../../domain/crews/crews.js';
+import type { McpServer } from '../../domain/crews/http-tools.js';
 import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
 import { type FetchPageDependencies, fetchPage } from './fetch-page.js';
+import type { ToolHttp } from './http-request.js';
+import { createMcpTools } from './mcp-server.js';
+import { createOpenApiTools } from './openapi-tool.js';
 import { type QueryDatabaseDependencies, queryDatabase } from './query-database.js';
 import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 
-export type CrewToolDependencies = QueryDatabaseDependencies & FetchPageDependencies;
+export type CrewToolDependencies = QueryDatabaseDependencies &
+  FetchPageDependencies & {
+    outbound: ToolHttp['outbound'];
+    /** Values for `${NAME}` in the headers of tools. */
+    toolSecrets: ToolHttp['secrets'];
+  };
 
 export interface ToolResult {
   /** False: `result` describes the error to the model. */
@@ -18,12 +27,27 @@ export type CrewTools = ReturnType<typeof createCrewTools>;
 /** Characters of a result that the model gets. */
 const MAX_RESULT_CHARACTERS = 20_000;
 
-/** The tools of agents, by the names that crews use. */
+/** The tools of agents, by the names that crews use: built-in ones, and those that `crew.yaml` describes. */
 export function createCrewTools(deps: CrewToolDependencies) {
-  const tools: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
+  const builtIn: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
+  const http: ToolHttp = { outbound: deps.outbound, secrets: deps.toolSecrets };
+  const openApi = createOpenApiTools(http);
+  const mcp = createMcpTools(http);
+
   return {
-    offers: (access: ToolAccess, names: readonly CrewToolName[]): Promise<ToolOffer[]> =>
-      Promise.all(names.map(async (name) => ({ name, ...(await tools[name].offer(access)) }))),
+    /**
+     * @param names of tools; an MCP server offers several
+     * @throws ProviderError when a tool cannot be described to the model
+     */
+    async offers(access: ToolAccess, names: readonly string[], signal: AbortSignal): Promise<ToolOffer[]> {
+      const offers = names.map((name) =>
+        offersOf(access, name, signal).catch((error) => {
+          // The model cannot do anything about it.
+          throw error instanceof ToolError ? new ProviderError(`Tool "${name}": ${error.message}`, false) : error;
+        }),
+      );
+      return (await Promise.all(offers)).flat();
+    },
 
     /**
      * Runs a tool call that a model requested.
@@ -38,22 +62,68 @@ export function createCrewTools(deps: CrewToolDependencies) {
       signal: AbortSignal,
       lastAttempt: boolean,
     ): Promise<ToolResult> {
-      if (!offered.includes(call.tool)) return failed(`There is no tool "${call.tool}".`);
-      const tool = tools[call.tool as CrewToolName];
-      const args = tool.arguments.safeParse(call.arguments);
-      if (!args.success) {
-        const [issue] = args.error.issues;
-        return failed(`${issue?.path.join('.') || 'arguments'}: ${issue?.message}`);
-      }
       try {
-        const result = await tool.run(access, args.data as never, signal);
-        return { ok: true, result: shorten(result) };
+        const run = await find(access, call, offered, signal);
+        return run ? { ok: true, result: shorten(await run()) } : failed(`There is no tool "${call.tool}".`);
       } catch (error) {
         if (error instanceof ToolError || (error instanceof ProviderError && lastAttempt)) return failed(error.message);
         throw error;
       }
     },
   };
+
+  async function offersOf(access: ToolAccess, name: string, signal: AbortSignal): Promise<ToolOffer[]> {
+    if (isBuiltIn(name)) return [{ name, ...(await builtIn[name].offer(access)) }];
+    const tool = access.tools[name];
+    if (!tool) return [];
+    if ('openapi' in tool) return [{ name, ...(await openApi.offer(tool, signal)) }];
+    const offers = await mcp.offers(tool, signal);
+    return offers.map((offer) => ({ ...offer, name: nameAt(name, offer.name) }));
+  }
+
+  /** @returns what runs the call; undefined when no offered tool has this name */
+  async function find(
+    access: ToolAccess,
+    { tool: name, arguments: args }: ToolCall,
+    offered: readonly string[],
+    signal: AbortSignal,
+  ): Promise<(() => Promise<string>) | undefined> {
+    if (offered.includes(name)) {
+      if (isBuiltIn(name)) return () => runBuiltIn(builtIn[name], access, args, signal);
+      const tool = access.tools[name];
+      if (tool && 'openapi' in tool) return () => openApi.call(tool, args, signal);
+    }
+    for (const server of offered) {
+      const tool = isBuiltIn(server) ? undefined : access.tools[server];
+      if (!tool || !('mcp' in tool) || !name.startsWith(`${server}_`)) continue;
+      const found = await findAt(tool, server, name, signal);
+      if (found !== undefined) return () => mcp.call(tool, found, args, signal);
+    }
+    return undefined;
+  }
+
+  async function findAt(tool: McpServer, server: string, name: string, signal: AbortSignal) {
+    const offers = await mcp.offers(tool, signal);
+    return offers.find((offer) => nameAt(server, offer.name) === name)?.name;
+  }
+}
+
+function isBuiltIn(name: string): name is CrewToolName {
+  return (CREW_TOOLS as readonly string[]).includes(name);
+}
+
+/** The name under which a tool of an MCP server is offered; model servers allow 64 letters, digits, `_` and `-`. */
+function nameAt(server: string, tool: string): string {
+  return `${server}_${tool}`.replace(/[^\w-]/g, '_').slice(0, 64);
+}
+
+async function runBuiltIn(tool: CrewTool, access: ToolAccess, given: object, signal: AbortSignal): Promise<string> {
+  const args = tool.arguments.safeParse(given);
+  if (!args.success) {
+    const [issue] = args.error.issues;
+    throw new ToolError(`${issue?.path.join('.') || 'arguments'}: ${issue?.message}`);
+  }
+  return tool.run(access, args.data as never, signal);
 }
 
 function failed(message: string): ToolResult {

@@ -19,8 +19,8 @@ export function assignmentOf(execution: CrewExecutionRecord, taskName: string): 
 }
 
 /** What the tools of an execution may read. */
-export function accessOf({ org, definition: { databases } }: CrewExecutionRecord): ToolAccess {
-  return { org, databases };
+export function accessOf({ org, definition: { databases, tools = {} } }: CrewExecutionRecord): ToolAccess {
+  return { org, databases, tools };
 }
 
 /** Older executions have inputs of any type. */
@@ -42,6 +42,7 @@ export async function gatherTurn(
   { crewFeedback, crewSteps, tools }: TurnDependencies,
   execution: CrewExecutionRecord,
   ref: StepRef,
+  signal: AbortSignal,
 ): Promise<AgentTurn> {
   const { task, agent } = assignmentOf(execution, ref.task);
   const inputs = inputsOf(execution);
@@ -54,13 +55,17 @@ export async function gatherTurn(
   );
   return {
     agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
-    task: { description: fill(task.description), expected_output: fill(task.expected_output) },
+    task: {
+      description: fill(task.description),
+      expected_output: fill(task.expected_output),
+      ...(task.output_json === undefined ? {} : { schema: task.output_json }),
+    },
     inputs: [...new Set(placeholdersOf(task.description))].map((name) => inputs[name]!),
     context: task.context.map((name) => ({ task: name, output: outputs.get(name) ?? '' })),
     remarks: remarks.slice(-MAX_FEEDBACK).map(({ task, text }) => ({ task, text })),
     rejections: rejections.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
     steps: await crewSteps.listByAttempt(ref),
-    tools: await tools.offers(accessOf(execution), task.tools),
+    tools: await tools.offers(accessOf(execution), task.tools, signal),
     must_finish: ref.last ?? false,
   };
 }

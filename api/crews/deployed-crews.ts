@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
+import type { Principal } from '../../domain/api-keys.js';
 import type { DeployedCrew } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { RequestState } from '../request-context.js';
@@ -55,9 +56,15 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
 /** Excludes keys of kind `crew_user`. @throws ServiceError FORBIDDEN */
 export function organisationOnly(): Middleware<RequestState> {
   return (ctx, next) => {
-    if (ctx.state.principal.kind === 'crew_org') return next();
-    throw new ServiceError('FORBIDDEN', 'A key of kind crew_user is not allowed here.');
+    requireOrganisation(ctx.state.principal);
+    return next();
   };
+}
+
+/** @throws ServiceError FORBIDDEN for a key of kind `crew_user` */
+export function requireOrganisation({ kind }: Principal): void {
+  if (kind === 'crew_org') return;
+  throw new ServiceError('FORBIDDEN', 'A key of kind crew_user is not allowed here.');
 }
 
 /** @throws ServiceError NOT_FOUND, also when the crew is for other organisations */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
@@ -56,7 +57,12 @@ function webhook(event: CrewEvent) {
     execution_id: z.uuid(),
     sequence: z.int().meta({ description: 'Rises with every event of the execution; there may be gaps.' }),
     ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
-    ...(event === 'crew_failed' ? { error: z.string() } : { output: event === 'step' ? stepSchema : z.string() }),
+    ...(event === 'task_pending_human_input'
+      ? { deadline: z.iso.datetime().optional(), reminder: z.literal(true).optional() }
+      : {}),
+    ...(event === 'crew_failed'
+      ? { error: z.string(), error_code: z.enum(EXECUTION_ERROR_CODES).optional() }
+      : { output: event === 'step' ? stepSchema : z.string() }),
     meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As sent with the kickoff.' }),
     timestamp: z.iso.datetime(),
   });

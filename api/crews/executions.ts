@@ -24,7 +24,7 @@ import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { organisationOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
-import { describeExecution, kickedOffSchema, statusSchema } from './responses.js';
+import { cancelledSchema, describeExecution, kickedOffSchema, statusSchema } from './responses.js';
 
 export interface ExecutionDependencies {
   crews: ReadonlyMap<string, DeployedCrew>;
@@ -38,7 +38,7 @@ export interface ExecutionDependencies {
   log: Logger;
 }
 
-/** Executions of a crew: kickoff and status. */
+/** Executions of a crew: kickoff, status and cancellation. */
 export function executionRoutes(deps: ExecutionDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
 
@@ -96,6 +96,34 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { crew, kickoff_id } = ctx.params;
         const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
         respond(describeExecution(execution, new Date()));
+      },
+    ),
+  );
+
+  router.post(
+    '/:kickoff_id/cancel',
+    organisationOnly(),
+    crewOperation(
+      {
+        summary: 'Cancel an execution',
+        description:
+          'The status becomes `error` with the error code `cancelled`, unless the execution completes first.',
+        status: 202,
+        response: cancelledSchema,
+        errors: ['NOT_FOUND'],
+      },
+      async (ctx, { respond }) => {
+        const { org } = ctx.state.principal;
+        const { crew, kickoff_id } = ctx.params;
+        const execution = await deps.crewExecutions.requestCancel(org, crew!, kickoff_id!);
+        if (!execution) {
+          const { status } = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
+          throw new ServiceError('INVALID_PARAMETERS', `The execution has already ended with status ${status}.`);
+        }
+        const { _id } = execution;
+        await startOrDefer(deps.log, 'cancellation', { kickoff_id: _id }, () => deps.starters.cancelCrew(execution));
+        const message = 'The execution is being cancelled.';
+        respond({ kickoff_id: _id, execution_id: _id, status: 'cancelling', message });
       },
     ),
   );

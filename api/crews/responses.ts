@@ -1,7 +1,13 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
-import { CREW_TASK_STATUSES, CREW_TOOLS, type DeployedCrew, EXECUTION_STATUSES } from '../../domain/crews/crews.js';
-import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
+import {
+  CREW_TASK_STATUSES,
+  type DeployedCrew,
+  EXECUTION_ERROR_CODES,
+  EXECUTION_STATUSES,
+} from '../../domain/crews/crews.js';
+import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/executions.js';
+import { pageFields } from '../pagination.js';
 
 const model = z.string().meta({
   description: 'Name of the language model, or of the built-in stand-in that is used without one.',
@@ -16,7 +22,7 @@ export const crewsSchema = z.object({
         base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
         inputs: z.array(z.string()),
         tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
-        agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.enum(CREW_TOOLS)), model })),
+        agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.string()), model })),
         warnings: z
           .array(z.string())
           .meta({ description: "Settings in the crew's files that are not honoured, each with file and line." }),
@@ -50,13 +56,21 @@ export function describeInputs({ inputs, input_settings }: DeployedCrew) {
 
 export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
 
+const time = z.iso.datetime();
+const progress = z.object({ completed_tasks: z.int(), total_tasks: z.int() });
+const review = {
+  waiting_since: time.optional().meta({ description: 'While a task waits for a person.' }),
+  deadline: time.optional().meta({ description: 'When a decision is due, if `crew.yaml` has a deadline.' }),
+};
+const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
+
 export const statusSchema = z
   .object({
     kickoff_id: z.uuid(),
     execution_id: z.uuid(),
     status: z.enum(EXECUTION_STATUSES),
     current_task: z.string().nullable(),
-    progress: z.object({ completed_tasks: z.int(), total_tasks: z.int() }),
+    progress,
     tasks: z.array(
       z
         .object({
@@ -72,6 +86,8 @@ export const statusSchema = z
     ),
     result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
     error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
+    error_code: errorCode,
+    ...review,
     model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
     execution_time: z.number().meta({
       description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
@@ -81,20 +97,123 @@ export const statusSchema = z
 
 export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
 
-/** The status of an execution. */
-export function describeExecution(execution: CrewExecutionRecord, now: Date) {
-  const { _id, status, tasks, error_message, created_at, finished_at } = execution;
-  const current = finished_at === null ? tasks.find((task) => task.status !== 'completed') : undefined;
-  const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
+export const cancelledSchema = z.object({
+  kickoff_id: z.uuid(),
+  execution_id: z.uuid(),
+  status: z.literal('cancelling'),
+  message: z.string(),
+});
+
+export const executionListSchema = z.object({
+  executions: z
+    .array(
+      z
+        .object({
+          kickoff_id: z.uuid(),
+          execution_id: z.uuid(),
+          status: z.enum(EXECUTION_STATUSES),
+          current_task: z.string().nullable(),
+          progress,
+          error: z.string().optional(),
+          error_code: errorCode,
+          ...review,
+          created_at: time,
+          finished_at: time.nullable(),
+          execution_time: z.number(),
+        })
+        .meta({ id: 'CrewExecutionSummary' }),
+    )
+    .meta({ description: 'Newest first.' }),
+  ...pageFields,
+});
+
+export const waitingListSchema = z.object({
+  waiting: z
+    .array(
+      z
+        .object({
+          crew: z.string(),
+          execution_id: z.uuid(),
+          task_id: z.string(),
+          agent: z.string(),
+          attempt: z.int(),
+          output: z.string(),
+          ...review,
+        })
+        .meta({ id: 'WaitingOutput' }),
+    )
+    .meta({ description: 'The longest wait first.' }),
+  ...pageFields,
+});
+
+function describeReview(execution: CrewExecutionRecord) {
+  const deadline = deadlineOf(execution);
   return {
-    kickoff_id: _id,
-    execution_id: _id,
-    status,
+    ...(execution.waiting_since ? { waiting_since: execution.waiting_since.toISOString() } : {}),
+    ...(deadline ? { deadline: deadline.toISOString() } : {}),
+  };
+}
+
+function describeError({ error_message, error_code }: CrewExecutionRecord) {
+  return {
+    ...(error_message === null ? {} : { error: error_message }),
+    ...(error_code ? { error_code } : {}),
+  };
+}
+
+function describeProgress({ tasks, finished_at }: CrewExecutionRecord) {
+  const unfinished = finished_at === null ? tasks.filter((task) => task.status !== 'completed') : [];
+  // Tasks can run beside the one that waits.
+  const current = unfinished.find((task) => task.status === 'pending_human_input') ?? unfinished[0];
+  return {
     current_task: current?.task_id ?? null,
     progress: {
       completed_tasks: tasks.filter((task) => task.status === 'completed').length,
       total_tasks: tasks.length,
     },
+  };
+}
+
+/** Seconds, with the time spent waiting for people. */
+function secondsOf({ created_at, finished_at }: CrewExecutionRecord, now: Date): number {
+  return ((finished_at ?? now).getTime() - created_at.getTime()) / 1000;
+}
+
+/** An execution in a list. */
+export function describeListed(execution: CrewExecutionRecord, now: Date) {
+  const { _id, status, created_at, finished_at } = execution;
+  return {
+    kickoff_id: _id,
+    execution_id: _id,
+    status,
+    ...describeProgress(execution),
+    ...describeError(execution),
+    ...describeReview(execution),
+    created_at: created_at.toISOString(),
+    finished_at: finished_at?.toISOString() ?? null,
+    execution_time: secondsOf(execution, now),
+  };
+}
+
+/** The outputs of an execution that wait for a person: one, at most. */
+export function describeWaiting(execution: CrewExecutionRecord) {
+  const { _id: execution_id, crew, tasks } = execution;
+  return tasks
+    .filter(({ status }) => status === 'pending_human_input')
+    .map(({ task_id, agent, attempts: attempt, output }) => {
+      return { crew, execution_id, task_id, agent, attempt, output: output ?? '', ...describeReview(execution) };
+    });
+}
+
+/** The status of an execution. */
+export function describeExecution(execution: CrewExecutionRecord, now: Date) {
+  const { _id, status, tasks } = execution;
+  const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
+  return {
+    kickoff_id: _id,
+    execution_id: _id,
+    status,
+    ...describeProgress(execution),
     tasks: tasks.map(({ task_id, agent, status, output, attempts, model }) => ({
       task_id,
       name: task_id,
@@ -105,8 +224,9 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date) {
       ...(model === null ? {} : { model }),
     })),
     ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
-    ...(error_message === null ? {} : { error: error_message }),
+    ...describeError(execution),
+    ...describeReview(execution),
     model: models.join(', ') || null,
-    execution_time: ((finished_at ?? now).getTime() - created_at.getTime()) / 1000,
+    execution_time: secondsOf(execution, now),
   };
 }

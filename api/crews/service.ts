@@ -5,17 +5,23 @@ import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
+import type { DeliveryDependencies } from '../webhooks/delivery-routes.js';
+import { crewCallbackRoutes } from './callbacks.js';
 import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-crews.js';
 import { crewDocument } from './document.js';
+import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
 import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './signing-secret.js';
 
 export interface CrewServiceDependencies
   extends DeployedCrewDependencies,
-    ExecutionDependencies,
-    ResumeDependencies,
-    CrewSigningSecretDependencies {
+    Omit<ExecutionDependencies, 'starters'>,
+    ExecutionListDependencies,
+    Omit<ResumeDependencies, 'starters'>,
+    CrewSigningSecretDependencies,
+    Omit<DeliveryDependencies, 'starters'> {
+  starters: ExecutionDependencies['starters'] & DeliveryDependencies['starters'];
   keys: ApiKeys;
   rateLimit: Middleware<RequestState>;
 }
@@ -32,8 +38,10 @@ export function crewService(deps: CrewServiceDependencies): Service {
       jsonBody(),
       routesOf(deployedCrewRoutes(deps)),
       routesOf(crewSigningSecretRoutes(deps)),
+      routesOf(executionListRoutes(deps)),
       routesOf(executionRoutes(deps)),
       routesOf(resumeRoutes(deps)),
+      routesOf(crewCallbackRoutes(deps)),
     ],
   };
 }

@@ -2,7 +2,7 @@ import { canonicalJson, canonicalObject, tidyJson } from '../canonical-json.js';
 import { newDeliveryId } from '../ids.js';
 import type { NewDelivery } from '../webhooks/deliveries.js';
 import type { CrewEvent } from '../webhooks/events.js';
-import type { WebhookUrls } from './crews.js';
+import type { ExecutionErrorCode, WebhookUrls } from './crews.js';
 
 /** An event of an execution, as its callback reports it. */
 export interface CrewEventData {
@@ -11,8 +11,13 @@ export interface CrewEventData {
   agent?: string;
   /** A text; for a step, the thought or the action. */
   output?: unknown;
+  /** When a decision on the output is due. */
+  deadline?: string;
+  /** Set when the client has been told before. */
+  reminder?: true;
   /** Why the execution failed. */
   error?: string;
+  error_code?: ExecutionErrorCode;
 }
 
 /** The fields of an execution that its callbacks need; a subset of `CrewExecutionRecord`. */

@@ -1,15 +1,31 @@
 import { z } from 'zod';
 import { callbackUrlSchema } from '../callback-url.js';
+import type { HttpTool } from './http-tools.js';
 
 /** Statuses of an execution. The last two are final. */
 export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
+/** Why an execution ended as `error`, where clients may handle it differently. */
+export const EXECUTION_ERROR_CODES = ['cancelled', 'deadline_exceeded'] as const;
+export type ExecutionErrorCode = (typeof EXECUTION_ERROR_CODES)[number];
+
+/** What happens to an output that nobody has decided on at the deadline. */
+export const DEADLINE_ACTIONS = ['fail', 'approve', 'reject'] as const;
+
+/** How long an output waits for a person; counted from the moment it waits. */
+export interface CrewReview {
+  deadline_ms: number | null;
+  /** When the client is reminded, once. */
+  reminder_ms: number | null;
+  on_deadline: (typeof DEADLINE_ACTIONS)[number];
+}
+
 /** Statuses of a task in an execution: `pending` before it starts, then as for executions. */
 export const CREW_TASK_STATUSES = ['pending', ...EXECUTION_STATUSES] as const;
 export type CrewTaskStatus = (typeof CREW_TASK_STATUSES)[number];
 
-/** The tools that agents can use. */
+/** The built-in tools of agents. `crew.yaml` can describe others. */
 export const CREW_TOOLS = ['query_database', 'fetch_page'] as const;
 export type CrewToolName = (typeof CREW_TOOLS)[number];
 
@@ -19,7 +35,7 @@ export interface CrewAgent {
   role: string;
   goal: string;
   backstory: string;
-  tools: CrewToolName[];
+  tools: string[];
   /** A model's name, or `built-in`; null for the default model. */
   llm: string | null;
   /** Maximum number of model calls in one attempt at a task. The last call must return the output. */
@@ -35,8 +51,12 @@ export interface CrewTask {
   /** Names of the earlier tasks whose outputs the task receives; by default all. */
   context: string[];
   human_input: boolean;
+  /** Whether later tasks that do not need its output run beside it. */
+  async_execution?: boolean;
   /** The task's own tools, or else its agent's. */
-  tools: CrewToolName[];
+  tools: string[];
+  /** A JSON schema that the output must match, as text, because MongoDB does not store every field name. */
+  output_json?: string;
 }
 
 /** What `crew.yaml` allows. */
@@ -50,6 +70,10 @@ export interface CrewAccess {
 /** A crew as its files describe it. */
 export interface CrewDefinition extends CrewAccess {
   name: string;
+  /** Absent: outputs wait for a person without limit. */
+  review?: CrewReview;
+  /** The tools that `crew.yaml` describes. */
+  tools?: Record<string, HttpTool>;
   agents: CrewAgent[];
   tasks: CrewTask[];
   /** Names of the placeholders, in order of appearance. */

@@ -1,11 +1,10 @@
 import type { TokenMeter } from '../token-meter.js';
-import type { CrewToolName } from './crews.js';
 
 /** The contract between the steps of a crew and the models in `providers/language-models/`. */
 
 /** A tool that a model may call. */
 export interface ToolOffer {
-  name: CrewToolName;
+  name: string;
   description: string;
   /** JSON Schema of its arguments. */
   parameters: Record<string, unknown>;
@@ -25,7 +24,8 @@ export type AgentStep =
 /** The input of one model call, with placeholders filled in. */
 export interface AgentTurn {
   agent: { role: string; goal: string; backstory: string };
-  task: { description: string; expected_output: string };
+  /** `schema`: a JSON schema that the output must match, as text. */
+  task: { description: string; expected_output: string; schema?: string };
   /** The inputs that the description names, in its order, to distinguish the task's words from its material. */
   inputs: string[];
   /** Outputs of earlier tasks. */

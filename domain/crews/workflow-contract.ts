@@ -1,7 +1,13 @@
+import type { CrewReview, ExecutionErrorCode } from './crews.js';
+
 /** The properties of a task that the workflow needs. */
 export interface CrewTaskPlan {
   task: string;
   human_input: boolean;
+  /** Set when later tasks that do not need its output run beside it. Such a task never waits for a person. */
+  async?: boolean;
+  /** Async tasks that must have completed before it starts. */
+  needs?: string[];
   /** Maximum number of model calls in one attempt. The last call must return the output. */
   max_steps: number;
 }
@@ -11,10 +17,14 @@ export interface CrewRef {
   execution: string;
   org: string;
   tasks: CrewTaskPlan[];
-  /** Number of completed tasks. */
+  /** Number of tasks, from the first, that have completed or run beside the next one. */
   done: number;
-  /** Attempt at the next task, from 1. */
+  /** Attempt at the next task that is not async, from 1. */
   attempt: number;
+  /** Tasks that have completed before an earlier one; only after a workflow was lost. */
+  ended?: string[];
+  /** Absent: outputs wait for a person without limit. */
+  review?: CrewReview;
 }
 
 /** One attempt at one task. */
@@ -50,6 +60,7 @@ export type ResumeStatus = 'resumed' | 'retrying' | 'completed';
 /** How an execution finished. Its output is in MongoDB. */
 export interface CrewOutcome {
   status: 'completed' | 'error';
+  error_code?: ExecutionErrorCode;
   /** Written for the client; never quotes inputs or outputs. */
   error_message?: string;
 }

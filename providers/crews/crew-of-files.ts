@@ -1,6 +1,13 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { canonicalJson, tidyJson } from '../../domain/canonical-json.js';
-import { type CrewDefinition, type CrewTask, type DeployedCrew, placeholdersOf } from '../../domain/crews/crews.js';
+import {
+  CREW_TOOLS,
+  type CrewDefinition,
+  type CrewReview,
+  type CrewTask,
+  type DeployedCrew,
+  placeholdersOf,
+} from '../../domain/crews/crews.js';
 import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
 import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
 import type { YamlFile } from './yaml-file.js';
@@ -42,12 +49,15 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
   const agentNames = Object.keys(agents.value);
   const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
   if (withoutAgent.length > 0) problems.push(describeMissingAgents(files, withoutAgent, agentNames));
-  problems.push(...checkReferences(tasks, agentNames));
+  problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
+  problems.push(...checkTools(files, tasks), ...checkOutputs(tasks));
   if (problems.length > before) return undefined;
   const definition: Omit<CrewDefinition, 'inputs'> = {
     name,
     organisations: crew.value.organisations ?? null,
     databases: crew.value.databases ?? null,
+    ...reviewOf(files),
+    ...(crew.value.tools ? { tools: crew.value.tools } : {}),
     agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
       return {
         name: agent,
@@ -66,14 +76,35 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
         description: settings.description,
         expected_output: settings.expected_output,
         agent,
-        context: settings.context ?? tasks.slice(0, index).map((earlier) => earlier.name),
+        context: settings.context ?? defaultContext(tasks, index),
         human_input: settings.human_input ?? false,
+        ...(settings.async_execution ? { async_execution: true } : {}),
         tools: settings.tools ?? agents.value[agent]!.tools ?? [],
+        ...(isSchema(settings.output_json) ? { output_json: JSON.stringify(settings.output_json, null, 2) } : {}),
       };
     }),
   };
   const inputs = inputsOf(definition);
   return { ...definition, inputs, input_settings: inputSettings(files, inputs, warnings), warnings };
+}
+
+/** Whether a setting is a JSON schema; in CrewAI's files it is the name of a Python class. */
+function isSchema(setting: unknown): setting is Record<string, unknown> {
+  return typeof setting === 'object' && setting !== null;
+}
+
+function honouredKeys({ output_json }: { output_json?: unknown } & Record<string, unknown>): string[] {
+  return isSchema(output_json) ? [...TASK_KEYS, 'output_json'] : TASK_KEYS;
+}
+
+/** Settings of a task whose output `crew.yaml` describes. */
+function withoutOutputs({
+  output_json: _json,
+  output_pydantic: _pydantic,
+  response_model: _model,
+  ...rest
+}: TaskSettings) {
+  return rest;
 }
 
 /** Reports the settings of all three files that are not honoured. */
@@ -82,6 +113,8 @@ function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], wa
     problems.push(...found.problems);
     warnings.push(...found.warnings);
   };
+  const described = (crew.value.tasks ?? []).filter(({ output_json }) => isSchema(output_json));
+  const withSchema = new Set(described.map(({ task }) => task));
   for (const [agent, settings] of Object.entries(agents.value)) {
     const at = (key: string, message: string) => agents.problem([agent, key], `${agent}: ${message}`);
     add(checkSettings(settings, AGENT_KEYS, AGENT_SETTINGS, true, at));
@@ -91,11 +124,12 @@ function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], wa
   }
   for (const [task, settings] of Object.entries(tasks.value)) {
     const at = (key: string, message: string) => tasks.problem([task, key], `${task}: ${message}`);
-    add(checkSettings(settings, TASK_KEYS, TASK_SETTINGS, true, at));
+    const own = withSchema.has(task) ? withoutOutputs(settings) : settings;
+    add(checkSettings(own, honouredKeys(settings), TASK_SETTINGS, true, at));
   }
   for (const [index, settings] of (crew.value.tasks ?? []).entries()) {
     const at = (key: string, message: string) => crew.problem(['tasks', index, key], `${settings.task}: ${message}`);
-    add(checkSettings(settings, ['task', ...TASK_KEYS], TASK_SETTINGS, false, at));
+    add(checkSettings(settings, ['task', ...honouredKeys(settings)], TASK_SETTINGS, false, at));
   }
   add(checkSettings(crew.value, CREW_KEYS, CREW_SETTINGS, false, (key, message) => crew.problem([key], message)));
 }
@@ -141,6 +175,38 @@ function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: 
   ].join('\n');
 }
 
+/** Finds tools that are neither built in nor described in `crew.yaml`. */
+function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[]): string[] {
+  const described = Object.keys(crew.value.tools ?? {});
+  const known: string[] = [...CREW_TOOLS, ...described];
+  const message = (place: string) => `${place} is not a tool; the tools are ${known.join(' and ')}`;
+  const unknown = (tools: readonly string[] = []) =>
+    tools.flatMap((tool, index) => (known.includes(tool) ? [] : [index]));
+  return [
+    ...described
+      .filter((tool) => (CREW_TOOLS as readonly string[]).includes(tool))
+      .map((tool) => crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`)),
+    ...Object.entries(agents.value).flatMap(([agent, { tools }]) =>
+      unknown(tools).map((index) => agents.problem([agent, 'tools', index], message(`${agent}.tools.${index}`))),
+    ),
+    ...tasks.flatMap(({ name, settings: { tools }, problem }) =>
+      unknown(tools).map((index) => problem(['tools', index], message(`${name}.tools.${index}`))),
+    ),
+  ];
+}
+
+function checkOutputs(tasks: MergedTask[]): string[] {
+  return tasks.flatMap(({ name, settings: { output_json }, problem }) => {
+    if (!isSchema(output_json)) return [];
+    try {
+      z.fromJSONSchema(output_json);
+      return [];
+    } catch (error) {
+      return [problem(['output_json'], `${name}.output_json is not a JSON schema: ${(error as Error).message}`)];
+    }
+  });
+}
+
 /** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */
 function checkReferences(tasks: MergedTask[], agents: string[]): string[] {
   const names = tasks.map(({ name }) => name);
@@ -155,6 +221,43 @@ function checkReferences(tasks: MergedTask[], agents: string[]): string[] {
       return [problem(['context', n], `${name}.context names "${earlier}", ${reason}`)];
     }),
   ]);
+}
+
+/** The earlier tasks; for an async task, without the async tasks right before it, which run at the same time. */
+function defaultContext(tasks: MergedTask[], index: number): string[] {
+  let end = index;
+  if (tasks[index]!.settings.async_execution) {
+    while (end > 0 && tasks[end - 1]!.settings.async_execution) end--;
+  }
+  return tasks.slice(0, end).map(({ name }) => name);
+}
+
+/** Finds waits for people that cannot work, and settings for waits that never happen. */
+function checkReview({ crew }: FilesOfCrew, tasks: MergedTask[], warnings: string[]): string[] {
+  const { deadline, reminder, on_deadline } = crew.value;
+  const people = tasks.some(({ settings }) => settings.human_input);
+  for (const key of ['deadline', 'reminder'] as const) {
+    if (crew.value[key] !== undefined && !people) warnings.push(crew.problem([key], `no task has human_input`));
+  }
+  if (on_deadline !== undefined && deadline === undefined) {
+    warnings.push(crew.problem(['on_deadline'], 'on_deadline has no effect without a deadline'));
+  }
+  return [
+    ...(deadline !== undefined && reminder !== undefined && reminder >= deadline
+      ? [crew.problem(['reminder'], 'reminder must be shorter than the deadline')]
+      : []),
+    ...tasks.flatMap(({ name, settings, problem }) =>
+      settings.async_execution && settings.human_input
+        ? [problem(['async_execution'], `${name}: a task with human_input cannot be async`)]
+        : [],
+    ),
+  ];
+}
+
+function reviewOf({ crew }: FilesOfCrew): { review?: CrewReview } {
+  const { deadline, reminder, on_deadline = 'fail' } = crew.value;
+  if (deadline === undefined && reminder === undefined) return {};
+  return { review: { deadline_ms: deadline ?? null, reminder_ms: reminder ?? null, on_deadline } };
 }
 
 function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
-import { CREW_TOOLS } from '../../domain/crews/crews.js';
+import { DEADLINE_ACTIONS } from '../../domain/crews/crews.js';
+import type { HttpTool } from '../../domain/crews/http-tools.js';
+import { durationSchema } from './duration.js';
 
 /** Starts with a letter, because JavaScript sorts numeric keys before all others. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
@@ -10,11 +12,8 @@ const name = z
 const anyText = z.string('must be text').transform((value) => value.trim());
 const text = anyText.refine((value) => value !== '', 'must not be empty');
 const flag = z.boolean('must be true or false');
-const tools = z.array(
-  z.enum(CREW_TOOLS, `is not a tool; the tools are ${CREW_TOOLS.join(' and ')}`),
-  'must be a list of tools',
-);
 const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
+const tools = list(text, 'tools');
 
 /** The message for a value that is not a map. An invalid key has the message of its own rule. */
 const mapOf =
@@ -53,7 +52,7 @@ const taskShape = {
   context: list(text, 'task names').optional(),
   human_input: flag.optional(),
   tools: tools.optional(),
-  async_execution: z.literal(false, 'can only be false: tasks run one after the other').optional(),
+  async_execution: flag.optional(),
 };
 
 /** Bounded, because one MongoDB document holds the outputs of all tasks. */
@@ -64,6 +63,29 @@ export const tasksFile = z
   .record(name, settings(taskShape), { error: mapOf('tasks') })
   .refine((tasks) => Object.keys(tasks).length > 0, 'has no task')
   .refine((tasks) => Object.keys(tasks).length <= MAX_TASKS, `has more than ${MAX_TASKS} tasks`);
+
+/** A tool by HTTP: an operation of an API, or an MCP server. */
+const httpTool = z
+  .strictObject(
+    {
+      openapi: z.url('must be a URL').optional(),
+      operation: text.optional(),
+      mcp: z.url('must be a URL').optional(),
+      allow: list(text, 'tools').optional(),
+      headers: z.record(z.string().regex(/^[\w-]+$/), z.string(), 'must be a map of texts').optional(),
+    },
+    'must be a map of settings',
+  )
+  .transform(({ openapi, operation, mcp, allow, headers = {} }, ctx): HttpTool => {
+    if (openapi !== undefined && operation !== undefined && mcp === undefined && allow === undefined) {
+      return { openapi, operation, headers };
+    }
+    if (mcp !== undefined && openapi === undefined && operation === undefined) {
+      return { mcp, allow: allow ?? null, headers };
+    }
+    ctx.addIssue({ code: 'custom', message: 'must have openapi and operation, or mcp' });
+    return z.NEVER;
+  });
 
 const crewShape = {
   process: z
@@ -90,6 +112,10 @@ const crewShape = {
     .optional(),
   organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
   databases: list(nameSchema, 'databases').optional(),
+  tools: z.record(name, httpTool, { error: mapOf('tools') }).optional(),
+  deadline: durationSchema.optional(),
+  reminder: durationSchema.optional(),
+  on_deadline: z.enum(DEADLINE_ACTIONS, `must be ${DEADLINE_ACTIONS.join(', ')}`).optional(),
 };
 
 /** `crew.yaml`, which CrewAI does not have: what its users say in Python. */

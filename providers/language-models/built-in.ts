@@ -20,9 +20,32 @@ export function createBuiltInModel(): LanguageModel {
       const used = turn.steps.some(({ kind }) => kind === 'tool');
       const tool_calls = used || turn.must_finish ? [] : toolCalls(turn);
       if (tool_calls.length > 0) return { text: '', tool_calls };
-      return { text: chooseOption(turn) ?? quoteSentences(turn), tool_calls: [] };
+      const text = chooseOption(turn) ?? quoteSentences(turn);
+      const { schema } = turn.task;
+      return {
+        text: schema === undefined ? text : JSON.stringify(fillSchema(JSON.parse(schema), text)),
+        tool_calls: [],
+      };
     },
   };
+}
+
+/** Puts a quoted text into the form of a JSON schema. Values that it does not hold are left out. */
+function fillSchema(schema: Record<string, unknown>, text: string): unknown {
+  const within = (value: unknown) => fillSchema(value as Record<string, unknown>, text);
+  if (Array.isArray(schema.enum)) return schema.enum.find((value) => text.includes(String(value)));
+  if (schema.type === 'object') {
+    const fields = Object.entries((schema.properties ?? {}) as Record<string, unknown>);
+    return Object.fromEntries(fields.map(([name, value]) => [name, within(value)]));
+  }
+  if (schema.type === 'array') {
+    const items = (schema.items ?? { type: 'string' }) as Record<string, unknown>;
+    return items.type === 'string' ? sentencesOf(text) : [within(items)];
+  }
+  if (schema.type === 'string') return text;
+  if (schema.type !== 'number' && schema.type !== 'integer') return undefined;
+  const number = /-?\d+(?:\.\d+)?/.exec(text);
+  return number === null ? undefined : Number(number[0]);
 }
 
 /** Queries the databases that the description names, and fetches the pages whose URLs it holds. */
@@ -32,6 +55,7 @@ function toolCalls({ tools, task, inputs }: AgentTurn): ToolCall[] {
       const urls = task.description.match(/https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;]/g) ?? [];
       return [...new Set(urls)].slice(0, MAX_PAGES).map((url) => ({ tool: name, arguments: { url } }));
     }
+    if (name !== 'query_database') return [];
     const { database } = parameters.properties as { database: { enum?: string[] } };
     const known = database.enum ?? [];
     const named = known.filter((name) => inputs.includes(name) || task.description.includes(`"${name}"`));

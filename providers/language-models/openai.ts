@@ -56,6 +56,9 @@ function assignment({ task, context, remarks, rejections }: AgentTurn): string {
   return [
     `Task:\n${task.description}`,
     ...(task.expected_output === '' ? [] : [`Expected output:\n${task.expected_output}`]),
+    ...(task.schema === undefined
+      ? []
+      : [`Answer with one JSON value alone, which matches this JSON schema:\n${task.schema}`]),
     ...context.map((earlier) => `Output of the earlier task "${earlier.task}":\n${earlier.output}`),
     ...remarks.map((remark) => `Feedback of a person on the task "${remark.task}":\n${remark.text}`),
     ...rejections.map(

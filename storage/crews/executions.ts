@@ -1,6 +1,13 @@
 import type { ClientSession, Collection } from 'mongodb';
-import type { CrewDefinition, CrewTaskStatus, ExecutionStatus, WebhookUrls } from '../../domain/crews/crews.js';
+import type {
+  CrewDefinition,
+  CrewTaskStatus,
+  ExecutionErrorCode,
+  ExecutionStatus,
+  WebhookUrls,
+} from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
+import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { staleRecords } from '../queries.js';
 import type { CrewFeedbackRecord } from './feedback.js';
@@ -22,6 +29,10 @@ export interface CrewExecutionRecord {
   urls: WebhookUrls;
   tasks: CrewTaskRecord[];
   error_message: string | null;
+  error_code?: ExecutionErrorCode | null;
+  cancel_requested?: boolean;
+  /** Since when a task waits for a person; null or absent while none does. */
+  waiting_since?: Date | null;
   /** Number of the latest event; callbacks carry it. */
   sequence: number;
   /** Time after which the reconciler checks the execution's workflow. */
@@ -44,10 +55,28 @@ export interface CrewTaskRecord {
   model: string | null;
 }
 
+/** @returns when a decision on the output that waits is due; null when none waits, or it waits without limit */
+export function deadlineOf({
+  waiting_since,
+  definition: { review },
+}: Pick<CrewExecutionRecord, 'waiting_since' | 'definition'>): Date | null {
+  if (!waiting_since || !review?.deadline_ms) return null;
+  return new Date(waiting_since.getTime() + review.deadline_ms);
+}
+
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 
 const RUNNING_STATUSES: ExecutionStatus[] = ['running', 'retrying'];
 const UNFINISHED_STATUSES: ExecutionStatus[] = [...RUNNING_STATUSES, 'pending_human_input'];
+
+/** What a list reads of an execution. */
+const LISTED = { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 } as const;
+
+/** A place in a list: a time, and the id among the executions of that time. */
+export interface ListPosition {
+  at: Date;
+  id: string;
+}
 
 /**
  * Executions of crews. Every change of status is one conditional update, so that a repeated step changes nothing.
@@ -82,14 +111,18 @@ export function createCrewExecutions(
       return crewExecutions.findOne({ _id: id.toLowerCase(), org, crew });
     },
 
-    /** Task: pending | retrying -> running. @param model label of the model that runs the task */
-    async startTask({ execution, task, attempt }: AttemptRef, model: string): Promise<void> {
+    /**
+     * Task: pending | retrying -> running.
+     * @param model label of the model that runs the task
+     * @param aside whether the task runs beside others, which may wait for a person: the execution keeps its status
+     */
+    async startTask({ execution, task, attempt }: AttemptRef, model: string, aside: boolean): Promise<void> {
       const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
       await crewExecutions.updateOne(
-        { _id: execution, status: { $in: RUNNING_STATUSES }, tasks: notStarted },
+        { _id: execution, status: { $in: aside ? UNFINISHED_STATUSES : RUNNING_STATUSES }, tasks: notStarted },
         {
           $set: {
-            status: attempt === 1 ? 'running' : 'retrying',
+            ...(aside ? {} : { status: attempt === 1 ? ('running' as const) : ('retrying' as const) }),
             'tasks.$.status': 'running',
             'tasks.$.attempts': attempt,
             'tasks.$.model': model,
@@ -119,16 +152,17 @@ export function createCrewExecutions(
       { execution, task, attempt }: AttemptRef,
       output: string,
       humanInput: boolean,
+      now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
       const running = { $elemMatch: { task_id: task, attempts: attempt, status: 'running' as const } };
       return crewExecutions.findOneAndUpdate(
-        { _id: execution, status: { $in: RUNNING_STATUSES }, tasks: running },
+        { _id: execution, status: { $in: UNFINISHED_STATUSES }, tasks: running },
         {
           $set: {
             'tasks.$.status': humanInput ? 'pending_human_input' : 'completed',
             'tasks.$.output': output,
-            ...(humanInput ? { status: 'pending_human_input' } : {}),
+            ...(humanInput ? { status: 'pending_human_input', waiting_since: now } : {}),
           },
           $inc: { sequence: 1 },
         },
@@ -156,6 +190,7 @@ export function createCrewExecutions(
             status: is_approve ? 'running' : 'retrying',
             urls: feedback.urls,
             'tasks.$.status': is_approve ? 'completed' : 'retrying',
+            waiting_since: null,
             check_at: now,
           },
           $inc: { sequence: is_approve ? 1 : 0 },
@@ -169,12 +204,123 @@ export function createCrewExecutions(
     },
 
     /**
+     * Decides on a task at its deadline, as `resume` does, with the URLs that the execution has. A rejection stores the
+     * feedback that the next attempt gets. Belongs to the transaction that stores the delivery.
+     * @returns the changed execution, or null when it did not wait for feedback on this attempt
+     */
+    async decideAtDeadline(
+      { execution, task, attempt }: AttemptRef,
+      is_approve: boolean,
+      now: Date,
+      tx: ClientSession,
+    ): Promise<CrewExecutionRecord | null> {
+      const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
+      const decided = await crewExecutions.findOneAndUpdate(
+        { _id: execution, status: 'pending_human_input', tasks: waiting },
+        {
+          $set: {
+            status: is_approve ? 'running' : 'retrying',
+            'tasks.$.status': is_approve ? 'completed' : 'retrying',
+            waiting_since: null,
+            check_at: now,
+          },
+          $inc: { sequence: is_approve ? 1 : 0 },
+        },
+        { session: tx, returnDocument: 'after' },
+      );
+      if (decided && !is_approve) {
+        const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
+        const feedback: CrewFeedbackRecord = {
+          _id: newFeedbackId(),
+          execution,
+          task,
+          attempt,
+          text: 'Nobody approved the output in time.',
+          is_approve,
+          urls: decided.urls,
+          created_at: now,
+          applied_at: now,
+          output,
+          expires_at: null,
+        };
+        await crewFeedback.insertOne(feedback, { session: tx });
+      }
+      return decided;
+    },
+
+    /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
+    remind({ execution, task, attempt }: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+      const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
+      return crewExecutions.findOneAndUpdate(
+        { _id: execution, status: 'pending_human_input', tasks: waiting },
+        { $inc: { sequence: 1 } },
+        { session: tx, returnDocument: 'after' },
+      );
+    },
+
+    /**
+     * Marks an execution for cancellation; the reconciler sees to it that its workflow learns of it.
+     * @returns null when it has ended, is unknown, of another crew, or another organisation's
+     */
+    requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
+      return crewExecutions.findOneAndUpdate(
+        { _id: id.toLowerCase(), org, crew, status: { $in: UNFINISHED_STATUSES } },
+        { $set: { cancel_requested: true, check_at: new Date() } },
+        { returnDocument: 'after' },
+      );
+    },
+
+    /** One page of the executions of a crew, newest first, without inputs and outputs. */
+    listForOrg(
+      org: string,
+      crew: string,
+      {
+        status,
+        before,
+        limit,
+      }: { status?: ExecutionStatus | undefined; before?: ListPosition | undefined; limit: number },
+    ): Promise<CrewExecutionRecord[]> {
+      return crewExecutions
+        .find({
+          org,
+          crew,
+          ...(status === undefined ? {} : { status }),
+          ...(before && {
+            $or: [{ created_at: { $lt: before.at } }, { created_at: before.at, _id: { $lt: before.id } }],
+          }),
+        })
+        .project<CrewExecutionRecord>(LISTED)
+        .sort({ created_at: -1, _id: -1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /** One page of an organisation's executions that wait for a person, longest wait first. */
+    listWaiting(
+      org: string,
+      { after, limit }: { after?: ListPosition | undefined; limit: number },
+    ): Promise<CrewExecutionRecord[]> {
+      return crewExecutions
+        .find({
+          org,
+          status: 'pending_human_input',
+          ...(after && {
+            $or: [{ waiting_since: { $gt: after.at } }, { waiting_since: after.at, _id: { $gt: after.id } }],
+          }),
+        })
+        .project<CrewExecutionRecord>({ inputs: 0, meta: 0, urls: 0 })
+        .sort({ waiting_since: 1, _id: 1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /**
      * Sets the final status, in the transaction that stores the delivery. An error also ends the current task.
      * @returns the finished execution, or null when it had finished before
      */
     async finish(
       id: string,
-      { status, error_message }: CrewOutcome,
+      { status, error_message, error_code }: CrewOutcome,
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
@@ -185,6 +331,8 @@ export function createCrewExecutions(
           $set: {
             status,
             error_message: error_message ?? null,
+            error_code: error_code ?? null,
+            waiting_since: null,
             finished_at: now,
             expires_at: new Date(now.getTime() + retentionMs),
             ...(failed ? { 'tasks.$[current].status': 'error' as const } : {}),
@@ -209,9 +357,13 @@ export function createCrewExecutions(
 
     /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
     stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_STATUSES } }), {
-      projection: { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 },
+      projection: LISTED,
       checkAt: (next) => ({
-        $cond: [{ $eq: ['$status', 'pending_human_input'] }, new Date(next.getTime() + DAY_MS), next],
+        $cond: [
+          { $and: [{ $eq: ['$status', 'pending_human_input'] }, { $ne: ['$cancel_requested', true] }] },
+          new Date(next.getTime() + DAY_MS),
+          next,
+        ],
       }),
     }),
   };

@@ -4,7 +4,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { CrewTaskStatus } from '../../domain/crews/crews.js';
+import type { CrewReview, CrewTaskStatus } from '../../domain/crews/crews.js';
 import {
   type CrewRef,
   RESUME,
@@ -23,7 +23,8 @@ export interface StartExecutionInput {
   crew: string;
   definition: {
     agents: { name: string; max_iter: number }[];
-    tasks: { name: string; agent: string; human_input: boolean }[];
+    tasks: { name: string; agent: string; human_input: boolean; async_execution?: boolean; context: string[] }[];
+    review?: CrewReview;
   };
   tasks: { task_id: string; status: CrewTaskStatus; attempts: number }[];
 }
@@ -34,17 +35,29 @@ const RESUME_MS = 30_000;
 export type CrewStarters = ReturnType<typeof createCrewStarters>;
 
 /** Starts and resumes the executions of crews. */
-export function createCrewStarters({ client, start }: WorkflowStarter) {
+export function createCrewStarters({ client, call, start }: WorkflowStarter) {
+  /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
+  async function startCrew(execution: StartExecutionInput): Promise<void> {
+    await start('runCrew', {
+      workflowId: workflowIds.crew(execution._id),
+      taskQueue: 'crews',
+      args: [crewRef(execution)],
+      staticSummary: `Crew ${execution.crew}`,
+      ...ownedBy({ org: execution.org, source: execution._id, crew: execution.crew }),
+    });
+  }
+
   return {
-    /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
-    async startCrew(execution: StartExecutionInput): Promise<void> {
-      await start('runCrew', {
-        workflowId: workflowIds.crew(execution._id),
-        taskQueue: 'crews',
-        args: [crewRef(execution)],
-        staticSummary: `Crew ${execution.crew}`,
-        ...ownedBy({ org: execution.org, source: execution._id, crew: execution.crew }),
-      });
+    startCrew,
+
+    /** Cancels the execution, also when its workflow was lost; does nothing when it has ended. */
+    async cancelCrew(execution: StartExecutionInput): Promise<void> {
+      await startCrew(execution);
+      try {
+        await call(() => client.workflow.getHandle(workflowIds.crew(execution._id)).cancel());
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
     },
 
     /**
@@ -88,19 +101,29 @@ function notPending(): ServiceError {
 }
 
 function crewRef({ _id, org, definition, tasks }: StartExecutionInput): CrewRef {
+  const asides = definition.tasks.flatMap(({ name, async_execution }) => (async_execution ? [name] : []));
   const nextIndex = tasks.findIndex(({ status }) => status !== 'completed');
-  const next = tasks[nextIndex];
+  const next = tasks.find(({ task_id, status }) => status !== 'completed' && !asides.includes(task_id));
   // A rejected attempt has ended; any other attempt that has started continues.
   const attempt = next ? next.attempts + (next.status === 'retrying' ? 1 : 0) : 1;
+  const ended = nextIndex < 0 ? [] : tasks.slice(nextIndex).filter(({ status }) => status === 'completed');
+  const { review } = definition;
   return {
     execution: _id,
     org,
-    tasks: definition.tasks.map(({ name: task, agent, human_input }) => ({
-      task,
-      human_input,
-      max_steps: definition.agents.find(({ name }) => name === agent)!.max_iter,
-    })),
-    done: next ? nextIndex : tasks.length,
+    tasks: definition.tasks.map(({ name: task, agent, human_input, async_execution, context }) => {
+      const needs = context.filter((earlier) => asides.includes(earlier));
+      return {
+        task,
+        human_input,
+        max_steps: definition.agents.find(({ name }) => name === agent)!.max_iter,
+        ...(async_execution ? { async: true } : {}),
+        ...(needs.length > 0 ? { needs } : {}),
+      };
+    }),
+    done: nextIndex < 0 ? tasks.length : nextIndex,
     attempt: Math.max(attempt, 1),
+    ...(ended.length > 0 ? { ended: ended.map(({ task_id }) => task_id) } : {}),
+    ...(review ? { review } : {}),
   };
 }

@@ -222,8 +222,12 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
 describe('the embedder for OpenAI-compatible servers', () => {
   let server: Server;
   let baseUrl: string;
-  let requests: { url: string; authorization: string | undefined; body: { model: string; input: string[] } }[];
-  let respond: (body: { input: string[] }, res: ServerResponse) => void;
+  let requests: {
+    url: string;
+    authorization: string | undefined;
+    body: { model: string; input: string[]; dimensions?: number };
+  }[];
+  let respond: (body: { input: string[]; dimensions?: number }, res: ServerResponse) => void;
 
   /** A response with its entries in another order, which the protocol allows. */
   const embeddings = (input: string[], size = 3) =>
@@ -268,12 +272,22 @@ describe('the embedder for OpenAI-compatible servers', () => {
     expect(requests[0]).toMatchObject({
       url: '/v1/embeddings',
       authorization: 'Bearer secret-key',
-      body: { model: 'm' },
+      body: { model: 'm', dimensions: 3 },
     });
     expect(vectors).toHaveLength(150);
     expect(vectors[3]![0]).toBeCloseTo(0.6);
     expect(vectors[3]![1]).toBeCloseTo(0.8);
     expect((await embedder.embedQuery('xxx'))[0]).toBeCloseTo(0.6);
+  });
+
+  test('leaves out the dimensions for a server that rejects them, because its model has fixed ones', async () => {
+    respond = ({ input, dimensions }, res) =>
+      dimensions === undefined ? res.end(embeddings(input)) : res.writeHead(400).end('does not support dimensions');
+    expect(await create().embedDocuments(['a', 'b'])).toHaveLength(2);
+    await embedder.embedQuery('c');
+    expect(requests.map(({ body }) => body.dimensions)).toEqual([3, undefined, undefined]);
+    respond = (_body, res) => res.writeHead(400).end();
+    await expect(embedder.embedQuery('d')).rejects.toBeInstanceOf(EmbeddingError);
   });
 
   test('sends no authorization without a key', async () => {

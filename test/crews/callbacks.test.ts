@@ -176,6 +176,34 @@ describe('callbacks of crews', () => {
     }
   });
 
+  test('callbacks are listed, read and retried, by crew', async () => {
+    receiver.respond = ({ json }) => ({ status: json.event === 'task_completed' ? 404 : 204 });
+    const own = await crewOf('crew-callbacks-listed');
+    const id = await own.start(INPUTS, { taskWebhookUrl: urls('listed').taskWebhookUrl });
+    const list = async (query = '') => (await own.get(`/crews/support-reply/callbacks${query}`)).body.deliveries;
+    const failed = await eventually('both ended', async () => {
+      const all = await list(`?doc_id=${id}`);
+      const ended = all.filter(({ status }: { status: string }) =>
+        ['delivered', 'permanently_failed'].includes(status),
+      );
+      return ended.length === 2 && all.find(({ status }: { status: string }) => status === 'permanently_failed');
+    });
+    expect(failed).toMatchObject({ event_type: 'task_completed', doc_id: id, attempts: 1 });
+    expect(await list('?status=delivered')).toMatchObject([{ event_type: 'task_pending_human_input' }]);
+    const path = `/crews/support-reply/callbacks/${failed.delivery_id}`;
+    expect((await own.get(path)).body).toMatchObject({ attempt_log: [{ status_code: 404 }] });
+    expect((await own.get(path.replace('support-reply', 'document-brief'))).status).toBe(404);
+    expect((await crew.get(path)).status).toBe(404);
+    receiver.respond = () => ({ status: 204 });
+    expect((await own.request('POST', `${path}/retry`, {})).body).toMatchObject({ queued: true });
+    await eventually('delivered', async () => (await own.get(path)).body.status === 'delivered');
+    expect((await own.request('POST', `${path}/retry`, {})).status).toBe(409);
+    const { key } = await makeKey(mongodbUri, 'crew-callbacks-listed', 'crew_user');
+    expect((await createCrewClient(apiUrl, 'support-reply', key).get('/crews/support-reply/callbacks')).status).toBe(
+      403,
+    );
+  });
+
   test('callbacks are not listed with the deliveries of the content service', async () => {
     const id = await crew.start(INPUTS, { taskWebhookUrl: urls('apart').taskWebhookUrl });
     await arrived(id, 2);

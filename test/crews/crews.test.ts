@@ -76,6 +76,7 @@ describe('crews', () => {
         },
         { task_id: 'final_reply', name: 'final_reply', agent: 'reply_writer', status: 'pending', attempts: 0 },
       ],
+      waiting_since: expect.any(String),
       model: STAND_IN,
       execution_time: expect.any(Number),
     });
@@ -168,6 +169,76 @@ describe('crews', () => {
     );
     const withoutAccess = await other.reaches(await other.start({ database: 'library', topic }), 'completed');
     expect(withoutAccess.result).not.toContain('colza');
+  });
+
+  test('executions are listed, newest first, and those that wait apart', async () => {
+    const { key } = await makeKey(mongodbUri, 'crews-listed', 'crew_org');
+    const own = createCrewClient(apiUrl, 'support-reply', key);
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      ids.push(await own.start(SUPPORT));
+      await own.reaches(ids[n]!, 'pending_human_input');
+    }
+    await own.resume(ids[1]!, { task_id: 'draft_reply', is_approve: true });
+    await own.reaches(ids[1]!, 'completed');
+    const list = async (query: string) => (await own.get(`/crews/support-reply/executions${query}`)).body;
+    const idsOf = ({ executions }: { executions: { execution_id: string }[] }) =>
+      executions.map(({ execution_id }) => execution_id);
+    const first = await list('?limit=2');
+    expect(idsOf(first)).toEqual([ids[2], ids[1]]);
+    expect(first.executions[1]).toMatchObject({ status: 'completed', progress: { completed_tasks: 3 } });
+    const second = await list(`?limit=2&cursor=${first.next_cursor}`);
+    expect([idsOf(second), second.next_cursor]).toEqual([[ids[0]], null]);
+    expect(idsOf(await list('?status=waiting'))).toEqual([ids[2], ids[0]]);
+    expect(idsOf(await list('?status=completed'))).toEqual([ids[1]]);
+    expect(idsOf((await own.get('/crews/document-brief/executions')).body)).toEqual([]);
+    expect((await own.get('/crews/support-reply/executions?cursor=x')).status).toBe(400);
+    expect((await own.get('/crews/support-reply/executions?status=x')).status).toBe(400);
+
+    const person = createCrewClient(
+      apiUrl,
+      'support-reply',
+      (await makeKey(mongodbUri, 'crews-listed', 'crew_user')).key,
+    );
+    const { body: oldest } = await person.get('/crews/waiting?limit=1');
+    expect(oldest.waiting).toEqual([
+      {
+        crew: 'support-reply',
+        execution_id: ids[0],
+        task_id: 'draft_reply',
+        agent: 'reply_writer',
+        attempt: 1,
+        output: expect.stringContaining(DOUBLE_CHARGE),
+        waiting_since: expect.any(String),
+      },
+    ]);
+    const { body: next } = await person.get(`/crews/waiting?limit=1&cursor=${oldest.next_cursor}`);
+    expect(next).toMatchObject({ waiting: [{ execution_id: ids[2] }], next_cursor: null });
+    expect((await person.get('/crews/support-reply/executions')).status).toBe(403);
+    expect(idsOf((await crew.get('/crews/support-reply/executions?limit=100')).body)).not.toContain(ids[0]);
+  });
+
+  test('an execution is cancelled, once and by its organisation only', async () => {
+    const id = await crew.start(SUPPORT);
+    await crew.reaches(id, 'pending_human_input');
+    const cancel = (client: CrewClient, name = 'support-reply') =>
+      client.request('POST', `/crews/${name}/${id}/cancel`, {});
+    const stranger = createCrewClient(
+      apiUrl,
+      'support-reply',
+      (await makeKey(mongodbUri, 'other-crews', 'crew_org')).key,
+    );
+    expect((await cancel(stranger)).status).toBe(404);
+    expect((await cancel(crew, 'document-brief')).status).toBe(404);
+    expect((await cancel(user)).status).toBe(403);
+    expect(await cancel(crew)).toMatchObject({ status: 202, body: { kickoff_id: id, status: 'cancelling' } });
+    expect(await crew.reaches(id, 'error')).toMatchObject({
+      error: 'The execution was cancelled.',
+      error_code: 'cancelled',
+      current_task: null,
+    });
+    expect((await cancel(crew)).status).toBe(400);
+    expect((await crew.resume(id, { task_id: 'draft_reply', is_approve: true })).status).toBe(400);
   });
 
   describe('errors', () => {

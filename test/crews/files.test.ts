@@ -123,6 +123,39 @@ describe('the files of a crew', () => {
     });
   });
 
+  test.each([
+    ['90s', 90],
+    ['2h 30m', 9_000],
+    ['3 days', 259_200],
+    ['P1DT12H', 129_600],
+    ['P2W', 1_209_600],
+    ['45', 45],
+    ['1.5', 1.5],
+    ['soon', null],
+    ['PT', null],
+    ['0s', null],
+    ['99999d', null],
+  ])('the deadline %s', (text, seconds) => {
+    write({
+      tasks: `${TASKS}  human_input: true\n`,
+      access: `deadline: ${text}\non_deadline: approve\n`,
+    });
+    const review = { deadline_ms: Number(seconds) * 1_000, reminder_ms: null, on_deadline: 'approve' };
+    if (seconds === null) expect(() => loadCrews(folder)).toThrow('crews/mail/crew.yaml:1: deadline must be');
+    else expect(loadCrews(folder).get('mail')!.review).toEqual(review);
+  });
+
+  test('async tasks that follow each other do not receive each other by default', () => {
+    const async = '  async_execution: true\n';
+    const task = (name: string) => `${name}:\n  description: D\n  agent: clerk\n`;
+    write({ tasks: [task('a'), task('b'), async, task('c'), async, task('d')].join('') });
+    expect(
+      loadCrews(folder)
+        .get('mail')!
+        .tasks.map(({ context }) => context),
+    ).toEqual([[], ['a'], ['a'], ['a', 'b', 'c']]);
+  });
+
   test('inputs have descriptions and defaults in the third file', () => {
     const access =
       'inputs:\n  mail: {description: What has arrived, default: [a letter, 2]}\n  shop: {default: the shop}\n  male: {}\n';
@@ -194,6 +227,21 @@ describe('the files of a crew', () => {
       'tasks.yaml:13: third: guardrail is not supported: the output would be used unchecked',
     ],
     [
+      'an output schema that is none',
+      { access: 'tasks:\n  - task: sort\n    output_json: {type: nonsense}\n' },
+      'crew.yaml:3: sort.output_json is not a JSON schema',
+    ],
+    [
+      'a tool of two kinds',
+      { access: 'tools:\n  find: {mcp: "https://a.example/mcp", operation: find}\n' },
+      'crew.yaml:2: tools.find must have openapi and operation, or mcp',
+    ],
+    [
+      'a tool with the name of a built-in one',
+      { access: 'tools:\n  fetch_page: {mcp: "https://a.example/mcp"}\n' },
+      'crew.yaml:2: tools.fetch_page has the name of a built-in tool',
+    ],
+    [
       'a Python class',
       task('  agent: clerk\n  output_pydantic: Letter\n'),
       'tasks.yaml:13: third: output_pydantic is not supported: it names a Python class',
@@ -228,6 +276,21 @@ describe('the files of a crew', () => {
       'a manager',
       { access: 'manager_llm: gpt-4o\n' },
       'crew.yaml:1: manager_llm is not supported: a hierarchical process is not supported',
+    ],
+    [
+      'a reminder after the deadline',
+      { access: 'deadline: 1h\nreminder: 2h\n' },
+      'crew.yaml:2: reminder must be shorter than the deadline',
+    ],
+    [
+      'an unknown action at the deadline',
+      { access: 'deadline: 1h\non_deadline: retry\n' },
+      'crew.yaml:2: on_deadline must be fail, approve, reject',
+    ],
+    [
+      'an async task that waits for a person',
+      task('  agent: clerk\n  human_input: true\n  async_execution: true\n'),
+      'tasks.yaml:14: third: a task with human_input cannot be async',
     ],
     [
       'an unknown task in the third file',

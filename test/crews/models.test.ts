@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connectCollections } from '../../storage/collections.js';
 import { createOrganisations } from '../../storage/organisations.js';
@@ -16,6 +19,7 @@ import {
 import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
+import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
 const MODEL = 'small-model';
 const KEY = 'sk-the-key-of-the-operator';
@@ -27,6 +31,38 @@ const toolCall = (id: string, name: string, args: unknown) => ({
   function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
 });
 
+/** A crew with tools by HTTP, and an output that is JSON. */
+function writeTooledCrew(folder: string, url: string): void {
+  mkdirSync(folder);
+  const agents = 'keeper:\n  role: Keeper\n  goal: Know\n  backstory: You measure.\n  tools: [measure, tides]\n';
+  writeFileSync(join(folder, 'agents.yaml'), agents);
+  writeFileSync(join(folder, 'tasks.yaml'), 'measure_it:\n  description: Measure\n  output_pydantic: Report\n');
+  const crew = {
+    tasks: [
+      {
+        task: 'measure_it',
+        output_json: {
+          type: 'object',
+          properties: { steps: { type: 'integer' }, tide: { $ref: '#/$defs/tide' } },
+          required: ['steps'],
+          $defs: { tide: { type: 'string' } },
+        },
+      },
+    ],
+    tools: {
+      measure: {
+        openapi: `${url}/openapi.json`,
+        operation: 'measureTower',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the name of a secret
+        headers: { Authorization: 'Bearer ${TOWER_KEY}' },
+      },
+      tides: { mcp: `${url}/mcp`, allow: ['next.high'] },
+    },
+  };
+  // YAML includes JSON.
+  writeFileSync(join(folder, 'crew.yaml'), JSON.stringify(crew));
+}
+
 // Needs other crews and a model, so it starts its own product.
 describe('crews with a language model and tools', () => {
   let product: Product;
@@ -34,6 +70,8 @@ describe('crews with a language model and tools', () => {
   let pages: Server;
   let pageUrl: string;
   let receiver: Receiver;
+  let toolServer: ToolServer;
+  let folder: string;
   let crew: (name: string) => CrewClient;
 
   beforeAll(async () => {
@@ -51,9 +89,15 @@ describe('crews with a language model and tools', () => {
     }).listen(0, '127.0.0.1');
     await once(pages, 'listening');
     pageUrl = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+    toolServer = await startToolServer();
+    folder = mkdtempSync(join(tmpdir(), 'postback-models-'));
+    const crewsDir = join(folder, 'crews');
+    cpSync('test/fixtures/crews', crewsDir, { recursive: true });
+    writeTooledCrew(join(crewsDir, 'tooled'), toolServer.url);
     product = await startProcesses('models', {
       POSTBACK_EMBEDDINGS: 'off',
-      POSTBACK_CREWS_DIR: 'test/fixtures/crews',
+      POSTBACK_CREWS_DIR: crewsDir,
+      POSTBACK_CREW_TOOL_SECRETS: JSON.stringify({ TOWER_KEY: 'secret-of-the-tower' }),
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: KEY,
       POSTBACK_OPENAI_CHAT_MODEL: MODEL,
@@ -71,6 +115,8 @@ describe('crews with a language model and tools', () => {
   afterAll(async () => {
     await product?.remove();
     await Promise.all([openai?.close(), receiver?.close()]);
+    toolServer?.close();
+    rmSync(folder, { recursive: true, force: true });
     pages?.closeAllConnections();
     pages?.close();
   });
@@ -283,6 +329,103 @@ describe('crews with a language model and tools', () => {
       model: 'built-in (extractive stand-in)',
     });
     expect(openai.requests).toEqual([]);
+  });
+
+  test('an agent calls an operation of an API and a tool of an MCP server, and its output is JSON', async () => {
+    script(
+      calls(
+        toolCall('a', 'measure', { name: 'old/tower', unit: 'steps', body: { by: 'foot' } }),
+        toolCall('b', 'tides_next_high', { port: 'Hamburg' }),
+        toolCall('c', 'measure', { name: '..', body: {} }),
+        toolCall('d', 'tides_erase', {}),
+      ),
+      completion('142 steps'),
+      completion('```json\n{"steps": 142, "tide": "noon"}\n```'),
+    );
+    const tooled = crew('tooled');
+    const { result } = await tooled.reaches(await tooled.start({}), 'completed');
+    expect(JSON.parse(result)).toEqual({ steps: 142, tide: 'noon' });
+    const [first, second] = openai.requests;
+    expect(first!.json().tools).toMatchObject([
+      {
+        function: {
+          name: 'measure',
+          description: 'Measure a tower',
+          parameters: {
+            properties: {
+              name: { type: 'string' },
+              unit: { enum: ['steps', 'metres'] },
+              body: { properties: { by: { type: 'string' } } },
+            },
+            required: ['name', 'body'],
+          },
+        },
+      },
+      { function: { name: 'tides_next_high', parameters: { properties: { port: { type: 'string' } } } } },
+    ]);
+    expect(messagesOf(first!)).toContain('matches this JSON schema');
+    const results = second!.json().messages.filter(({ role }) => role === 'tool');
+    expect(results.map(({ content }) => content)).toEqual([
+      '{"height":142}',
+      'next.high at Hamburg: noon',
+      'Error: name: is not valid',
+      'Error: There is no tool "tides_erase".',
+    ]);
+    const called = toolServer.requests.find(({ path }) => path.startsWith('/v1/'))!;
+    expect(called).toMatchObject({
+      method: 'POST',
+      path: '/v1/towers/old%2Ftower/measures?unit=steps',
+      headers: { authorization: 'Bearer secret-of-the-tower' },
+      body: '{"by":"foot"}',
+    });
+    expect(toolServer.requests.at(-1)!.headers).toMatchObject({ 'mcp-session-id': 'session-1' });
+    const { crews } = (await tooled.get('/crews')).body;
+    expect(crews.find(({ name }: { name: string }) => name === 'tooled').agents[0].tools).toEqual(['measure', 'tides']);
+  });
+
+  test('async tasks run beside others until a task needs them', async () => {
+    const inHand = new Map<string, () => void>();
+    const survey = crew('survey');
+    const described = (request: RecordedRequest) =>
+      /Survey the (north|south|east)/.exec(messagesOf(request))?.[1] ?? 'report';
+    openai.respondWith((request, response) => {
+      const what = described(request);
+      inHand.set(what, () => sendCompletion(response, `A tower in the ${what}.`));
+    });
+    const asked = (what: string) => eventually(`the request of ${what}`, () => inHand.has(what));
+    const id = await survey.start({ coast: 'the coast' });
+    await Promise.all([asked('north'), asked('south')]);
+    expect(inHand.has('east')).toBe(false);
+    inHand.get('north')!();
+    await asked('east');
+    expect(await survey.status(id)).toMatchObject({ status: 'running', progress: { completed_tasks: 1 } });
+    inHand.get('east')!();
+    await eventually('two tasks completed', async () => (await survey.status(id)).progress.completed_tasks === 2);
+    expect(inHand.has('report')).toBe(false);
+    inHand.get('south')!();
+    await asked('report');
+    inHand.get('report')!();
+    expect((await survey.reaches(id, 'completed')).result).toBe('A tower in the report.');
+    const report = messagesOf(openai.requests.find((request) => described(request) === 'report')!);
+    for (const what of ['north', 'south', 'east']) expect(report).toContain(`A tower in the ${what}.`);
+    const north = messagesOf(openai.requests.find((request) => described(request) === 'south')!);
+    expect(north).not.toContain('A tower');
+  });
+
+  test('an async task that fails ends the execution', async () => {
+    openai.respondWith((request, response) => {
+      if (messagesOf(request).includes('the south')) sendJson(response, {}, 401);
+      // The other requests are not answered.
+    });
+    const survey = crew('survey');
+    const failed = await survey.reaches(await survey.start({ coast: 'the coast' }), 'error');
+    expect(failed.error).toBe("The AI server rejected the service's credentials.");
+    expect(failed.tasks.map(({ status }: { status: string }) => status)).toEqual([
+      'error',
+      'error',
+      'pending',
+      'pending',
+    ]);
   });
 
   test("a crew in CrewAI's own files runs by what the third file adds", async () => {

@@ -36,6 +36,18 @@ describe('after an API that was killed', () => {
     await crew.reaches(orphan, 'pending_human_input');
   });
 
+  test('the reconciler cancels an execution whose cancellation did not reach its workflow', async () => {
+    const id = await crew.start(inputs);
+    await crew.reaches(id, 'pending_human_input');
+    await withDb(mongodbUri, (db) =>
+      db
+        .collection<{ _id: string }>('crew_executions')
+        .updateOne({ _id: id }, { $set: { cancel_requested: true, check_at: new Date(0) } }),
+    );
+    await reconcile(sharedProduct());
+    expect(await crew.reaches(id, 'error')).toMatchObject({ error_code: 'cancelled' });
+  });
+
   test('feedback that did not take effect is ignored and deleted', async () => {
     const id = await crew.start(inputs);
     await crew.reaches(id, 'pending_human_input');

@@ -5,7 +5,7 @@ import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporal
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
-import { webhookUrlsOf } from '../../domain/crews/crews.js';
+import { type CrewReview, webhookUrlsOf } from '../../domain/crews/crews.js';
 import type { ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
@@ -60,7 +60,8 @@ describe('an execution that waits', () => {
         taskQueue: 'crews',
         workflowBundle: await workflowBundle(),
         maxCachedWorkflows,
-        activities: crewActivities(),
+        // No worker sends deliveries here, and time does not skip beside a workflow that nobody runs.
+        activities: crewActivities({ startDelivery: async () => undefined }),
       });
       return await worker.runUntil(run);
     } finally {
@@ -83,6 +84,7 @@ describe('an execution that waits', () => {
       quotas: { tokenMeter: () => unused },
       retrieval: unused,
       outbound: unused,
+      toolSecrets: {},
       scratch: unused,
       extractor: unused,
       describeFile: unused,
@@ -90,14 +92,14 @@ describe('an execution that waits', () => {
     });
   }
 
-  async function addExecution(urls: Parameters<typeof webhookUrlsOf>[0] = {}): Promise<string> {
+  async function addExecution(urls: Parameters<typeof webhookUrlsOf>[0] = {}, review?: CrewReview): Promise<string> {
     const id = randomUUID();
     const now = new Date();
     await executions.add({
       _id: id,
       org: 'waiting',
       crew: crew.name,
-      definition: crew,
+      definition: review ? { ...crew, review } : crew,
       inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
       meta: null,
       status: 'running',
@@ -113,8 +115,8 @@ describe('an execution that waits', () => {
     return id;
   }
 
-  async function start(): Promise<{ id: string; handle: WorkflowHandle }> {
-    const id = await addExecution();
+  async function start(review?: CrewReview): Promise<{ id: string; handle: WorkflowHandle }> {
+    const id = await addExecution({ taskWebhookUrl: 'https://example.com/hook' }, review);
     await createStarters(env.client).startCrew((await executions.getById(id))!);
     return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
   }
@@ -199,9 +201,79 @@ describe('an execution that waits', () => {
       const { id, handle } = await start();
       await waits(id, 1);
       await handle.cancel();
-      expect(await handle.result()).toEqual({ status: 'error', error_message: 'The execution was cancelled.' });
+      expect(await handle.result()).toMatchObject({ status: 'error', error_code: 'cancelled' });
       expect(await executions.getById(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
       await expect(resume(id, 1, true)).rejects.toThrow();
+    });
+  });
+
+  describe('with a deadline', () => {
+    const review = { deadline_ms: 30 * DAY_MS, reminder_ms: null, on_deadline: 'fail' } as const;
+    const exceeded = {
+      status: 'error',
+      error_code: 'deadline_exceeded',
+      error_message: 'Nobody decided on "write_letter" before the deadline.',
+    };
+
+    test('ends when nobody decides, after a reminder', async () => {
+      await withWorker(async () => {
+        const { id, handle } = await start({ ...review, reminder_ms: 7 * DAY_MS });
+        await waits(id, 1);
+        const before = await env.currentTimeMs();
+        await env.sleep('8 days');
+        const reminder = await eventually('the reminder', () =>
+          collections.deliveries.findOne({ dedupe_key: `crew/${id}/${TASK}/1/pending/reminder` }),
+        );
+        const { sequence, waiting_since } = (await executions.getById(id))!;
+        expect(JSON.parse(reminder.message!.body)).toMatchObject({
+          event: 'task_pending_human_input',
+          reminder: true,
+          sequence,
+          deadline: new Date(waiting_since!.getTime() + 30 * DAY_MS).toISOString(),
+        });
+        expect(await handle.result()).toEqual(exceeded);
+        expect((await env.currentTimeMs()) - before).toBeGreaterThanOrEqual(30 * DAY_MS);
+        expect(await executions.getById(id)).toMatchObject({
+          ...exceeded,
+          waiting_since: null,
+          tasks: [{ status: 'error' }],
+        });
+        await expect(resume(id, 1, true)).rejects.toThrow();
+      });
+    });
+
+    test('can approve the output', async () => {
+      await withWorker(async () => {
+        const { id, handle } = await start({ ...review, on_deadline: 'approve' });
+        expect(await handle.result()).toEqual({ status: 'completed' });
+        expect(await executions.getById(id)).toMatchObject({ tasks: [{ status: 'completed', attempts: 1 }] });
+      });
+    });
+
+    test('can reject the output, until three attempts were not decided on', async () => {
+      await withWorker(async () => {
+        const { id, handle } = await start({ ...review, on_deadline: 'reject' });
+        expect(await handle.result()).toEqual(exceeded);
+        expect(await executions.getById(id)).toMatchObject({ tasks: [{ status: 'error', attempts: 3 }] });
+        const feedback = await createCrewFeedback(collections).listApplied(id);
+        expect(feedback.map(({ attempt, is_approve }) => [attempt, is_approve])).toEqual([
+          [1, false],
+          [2, false],
+        ]);
+      });
+    });
+
+    test('gives each attempt its time, and a decision in time counts', async () => {
+      await withWorker(async () => {
+        const { id, handle } = await start(review);
+        await waits(id, 1);
+        await env.sleep('20 days');
+        expect(await resume(id, 1, false)).toBe('retrying');
+        await waits(id, 2);
+        await env.sleep('20 days');
+        expect(await resume(id, 2, true)).toBe('completed');
+        expect(await handle.result()).toEqual({ status: 'completed' });
+      });
     });
   });
 

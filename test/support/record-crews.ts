@@ -57,6 +57,21 @@ export async function recordCrews({ product, openai, temporal, record }: Recordi
   await record('run-crew-continued-as-new', `crew/${long}`, { runId });
   await record('run-crew-continued', `crew/${long}`);
 
+  const letter = { name: 'Ada', facts: 'The note says that parcels take two days.' };
+  const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
+  const urgent = await crewOf('urgent').start(letter);
+  await record('run-crew-approved-at-deadline', `crew/${urgent}`);
+  const hurried = await crewOf('hurried').start(letter);
+  await record('run-crew-deadline-exceeded', `crew/${hurried}`);
+
+  const survey = crewOf('survey');
+  await record('run-crew-async', `crew/${await survey.start({ coast: 'the coast' })}`);
+  openai.respondWith((request, response) => {
+    // The other tasks stay without a response.
+    if (JSON.stringify(request.json().messages).includes('the south')) sendJson(response, {}, 401);
+  });
+  await record('run-crew-async-failed', `crew/${await survey.start({ coast: 'the coast' })}`);
+
   openai.respondWith((_request, response) => sendJson(response, {}, 401));
   const failed = await support.start(INPUTS);
   await support.reaches(failed, 'error');

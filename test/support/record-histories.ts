@@ -2,7 +2,9 @@
  * Records sample histories of every workflow into `test/histories/`, from real runs on its own servers:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createClient } from './client.js';
@@ -10,6 +12,7 @@ import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
 import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
+import { createMerchant } from './payments.js';
 import { makeKey, startProduct, withDb } from './product.js';
 import { startReceiver } from './receiver.js';
 import { reconcile } from './reconcile.js';
@@ -20,7 +23,14 @@ import { html, startSite } from './site.js';
 const FOLDER = 'test/histories';
 
 const openai = await startOpenAiServer();
-const product = await startProduct({ POSTBACK_OPENAI_URL: openai.baseUrl, POSTBACK_OPENAI_CHAT_MODEL: 'small' });
+const crews = mkdtempSync(join(tmpdir(), 'postback-crews-'));
+for (const folder of ['crews', 'test/fixtures/crews']) cpSync(folder, crews, { recursive: true });
+const product = await startProduct({
+  POSTBACK_OPENAI_URL: openai.baseUrl,
+  POSTBACK_OPENAI_CHAT_MODEL: 'small',
+  POSTBACK_CREWS_DIR: crews,
+  POSTBACK_AUTHENTICATION_SECONDS: '2',
+});
 const receiver = await startReceiver();
 const temporal = await connectTemporal(product.temporalAddress, 'default');
 const { key } = await makeKey(product.mongodbUri, 'histories');
@@ -122,6 +132,8 @@ try {
   };
   await recordLanes({ product, temporal, org: 'histories', recovers, record });
 
+  const merchant = await createMerchant(product, 'histories');
+  await record('expire-authentication', `authentication/${(await merchant.start()).id}`);
   const job = await jobs.submit('text/sentiment_analysis/wink', { text: 'The note is fine.' }, { webhook_receiver: receiver.url }); // biome-ignore format: one line
   await jobs.finished(job);
   await record('run-ai-job-success', `ai-job/${job.body.job_id}`);
@@ -180,4 +192,5 @@ try {
   await receiver.close();
   await openai.close();
   await product.remove();
+  rmSync(crews, { recursive: true });
 }

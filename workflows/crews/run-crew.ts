@@ -14,6 +14,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { CrewActivities } from '../../activities/crews/run-crew.js';
+import type { CrewReview } from '../../domain/crews/crews.js';
 import {
   type AttemptRef,
   CREW_CANCELLED,
@@ -52,6 +53,9 @@ const stateActivities = proxyActivities<CrewActivities>({
 /** Attempts per run. A longer execution continues in a new run, which bounds the history. */
 const MAX_ATTEMPTS_PER_RUN = 20;
 
+/** Attempts at a task after which an output that nobody decides on ends the execution. */
+const MAX_UNSEEN_ATTEMPTS = 3;
+
 const { waitingFor, waitingSince } = SEARCH_ATTRIBUTES;
 
 /** One execution: running -> (pending_human_input -> running | retrying)* -> completed | error. */
@@ -60,6 +64,10 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   let waiting: AttemptRef | undefined;
   let decision: ResumeRef | undefined;
   let finished = false;
+  /** Async tasks that run beside the next one. */
+  const asides = new Map<string, Promise<void>>();
+  let asideError: unknown;
+  const scope = new CancellationScope();
 
   setHandler(
     resume,
@@ -70,7 +78,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
       await stateActivities.applyResume.executeWithOptions({ summary }, [feedback]);
       decision = feedback;
       if (!feedback.is_approve) return 'retrying';
-      if (done + 1 < crew.tasks.length) return 'resumed';
+      if (done + 1 < crew.tasks.length || asides.size > 0) return 'resumed';
       await condition(() => finished);
       return 'completed';
     },
@@ -84,7 +92,8 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
     },
   );
 
-  const outcome = await runTasks().catch(failure);
+  const outcome = await scope.run(runTasks).catch((error) => outcomeOf(asideError ?? error));
+  if (asides.size > 0) await stopAsides();
   if (waiting) clearWaiting();
   waiting = undefined;
   setCurrentDetails('');
@@ -100,33 +109,101 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   async function runTasks(): Promise<CrewOutcome> {
     for (let attempts = 0; done < crew.tasks.length; attempts++) {
       if (attempts === MAX_ATTEMPTS_PER_RUN || workflowInfo().continueAsNewSuggested) {
+        await join([...asides.keys()]);
         await condition(allHandlersFinished);
         await continueAsNew<typeof runCrew>({ ...crew, done, attempt });
       }
-      const approved = await attemptTask(crew.tasks[done]!);
-      if (approved) done++;
-      attempt = approved ? 1 : attempt + 1;
+      const plan = crew.tasks[done]!;
+      if (crew.ended?.includes(plan.task)) done++;
+      else if (plan.async) {
+        startAside(plan);
+        done++;
+      } else {
+        await join(plan.needs);
+        const approved = await attemptTask(plan);
+        if (approved) done++;
+        attempt = approved ? 1 : attempt + 1;
+      }
     }
+    await join([...asides.keys()]);
     return { status: 'completed' };
+  }
+
+  /** Runs an async task beside the tasks that follow. Its failure ends the execution at once. */
+  function startAside(plan: CrewTaskPlan): void {
+    const run = async () => {
+      await join(plan.needs);
+      await runTask(plan, { execution: crew.execution, task: plan.task, attempt: 1 });
+      asides.delete(plan.task);
+    };
+    const aside = run();
+    asides.set(plan.task, aside);
+    aside.catch((error) => {
+      asideError ??= error;
+      scope.cancel();
+    });
+  }
+
+  /** Waits until async tasks have completed. */
+  async function join(tasks: readonly string[] = []): Promise<void> {
+    for (const task of tasks) await asides.get(task);
+  }
+
+  async function stopAsides(): Promise<void> {
+    scope.cancel();
+    await Promise.allSettled(asides.values());
+  }
+
+  /** Runs one attempt. @returns how long the output has waited for a person, in milliseconds; null when it does not wait */
+  async function runTask(plan: CrewTaskPlan, ref: AttemptRef): Promise<number | null> {
+    const summary = attemptName(ref);
+    await stateActivities.startTask.executeWithOptions({ summary }, [ref]);
+    const step = await runSteps(plan, ref);
+    // Set before the record is: a client that reads that the task waits may send feedback at once.
+    if (plan.human_input) waiting = ref;
+    return stateActivities.endTask.executeWithOptions({ summary }, [{ ...ref, step }, plan.human_input]);
   }
 
   /** @returns whether the output is approved; without `human_input` it always is */
   async function attemptTask(plan: CrewTaskPlan): Promise<boolean> {
     const ref: AttemptRef = { execution: crew.execution, task: plan.task, attempt };
-    const summary = attemptName(ref);
     showRunning(ref);
-    await stateActivities.startTask.executeWithOptions({ summary }, [ref]);
-    const step = await runSteps(plan, ref);
-    // Set before the record is: a client that reads that the task waits may send feedback at once.
-    if (plan.human_input) waiting = ref;
-    await stateActivities.endTask.executeWithOptions({ summary }, [{ ...ref, step }, plan.human_input]);
+    const waited = await runTask(plan, ref);
     if (!plan.human_input) return true;
     showWaiting(ref);
+    if (crew.review && waited !== null && !(await decidedInTime(ref, crew.review, waited))) {
+      clearWaiting();
+      return await decideAtDeadline(ref, crew.review);
+    }
     await condition(() => decision !== undefined);
     clearWaiting();
     const { is_approve } = decision!;
     decision = undefined;
     return is_approve;
+  }
+
+  /** Waits for a person until the deadline, and reminds the client. @param waited milliseconds */
+  async function decidedInTime(ref: AttemptRef, { reminder_ms, deadline_ms }: CrewReview, waited: number) {
+    const since = Date.now() - waited;
+    const taken = () => waiting === undefined;
+    const until = (ms: number) => condition(taken, Math.max(since + ms - Date.now(), 1));
+    if (reminder_ms !== null && !(await until(reminder_ms))) {
+      await stateActivities.remind.executeWithOptions({ summary: `${attemptName(ref)}: reminder` }, [ref]);
+    }
+    if (deadline_ms === null || (await until(deadline_ms)) || taken()) return true;
+    // Before the next await, so that the validator rejects a late decision.
+    waiting = undefined;
+    return false;
+  }
+
+  /** @returns whether the output is approved. Outputs that nobody looks at are not retried without end. */
+  async function decideAtDeadline(ref: AttemptRef, { on_deadline }: CrewReview): Promise<boolean> {
+    const fails = on_deadline === 'fail' || (on_deadline === 'reject' && ref.attempt >= MAX_UNSEEN_ATTEMPTS);
+    if (fails) throw new DeadlineExceeded(`Nobody decided on "${ref.task}" before the deadline.`);
+    const approved = on_deadline === 'approve';
+    const summary = `${attemptName(ref)}: ${approved ? 'approved' : 'rejected'} at the deadline`;
+    await stateActivities.decideAtDeadline.executeWithOptions({ summary }, [ref, approved]);
+    return approved;
   }
 
   function showRunning(ref: AttemptRef): void {
@@ -179,11 +256,17 @@ function rejected(type: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable('The feedback was rejected.', type);
 }
 
+/** Nobody decided on an output in time. The message is for the client. */
+class DeadlineExceeded extends Error {}
+
 /** The error as the client reads it. */
-function failure(error: unknown): CrewOutcome {
+function outcomeOf(error: unknown): CrewOutcome {
   // Thrown by `continueAsNew`: this run has ended, the execution has not.
   if (error instanceof ContinueAsNew) throw error;
-  if (isCancellation(error)) return { status: 'error', error_message: CREW_CANCELLED };
+  if (error instanceof DeadlineExceeded) {
+    return { status: 'error', error_code: 'deadline_exceeded', error_message: error.message };
+  }
+  if (isCancellation(error)) return { status: 'error', error_code: 'cancelled', error_message: CREW_CANCELLED };
   const error_message = clientFailureOf(error)?.message ?? 'The execution failed because of an internal error.';
   return { status: 'error', error_message };
 }

@@ -1,0 +1,86 @@
+import { ProviderError } from '../../domain/errors.js';
+import {
+  BlockedAddressError,
+  type OutboundClient,
+  OutboundError,
+  type OutboundResponse,
+} from '../../domain/outbound.js';
+import { isSuccess, isTransient } from '../download.js';
+import { ToolError } from './tool.js';
+
+export interface ToolHttp {
+  outbound: Pick<OutboundClient, 'send'>;
+  /** Values for `${NAME}` in headers. */
+  secrets: Readonly<Record<string, string>>;
+}
+
+export interface ToolRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  url: string;
+  headers: Record<string, string>;
+  /** JSON. */
+  body?: unknown;
+  /** Whether the request can be repeated after an error. */
+  repeatable: boolean;
+  signal: AbortSignal;
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Sends a request of a tool through the guarded client.
+ * @throws ToolError for the model; ProviderError for an error that may be transient, when the request can be repeated
+ */
+export async function sendToolRequest(http: ToolHttp, request: ToolRequest): Promise<OutboundResponse> {
+  const { method, url, body, repeatable, signal } = request;
+  const transient = (message: string) => (repeatable ? new ProviderError(message, true) : new ToolError(message));
+  const response = await http.outbound
+    .send({
+      method,
+      url,
+      headers: {
+        accept: 'application/json',
+        ...withSecrets(request.headers, http.secrets),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+      timeoutMs: TIMEOUT_MS,
+      maxResponseBytes: MAX_BYTES,
+      signal,
+    })
+    .catch((error: unknown) => {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof BlockedAddressError) throw new ToolError(`This address is not called: ${error.message}`);
+      if (error instanceof OutboundError) throw transient(`The tool's server could not be reached: ${error.message}.`);
+      throw error;
+    });
+  if (isSuccess(response.status)) return response;
+  if (isTransient(response.status)) throw transient(`The tool's server responded with ${response.status}.`);
+  const text = response.body.toString('utf8').slice(0, 2_000).trim();
+  throw new ToolError(`The tool's server responded with ${response.status}.${text === '' ? '' : `\n${text}`}`);
+}
+
+function withSecrets(headers: Record<string, string>, secrets: Readonly<Record<string, string>>) {
+  const fill = (text: string) =>
+    text.replace(/\$\{(\w+)\}/g, (_whole, name: string) => {
+      if (!Object.hasOwn(secrets, name)) throw new ToolError(`The secret "${name}" of the tool is not configured.`);
+      return secrets[name]!;
+    });
+  return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), fill(text)]));
+}
+
+/** Keeps what a server said for a while, so that not every model call asks for it again. */
+export function createCache<Value>(lifetimeMs: number, maxEntries = 200) {
+  const entries = new Map<string, { value: Promise<Value>; until: number }>();
+  return (key: string, load: () => Promise<Value>): Promise<Value> => {
+    const found = entries.get(key);
+    if (found && found.until > Date.now()) return found.value;
+    const value = load();
+    entries.delete(key);
+    entries.set(key, { value, until: Date.now() + lifetimeMs });
+    if (entries.size > maxEntries) entries.delete(entries.keys().next().value!);
+    value.catch(() => entries.delete(key));
+    return value;
+  };
+}

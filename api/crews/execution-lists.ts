@@ -1,0 +1,97 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/crews.js';
+import type { CrewExecutionRecord, CrewExecutions, ListPosition } from '../../storage/crews/executions.js';
+import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import type { RequestState } from '../request-context.js';
+import { organisationOnly } from './deployed-crews.js';
+import { crewOperation } from './document.js';
+import { describeListed, describeWaiting, executionListSchema, waitingListSchema } from './responses.js';
+
+export interface ExecutionListDependencies {
+  crewExecutions: CrewExecutions;
+}
+
+const POSITION = /^\d{13}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The order by a time, then by id. The cursor holds both. */
+function byTime(timeOf: (execution: CrewExecutionRecord) => Date): ListOrder<CrewExecutionRecord> {
+  const position = (execution: CrewExecutionRecord) =>
+    `${String(timeOf(execution).getTime()).padStart(13, '0')}_${execution._id}`;
+  return { position, pattern: POSITION };
+}
+
+function readPosition(cursor: string | undefined): ListPosition | undefined {
+  return cursor === undefined ? undefined : { at: new Date(Number(cursor.slice(0, 13))), id: cursor.slice(14) };
+}
+
+const NEWEST_FIRST = byTime(({ created_at }) => created_at);
+const LONGEST_WAIT_FIRST = byTime(({ waiting_since, created_at }) => waiting_since ?? created_at);
+
+const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
+  status: z
+    .enum([...EXECUTION_STATUSES, 'waiting'])
+    .optional()
+    .meta({ description: '`waiting` is short for `pending_human_input`.' }),
+});
+
+/** Executions of a crew, and those of all crews that wait for a person. */
+export function executionListRoutes({ crewExecutions }: ExecutionListDependencies): Router<RequestState> {
+  const router = new Router<RequestState>({ prefix: '/crews' });
+
+  router.get(
+    '/waiting',
+    crewOperation(
+      {
+        summary: 'List outputs that wait for a person',
+        description: 'Of all crews of the organisation, the longest wait first.',
+        query: pageQuery(LONGEST_WAIT_FIRST),
+        status: 200,
+        response: waitingListSchema,
+      },
+      async (ctx, { query, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(query, LONGEST_WAIT_FIRST, ({ from, limit }) =>
+          crewExecutions.listWaiting(org, { after: readPosition(from), limit }),
+        );
+        respond({ waiting: records.flatMap(describeWaiting), count: records.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/:crew/executions',
+    organisationOnly(),
+    crewOperation(
+      {
+        summary: 'List executions',
+        description: 'The crew need not be deployed any more.',
+        query: listQuerySchema,
+        status: 200,
+        response: executionListSchema,
+      },
+      async (ctx, { query: { status, ...page }, respond }) => {
+        const { org } = ctx.state.principal;
+        const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
+          crewExecutions.listForOrg(org, ctx.params.crew!, {
+            status: recordedStatus(status),
+            before: readPosition(from),
+            limit,
+          }),
+        );
+        const now = new Date();
+        respond({
+          executions: records.map((execution) => describeListed(execution, now)),
+          count: records.length,
+          next_cursor,
+        });
+      },
+    ),
+  );
+
+  return router;
+}
+
+function recordedStatus(status: ExecutionStatus | 'waiting' | undefined): ExecutionStatus | undefined {
+  return status === 'waiting' ? 'pending_human_input' : status;
+}
