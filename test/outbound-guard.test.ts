@@ -274,19 +274,15 @@ describe('names', () => {
     expect(message).toBe(`receiver.example resolves to a blocked address (${reason})`);
   });
 
+  const getOf = (url: string) => ({ method: 'GET' as const, url, headers: {}, timeoutMs: 60_000, maxResponseBytes: 1 });
+
   test('a name that cannot be resolved is accepted at registration and fails the attempt', async () => {
     const lookup = async () => {
       throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
     };
     const client = clientWith({ lookup });
     await expect(client.check('https://receiver.example/')).resolves.toBeUndefined();
-    const sent = client.send({
-      method: 'GET',
-      url: 'https://receiver.example/',
-      headers: {},
-      timeoutMs: 60_000,
-      maxResponseBytes: 1,
-    });
+    const sent = client.send(getOf('https://receiver.example/'));
     await expect(sent).rejects.toMatchObject({ code: 'ENOTFOUND', message: 'name could not be resolved' });
   });
 
@@ -295,13 +291,7 @@ describe('names', () => {
     const server = await nameServer(() => answers.shift() ?? '127.0.0.1');
     const client = clientWith({ lookup: createLookup([`127.0.0.1:${(server.address() as AddressInfo).port}`]) });
     await expect(client.check('https://rebinding.example/')).resolves.toBeUndefined();
-    const sent = client.send({
-      method: 'GET',
-      url: 'https://rebinding.example/',
-      headers: {},
-      timeoutMs: 60_000,
-      maxResponseBytes: 1,
-    });
+    const sent = client.send(getOf('https://rebinding.example/'));
     await expect(sent).rejects.toThrow('rebinding.example resolves to a blocked address (loopback)');
     expect(answers).toEqual([]);
     server.close();

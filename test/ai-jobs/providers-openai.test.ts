@@ -1,32 +1,26 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import sharp from 'sharp';
 import type { SubfeatureName } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../providers/ai-jobs/index.js';
-import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { createExtractor } from '../../providers/extraction/index.js';
 import { bitmap } from '../fixtures/made-files.js';
+import { temporaryFolder } from '../support/folder.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { permanentError } from './permanent-error.js';
 
 const KEY = 'sk-very-secret';
 const PROMPT = 'The patient is called Ottilie Krähenbühl.';
-let folder: string;
-let extractor: Extractor;
+const folder = temporaryFolder('openai');
+const extractor = createExtractor();
 let server: OpenAiServer;
 let providers: AiProviders;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postback-openai-'));
-  extractor = createExtractor();
-});
-afterAll(async () => {
-  await extractor.close();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => extractor.close());
 beforeEach(async () => {
   server = await startOpenAiServer();
   providers = create();
@@ -106,11 +100,8 @@ describe('requests and results', () => {
   test('a chat reports that its output was cut off; other subfeatures fail', async () => {
     server.respondWith((_request, response) => sendCompletion(response, 'Half of', { finish_reason: 'length' }));
     expect((await chat()).output).toMatchObject({ text: 'Half of', finish_reason: 'length' });
-    await expect(run('text/summarize', { text: PROMPT, sentences: 2 })).rejects.toMatchObject({
-      name: 'ProviderError',
-      retryable: false,
-      message: expect.stringMatching(/cut off/),
-    });
+    const cutOff = run('text/summarize', { text: PROMPT, sentences: 2 });
+    await expect(cutOff).rejects.toMatchObject(permanentError(/cut off/));
   });
 
   test('the number of sentences of a summary is part of the prompt', async () => {

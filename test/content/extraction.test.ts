@@ -1,26 +1,18 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sharp from 'sharp';
 import type { Extraction } from '../../domain/extraction.js';
-import { createExtractor, detectFileKind, type Extractor } from '../../providers/extraction/index.js';
+import { createExtractor, detectFileKind } from '../../providers/extraction/index.js';
 import { lettering } from '../fixtures/lettering.js';
 import { bitmap, bomb, docx, zip } from '../fixtures/made-files.js';
+import { temporaryFolder } from '../support/folder.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
-let folder: string;
-let extractor: Extractor;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postback-extraction-'));
-  extractor = createExtractor({ processes: 2 });
-});
-afterAll(async () => {
-  await extractor.close();
-  await rm(folder, { recursive: true });
-});
+const folder = temporaryFolder('extraction');
+const extractor = createExtractor({ processes: 2 });
+afterAll(() => extractor.close());
 
 /** Detects and extracts a file, as ingestion does. */
 async function read(path: string, filename = path, using = extractor): Promise<Extraction & { kind: string }> {

@@ -1,26 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connect } from '@lancedb/lancedb';
 import { indexedMetadata, NO_METADATA, tagOf } from '../../domain/content/indexed-metadata.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
-import type { IndexRow, SearchIndex, SearchRequest } from '../../domain/content/search.js';
+import type { IndexRow, SearchRequest } from '../../domain/content/search.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { temporaryFolder } from '../support/folder.js';
 
-let folder: string;
-let index: SearchIndex;
+const folder = temporaryFolder('index');
+const index = createLanceIndex({ location: folder });
 let table: string;
 let tables = 0;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postback-index-'));
-  index = createLanceIndex({ location: folder });
-});
-afterAll(async () => {
-  await index.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => index.close());
 beforeEach(async () => {
   tables += 1;
   table = `tnt_${tables}`;
