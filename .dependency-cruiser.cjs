@@ -25,7 +25,7 @@ const services = {
   webhooks: [],
   'ai-jobs': ['webhooks'],
   crews: ['webhooks', 'content'],
-  payments: [],
+  payments: ['webhooks'],
 };
 const serviceNames = Object.keys(services);
 

@@ -12,10 +12,13 @@ FROM node:24-slim AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
+COPY bin/prune.mjs ./bin/
+RUN node bin/prune.mjs
 
 FROM node:24-slim AS product
-# The small semi-space saves 150 MB of memory per worker (cli/child.ts).
+# The small semi-space saves 150 MB of memory per worker, and few allocator arenas save 15 to 25 MB per process (cli/child.ts).
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=2 \
     NODE_OPTIONS=--max-semi-space-size=4
 WORKDIR /opt/postback
 COPY --from=packages /build/node_modules ./node_modules

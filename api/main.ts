@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
@@ -19,19 +19,9 @@ import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApps } from './app.js';
-import { oneAtATime } from './pipelining.js';
 import type { RateLimits } from './rate-limit.js';
-import { limitConnections } from './slow-requests.js';
+import { createApiServer } from './server.js';
 
-/** How long a request may take to arrive. Node's default of five minutes would cut off large uploads. */
-const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000;
-/** How often connections are checked for requests that have taken too long (Node's default: 30 s). */
-const CHECK_CONNECTIONS_MS = 1_000;
-/**
- * How long an idle connection stays open. Clients and load balancers close theirs after a minute at most by default. The
- * side that closes first may cut off a request that is on its way, so it must not be the server (Node's default: 5 s).
- */
-const KEEP_ALIVE_MS = 65_000;
 /** How long a request waits for Temporal. Its work is stored by then, so the reconciler starts it later. */
 const TEMPORAL_CALL_MS = 5_000;
 /** How long `/readyz` waits for MongoDB. */
@@ -70,19 +60,11 @@ async function runApi(): Promise<void> {
       ? undefined
       : apps.internal.listen(config.POSTBACK_INTERNAL_PORT, config.POSTBACK_INTERNAL_HOST);
   if (internal) await once(internal, 'listening');
-  const server = createServer(
-    {
-      headersTimeout: config.POSTBACK_SLOW_REQUEST_SECONDS * 1000,
-      requestTimeout: UPLOAD_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
-    },
-    oneAtATime(apps.api.callback()),
-  );
-  const { POSTBACK_CONNECTIONS_PER_ADDRESS: maxConnections } = config;
-  if (maxConnections > 0) {
-    server.on('connection', limitConnections(maxConnections, parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES)));
-  }
+  const server = createApiServer(apps.api.callback(), {
+    slowRequestSeconds: config.POSTBACK_SLOW_REQUEST_SECONDS,
+    connectionsPerAddress: config.POSTBACK_CONNECTIONS_PER_ADDRESS,
+    trustedProxies: parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES),
+  });
   server.listen(config.POSTBACK_API_PORT, config.POSTBACK_API_HOST);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { prune } from './prune.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -54,6 +55,7 @@ export async function install() {
     console.error('Installing packages with npm ci. The first time takes about a minute …');
     const code = await run('npm', ['ci', '--include=dev', '--no-fund', '--no-audit']);
     if (code !== 0) throw new Error(`npm ci failed with code ${code}; see its output above.`);
+    prune(join(root, 'node_modules'));
     writeFileSync(INSTALLED_MARK, lockHash());
   });
 }

@@ -20,6 +20,8 @@ const STOP_TIMEOUT_MS = 20_000;
  * 150 MB more memory, without a measurable gain in speed.
  */
 const V8_FLAGS = ['--max-semi-space-size=4'];
+/** Each thread would get an allocator arena of its own, with free memory that the others cannot use. */
+const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** Returns freed memory to the system sooner. Only for the API: it would slow down the embedding of documents. */
 const API_ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '131072' };
 /** pino's number for `warn`. */
@@ -60,7 +62,7 @@ export function startChild(
 
   function launch(): ChildProcess {
     const child = fork(MAIN[name], [], {
-      env: name === 'api' ? { ...API_ALLOCATOR, ...env } : env,
+      env: { ...FEW_ARENAS, ...(name === 'api' ? API_ALLOCATOR : {}), ...env },
       detached: true,
       execArgv: V8_FLAGS,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

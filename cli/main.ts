@@ -63,7 +63,7 @@ program
   .description('run a benchmark; see bench/README.md')
   .argument(
     '[name]',
-    'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes, fairness, hostile or retrieval',
+    'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes, fairness, memory, hostile or retrieval',
   )
   .argument(
     '[argument]',

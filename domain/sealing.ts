@@ -7,9 +7,11 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 export const SEALED_PURPOSES = [
   'webhook-signing-secret',
   'crew-signing-secret',
+  'payment-signing-secret',
   'job-signing-key',
   'connector-credentials',
   'authentication-details',
+  'eligibility-decision',
   'eligibility-data',
   'idempotency',
 ] as const;

@@ -13,7 +13,8 @@ export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 
 /**
  * Kinds of records whose workflow a crash can lose. `connectors` are those whose schedule or removal Temporal may not
- * know, `index_rows` are items whose index rows are out of date, `delivery_lanes` are lanes with overdue deliveries.
+ * know, `index_rows` are items whose index rows are out of date, `delivery_lanes` are lanes with overdue deliveries,
+ * `authentications` are those that are open after their time.
  */
 export const STALE_KINDS = [
   'items',
@@ -26,6 +27,7 @@ export const STALE_KINDS = [
   'index_rows',
   'delivery_lanes',
   'replays',
+  'authentications',
 ] as const;
 export type StaleKind = (typeof STALE_KINDS)[number];
 

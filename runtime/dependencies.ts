@@ -36,6 +36,7 @@ import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
+import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createRateLimiter } from '../storage/rate-limits.js';
 import { createUsage } from '../storage/usage.js';
@@ -120,6 +121,7 @@ export async function createSharedDependencies(
     replays: createReplays(collections),
     laneQueue,
     lanes: createLanes(collections, laneQueue),
+    paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,

@@ -22,6 +22,7 @@ import { ensureIndexes } from './indexes.js';
 import type { ModelTokensRecord } from './model-tokens.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
+import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
@@ -52,6 +53,7 @@ export interface Collections {
   replays: Collection<ReplayRecord>;
   authentications: Collection<AuthenticationRecord>;
   eligibilityData: Collection<EligibilityDataRecord>;
+  paymentSigningSecrets: Collection<PaymentSigningSecretRecord>;
   aiJobs: Collection<AiJobRecord>;
   aiJobResults: Collection<AiJobResultRecord>;
   checkpoints: Collection<CheckpointRecord>;
@@ -111,6 +113,7 @@ export async function openCollections(uri: string, appName: string): Promise<Col
     replays: db.collection('delivery_replays'),
     authentications: db.collection('authentications'),
     eligibilityData: db.collection('eligibility_data'),
+    paymentSigningSecrets: db.collection('payment_signing_secrets'),
     aiJobs: db.collection('ai_jobs'),
     aiJobResults: db.collection('ai_job_results'),
     checkpoints: db.collection('checkpoints'),

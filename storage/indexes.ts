@@ -87,8 +87,18 @@ const INDEXES: Record<string, IndexDescription[]> = {
     { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { status: 'running' } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
-  // Authentications are found by id; these indexes remove expired records.
-  authentications: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
+  authentications: [
+    { key: { org: 1, _id: -1 } },
+    { key: { org: 1, status: 1, _id: -1 } },
+    // The reconciler. The index holds only authentications that are open.
+    {
+      key: { check_at: 1 },
+      name: 'to_check',
+      partialFilterExpression: { status: { $in: ['started', 'eligibility_checked'] } },
+    },
+    { key: { remove_at: 1 }, expireAfterSeconds: 0 },
+  ],
+  // The data of checks is found by id; this index removes it.
   eligibility_data: [{ key: { remove_at: 1 }, expireAfterSeconds: 0 }],
   ai_jobs: [
     // Lists with any filter: an absent filter is queried as the list of all values.

@@ -7,9 +7,11 @@ const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret']
 export const SEALED_FIELDS: Record<SealedPurpose, { collection: string; paths: readonly string[] }> = {
   'webhook-signing-secret': { collection: 'registrations', paths: SIGNING_SECRET_PATHS },
   'crew-signing-secret': { collection: 'crew_signing_secrets', paths: SIGNING_SECRET_PATHS },
+  'payment-signing-secret': { collection: 'payment_signing_secrets', paths: SIGNING_SECRET_PATHS },
   'job-signing-key': { collection: 'signing_keys', paths: ['sealed_private_key'] },
   'connector-credentials': { collection: 'connectors', paths: ['sealed_credentials'] },
   'authentication-details': { collection: 'authentications', paths: ['sealed_details'] },
+  'eligibility-decision': { collection: 'authentications', paths: ['check.sealed_decision'] },
   'eligibility-data': { collection: 'eligibility_data', paths: ['sealed'] },
   idempotency: { collection: 'idempotency_keys', paths: ['response.sealed_body'] },
 };

@@ -4,6 +4,7 @@ import { createJobStarters } from './ai-jobs/starters.js';
 import { createConnectorStarters } from './connectors/starters.js';
 import { createContentStarters } from './content/starters.js';
 import { createCrewStarters } from './crews/starters.js';
+import { createPaymentStarters } from './payments/starters.js';
 import { createDeliveryStarters } from './webhooks/starters.js';
 import { createWorkflowStarter } from './workflow-starter.js';
 
@@ -22,5 +23,6 @@ export function createStarters(client: Client, deadlineMs?: number, laneFlags?: 
     ...createJobStarters(starter),
     ...createCrewStarters(starter),
     ...createConnectorStarters(starter),
+    ...createPaymentStarters(starter),
   };
 }

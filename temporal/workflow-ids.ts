@@ -11,6 +11,7 @@ export const workflowIds = {
   databaseRemoval: (org: string, databaseId: string) => `database-removal/${org}/${databaseId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
+  authentication: (authenticationId: string) => `authentication/${authenticationId}`,
   crew: (executionId: string) => `crew/${executionId}`,
   /** Also the id of the connector's schedule; Temporal appends the start time to the workflow id. */
   sync: (org: string, connectorId: string) => `sync/${org}/${connectorId}`,

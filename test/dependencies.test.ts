@@ -1,16 +1,19 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 
 interface Package {
   version: string;
   license?: string;
   link?: boolean;
+  dev?: boolean;
+  devOptional?: boolean;
 }
 interface Manifest {
   overrides: Record<string, Record<string, string>>;
@@ -94,6 +97,27 @@ describe('the packages', () => {
         .sort(),
     );
   });
+});
+
+test('those of the product take at most 600 MiB without the files that bin/prune.mjs removes', async () => {
+  const { findUnused } = (await import(pathToFileURL('bin/prune.mjs').href)) as {
+    findUnused(modules: string): string[];
+  };
+  const unused = new Set(findUnused('node_modules'));
+  const sizeOf = (path: string): number => {
+    if (unused.has(path)) return 0;
+    const entry = lstatSync(path);
+    // As disks count: in blocks.
+    if (!entry.isDirectory()) return entry.blocks * 512;
+    const names = readdirSync(path).filter((name) => name !== 'node_modules');
+    return names.reduce((sum, name) => sum + sizeOf(join(path, name)), entry.blocks * 512);
+  };
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, devOptional }]) => !dev && !devOptional && existsSync(path),
+  );
+  const bytes = installed.reduce((sum, [path]) => sum + sizeOf(path), 0);
+  expect(bytes / 1024 / 1024).toBeLessThan(600);
+  expect(installed.length).toBeGreaterThan(300);
 });
 
 describe('the audit of known vulnerabilities', () => {

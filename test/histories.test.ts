@@ -1,52 +1,45 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { newDeliveryId } from '../domain/ids.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import { connectCollections } from '../storage/collections.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { connectTemporal, registerSearchAttributes } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { createWorkers } from '../worker/workers.js';
-import { createDeliveryHarness, type DeliveryHarness } from './support/delivery-harness.js';
+import { createDeliveryHarness } from './support/delivery-harness.js';
 import { eventually } from './support/eventually.js';
 import { createNamespace, databaseBeside, sharedProduct } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { startReceiver } from './support/receiver.js';
 import { deliveryRecord } from './support/records.js';
 
 const newKey = () => randomBytes(32).toString('base64');
 
 // The delivery worker as the product creates it, in a namespace of its own.
+const { mongodbUri, temporalAddress } = sharedProduct();
+const namespace = 'histories';
+const org = 'histories';
+const secret = 'mongodb://postback:winterberry@10.0.0.7/';
+installTemporalLogger(pino({ level: 'silent' }));
+await createNamespace(temporalAddress, namespace);
+const collections = await connectCollections(databaseBeside(mongodbUri, 'histories'), 'postback-test');
+const connection = await NativeConnection.connect({ address: temporalAddress });
+const harness = createDeliveryHarness(collections);
+const receiver = await startReceiver();
+await harness.registrations.register(org, receiver.url, ['indexing.status_changed']);
+afterAll(async () => {
+  await receiver.close();
+  await harness.close();
+  await connection.close();
+  await collections.mongoClient.close();
+});
+
 describe('what Temporal stores', () => {
-  const { mongodbUri, temporalAddress } = sharedProduct();
-  const namespace = 'histories';
-  const org = 'histories';
-  const secret = 'mongodb://postback:winterberry@10.0.0.7/';
-  let collections: Collections;
-  let connection: NativeConnection;
-  let harness: DeliveryHarness;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    installTemporalLogger(pino({ level: 'silent' }));
-    await createNamespace(temporalAddress, namespace);
-    collections = await connectCollections(databaseBeside(mongodbUri, 'histories'), 'postback-test');
-    connection = await NativeConnection.connect({ address: temporalAddress });
-    harness = createDeliveryHarness(collections);
-    receiver = await startReceiver();
-    await harness.registrations.register(org, receiver.url, ['indexing.status_changed']);
-  });
-  afterAll(async () => {
-    await receiver?.close();
-    await harness?.close();
-    await connection?.close();
-    await collections?.mongoClient.close();
-  });
-
   /** Runs a delivery from the start of its workflow to its end. @param meanwhile runs beside it */
   async function deliver(keys: string | undefined, record: DeliveryRecord, meanwhile?: (temporal: Client) => unknown) {
     const dataConverter = dataConverterOf(keys);

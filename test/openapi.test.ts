@@ -141,6 +141,7 @@ describe('/openapi.json', () => {
       '/tenants',
       '/v3/ai/async',
       '/v3/ai/callbacks/{delivery_id}/retry',
+      '/v3/upload',
       '/webhooks/indexing/deliveries/retry',
       '/webhooks/indexing/deliveries/{delivery_id}/retry',
     ]);

@@ -1,36 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '@temporalio/client';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { connectTemporal } from '../temporal/connection.js';
-import { type CrewClient, createCrewClient } from './support/crew-client.js';
+import { createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
-import { createJobClient, type JobClient } from './support/job-client.js';
+import { createJobClient } from './support/job-client.js';
 import { listedWorkflows } from './support/listed-workflows.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { startReceiver } from './support/receiver.js';
 
 const KEYWORDS = 'text/keyword_extraction/wink';
 const GERMAN = { text: 'Der Leuchtturm steht seit vielen Jahren auf der Insel, und niemand weiß, wer ihn gebaut hat.' };
 
+const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+const org = 'operators';
+const temporal = await connectTemporal(temporalAddress, 'default');
+const jobs = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+const crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
+const receiver = await startReceiver();
+afterAll(async () => {
+  await temporal.connection.close();
+  await receiver.close();
+});
+
 describe('in the Temporal UI an operator', () => {
-  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
-  const org = 'operators';
-  let temporal: Client;
-  let jobs: JobClient;
-  let crew: CrewClient;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    temporal = await connectTemporal(temporalAddress, 'default');
-    jobs = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
-    crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
-    receiver = await startReceiver();
-  });
-  afterAll(async () => {
-    await temporal?.connection.close();
-    await receiver?.close();
-  });
-
   /** Ids of the workflows that the UI lists for this filter, once there are enough. */
   const found = async (filter: string, number = 1) => {
     const query = `PostbackOrganisation="${org}" AND ${filter}`;

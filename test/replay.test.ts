@@ -22,6 +22,7 @@ describe('executions that run during a deployment continue', () => {
       'deliverLane',
       'deliverWebhook',
       'dropAbandonedFiles',
+      'expireAuthentication',
       'indexItem',
       'indexItems',
       'provisionDatabase',

@@ -11,6 +11,7 @@ import { createConnectors } from '../storage/connectors/connectors.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
+import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
@@ -77,6 +78,7 @@ describe('sealed values', () => {
     return {
       registrations: createRegistrations(collections, sealer),
       crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
+      paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),
       signingKeys: createSigningKeys(collections, sealer),
       connectors: createConnectors(collections, sealer),
       authentications: createAuthentications(collections, sealer, times),
@@ -104,6 +106,12 @@ describe('sealed values', () => {
       },
       read: async (sealer) => (await stores(sealer).crewSigningSecrets.listOpen(ORG, new Date()))[0],
     },
+    'payment-signing-secret': {
+      async write(sealer) {
+        for (const secret of ['a previous secret', SECRET]) await stores(sealer).paymentSigningSecrets.set(ORG, secret);
+      },
+      read: async (sealer) => (await stores(sealer).paymentSigningSecrets.listOpen(ORG, new Date()))[0],
+    },
     'job-signing-key': {
       write: (sealer) => stores(sealer).signingKeys.currentId(ORG),
       async read(sealer) {
@@ -126,12 +134,20 @@ describe('sealed values', () => {
       async write(sealer) {
         const { authentications } = stores(sealer);
         const fields = { amount: 1, currency: 'EUR', return_url: SECRET };
-        const { record } = await authentications.create(ORG, fields, new Date());
+        const { record } = authentications.prepare(ORG, fields, new Date());
+        await authentications.add(record);
         await authentications.check(record, { click_to_pay: {} }, 'fingerprint', new Date());
       },
       async read(sealer) {
         const record = (await collections.authentications.findOne({ org: ORG }))!;
         return stores(sealer).authentications.openDetails(record).return_url;
+      },
+    },
+    'eligibility-decision': {
+      write: async () => undefined,
+      async read(sealer) {
+        const { _id, check } = (await collections.authentications.findOne({ org: ORG }))!;
+        return stores(sealer).authentications.openReasons(_id, check!) && SECRET;
       },
     },
     'eligibility-data': {

@@ -8,6 +8,7 @@ import { createItemGroupActivities } from '../activities/content/item-groups.js'
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createItemRemovalActivities } from '../activities/content/item-removal.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
+import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
@@ -67,6 +68,7 @@ function controlActivities(config: Config, dependencies: WorkerDependencies) {
   return {
     ...createItemRemovalActivities(dependencies),
     ...createConnectorRemovalActivities(dependencies),
+    ...createPaymentActivities({ ...dependencies, now: () => new Date() }),
     ...createDatabaseActivities({
       ...dependencies,
       removeConnectors: dependencies.connectors.markDatabaseDeleted,

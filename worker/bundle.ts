@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { promisify } from 'node:util';
+import type { WorkflowBundle } from '@temporalio/worker';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** Of a bundle, which has about 3 MB. */
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /**
  * The workflows as one script for Temporal's sandbox. Bundling takes seconds, so the bundle is stored with the compiled
@@ -15,12 +19,14 @@ export async function workflowBundle(): Promise<WorkflowBundle> {
   try {
     return { code: readFileSync(path, 'utf8') };
   } catch {
-    const bundle = await bundleWorkflowCode({
-      workflowsPath: `${ROOT}/workflows/index.js`,
-      logger: { trace() {}, debug() {}, info() {}, warn: console.warn, error: console.error, log() {} },
+    const bundler = fileURLToPath(new URL('./bundle-workflows.js', import.meta.url));
+    const run = promisify(execFile)(process.execPath, [bundler, `${ROOT}/workflows/index.js`], {
+      maxBuffer: MAX_BYTES,
     });
-    store(path, bundle.code);
-    return bundle;
+    const { stdout: code, stderr: warnings } = await run;
+    if (warnings) console.warn(warnings);
+    store(path, code);
+    return { code };
   }
 }
 

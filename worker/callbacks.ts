@@ -1,5 +1,6 @@
 import { createAiJobCallback } from '../activities/ai-jobs/job-callback.js';
 import { createCrewCallbacks } from '../activities/crews/crew-callback.js';
+import { createAuthenticationCallback } from '../activities/payments/authentication-callback.js';
 import type { Callback } from '../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../activities/webhooks/indexing-callback.js';
 import { callbackPolicy, DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
@@ -10,21 +11,23 @@ import type { WorkerDependencies } from './dependencies.js';
 /** How the callback of each event is built, signed and retried. */
 export function createCallbacks(
   config: Config,
-  { aiJobs, signingKeys, registrations, crewSigningSecrets, log }: WorkerDependencies,
+  { aiJobs, signingKeys, registrations, crewSigningSecrets, paymentSigningSecrets, log }: WorkerDependencies,
 ): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
+  const webhookPolicy = {
+    ...INDEXING_DELIVERY_POLICY,
+    scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
+    timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+  };
   return {
     ...createCrewCallbacks({ crewSigningSecrets }, policy),
     async_job_completed: createAiJobCallback({ aiJobs, signingKeys }, policy),
+    'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy: webhookPolicy }),
     'indexing.status_changed': createIndexingCallback({
       registrations,
       log,
-      policy: {
-        ...INDEXING_DELIVERY_POLICY,
-        scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
-        timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
-      },
+      policy: webhookPolicy,
       disableAfterMs: disableAfterDays === 0 ? null : disableAfterDays * DAY_MS,
     }),
   };

@@ -11,6 +11,7 @@ type Stores = Pick<
   | 'items'
   | 'itemCatalogue'
   | 'aiJobs'
+  | 'authentications'
   | 'crewExecutions'
   | 'deliveries'
   | 'databases'
@@ -90,6 +91,7 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
         await stores.connectors.markApplied(connector);
       },
     }),
+    authentications: staleWork({ records: stores.authentications.stale, idOf, start: starters.startExpiry }),
     delivery_lanes: staleWork({
       records: stores.lanes.stale,
       idOf: ({ lane }) => String(lane),

@@ -6,6 +6,7 @@ export { indexItem } from './content/index-item.js';
 export { indexItems } from './content/index-items.js';
 export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
 export { runCrew } from './crews/run-crew.js';
+export { expireAuthentication } from './payments/expire-authentication.js';
 // Existing schedules start the reconciler under the name `sweep`.
 export { compactSearchIndex, dropAbandonedFiles, reconcile as sweep } from './reconcile.js';
 export { deliverLane } from './webhooks/deliver-lane.js';

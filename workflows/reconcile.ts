@@ -22,7 +22,11 @@ const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities
 });
 
 /** Kinds that were added later, with the patch that added each. */
-const ADDED: Partial<Record<StaleKind, string>> = { delivery_lanes: 'delivery-lanes', replays: 'replays' };
+const ADDED: Partial<Record<StaleKind, string>> = {
+  delivery_lanes: 'delivery-lanes',
+  replays: 'replays',
+  authentications: 'authentications',
+};
 
 /**
  * Starts workflows that are missing because a process died after it had stored their record. Each kind of record is an

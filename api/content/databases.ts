@@ -1,10 +1,16 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { addMetadataFieldsSchema, createDatabaseSchema, nameSchema } from '../../domain/content/databases.js';
+import {
+  addMetadataFieldsSchema,
+  createDatabaseSchema,
+  type MetadataField,
+  nameSchema,
+} from '../../domain/content/databases.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
+import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
@@ -27,6 +33,7 @@ import {
 export interface DatabaseDependencies {
   databases: Databases;
   contents: DatabaseContents;
+  itemCatalogue: Pick<ItemCatalogue, 'markFieldsDeclared'>;
   idempotencyKeys: IdempotencyKeys;
   index: SearchIndex;
   quotas: Pick<Quotas, 'admit'>;
@@ -37,6 +44,8 @@ export interface DatabaseDependencies {
 
 /** Ids of databases have the prefix of their deprecated name. */
 const NEWEST_FIRST = byId('tnt');
+/** Items whose rows are rewritten at once after a field was declared; the reconciler starts the others. */
+const BACKFILL_STARTS = 20;
 const NOT_FOUND = ['DATABASE_NOT_FOUND'] as const;
 
 /** The codes of 400 and 409 on one route, whose clients distinguish errors by the status (specification, "Errors"). */
@@ -212,7 +221,7 @@ function routes(
         summary: 'Add fields to the metadata schema',
         description:
           'An existing field may be sent again with the same type and a larger `max_length`. Existing items are not ' +
-          'validated again. The successful response has no envelope, and 400 and 409 have the code `INTERNAL_ERROR`.',
+          'validated again; filters find the values that they already have within about a minute. The successful response has no envelope, and 400 and 409 have the code `INTERNAL_ERROR`.',
         body: addMetadataFieldsSchema,
         example: { database_metadata_schema: [{ name: 'author', data_type: 'VARCHAR', max_length: 200 }] },
         status: 200,
@@ -223,10 +232,21 @@ function routes(
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
         const database = await databases.addMetadataFields(org, nameIn(ctx), body.database_metadata_schema);
+        await backfill(database._id, body.database_metadata_schema);
         respond({ database: database.name, database_metadata_schema: database.metadata_schema });
       },
     ),
   );
 
   return router;
+
+  /** A request that fails here can be repeated: its fields are then declared already, and filled again. */
+  async function backfill(databaseId: string, fields: readonly MetadataField[]): Promise<void> {
+    const names = fields.map(({ name }) => name);
+    for (const item of await deps.itemCatalogue.markFieldsDeclared(databaseId, names, BACKFILL_STARTS)) {
+      await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>
+        deps.starters.startIndexRows(item),
+      );
+    }
+  }
 }

@@ -1,21 +1,53 @@
 import Router from '@koa/router';
+import type { Logger } from 'pino';
+import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
-import { createAuthenticationSchema, isAuthenticationId, statusAt } from '../../domain/payments/authentications.js';
+import type { OutboundClient } from '../../domain/outbound.js';
+import {
+  AUTHENTICATION_STATES,
+  createAuthenticationSchema,
+  isAuthenticationId,
+} from '../../domain/payments/authentications.js';
+import { endedDelivery } from '../../domain/payments/ended-delivery.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
+import type { PaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
+import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { PaymentStarters } from '../../temporal/payments/starters.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
+import { rejectBlockedUrl } from '../validation.js';
 import { countRequest } from './authenticate.js';
 import { paymentOperation } from './document.js';
-import { authenticationSchema, createdSchema } from './responses.js';
+import {
+  authenticationListSchema,
+  authenticationSchema,
+  createdSchema,
+  describeAuthentication,
+  summariseAuthentication,
+} from './responses.js';
 
-/** Creating, reading and closing authentications, for the merchant's server. */
-export function authenticationRoutes(deps: {
+export interface AuthenticationDependencies {
   authentications: Authentications;
+  paymentSigningSecrets: PaymentSigningSecrets;
+  deliveries: Pick<Deliveries, 'add'>;
+  starters: PaymentStarters & Pick<DeliveryStarters, 'startDelivery'>;
+  outbound: OutboundClient;
   rateLimits: Pick<RateLimits, 'authentication'>;
   idempotencyKeys: IdempotencyKeys;
-}): Router<RequestState> {
-  const { authentications } = deps;
+  log: Logger;
+}
+
+const NEWEST_FIRST = byId('auth');
+
+const listQuerySchema = pageQuery(NEWEST_FIRST).extend({ status: z.enum(AUTHENTICATION_STATES).optional() });
+
+/** Creating, listing, reading and closing authentications, for the merchant's server. */
+export function authenticationRoutes(deps: AuthenticationDependencies): Router<RequestState> {
+  const { authentications, paymentSigningSecrets, starters, log } = deps;
   const router = new Router<RequestState>({ prefix: '/authentication' });
 
   router.post(
@@ -23,24 +55,48 @@ export function authenticationRoutes(deps: {
     paymentOperation(
       {
         summary: 'Create an authentication',
+        description:
+          'A signed callback to `webhook_url` reports the end of the authentication: closed or expired. The first request ' +
+          'with a `webhook_url` generates the signing secret.',
         body: createAuthenticationSchema,
         example: { amount: 1250, currency: 'EUR', return_url: 'https://shop.example/return' },
         status: 201,
         response: createdSchema,
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, respond }) => {
-        const { record, clientSecret } = await authentications.create(ctx.state.principal.org, body, new Date());
-        respond({
+      async (ctx, { body, respondWith }) => {
+        const { org } = ctx.state.principal;
+        const webhook_signing_secret =
+          body.webhook_url === undefined ? null : await prepareWebhook(org, body.webhook_url);
+        const { record, clientSecret } = authentications.prepare(org, body, new Date());
+        const created = {
           authentication_id: record._id,
           // The only response that has it.
           client_secret: clientSecret,
+          ...(webhook_signing_secret === null ? {} : { webhook_signing_secret }),
           status: record.status,
           amount: record.amount,
           currency: record.currency,
           created_at: record.created_at.toISOString(),
           expires_at: record.expires_at.toISOString(),
-        });
+        };
+        await respondWith(created, (tx) => authentications.add(record, tx));
+        await startOrDefer(log, 'timer', { authentication_id: record._id }, () => starters.startExpiry(record));
+      },
+    ),
+  );
+
+  router.get(
+    '/',
+    paymentOperation(
+      { summary: 'List authentications', query: listQuerySchema, status: 200, response: authenticationListSchema },
+      async (ctx, { query: { status, ...page }, respond }) => {
+        const now = new Date();
+        const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
+          authentications.listForOrg(ctx.state.principal.org, { status, before: from, limit }, now),
+        );
+        const listed = records.map((record) => summariseAuthentication(record, now));
+        respond({ authentications: listed, count: listed.length, next_cursor });
       },
     ),
   );
@@ -68,7 +124,7 @@ export function authenticationRoutes(deps: {
       async (ctx, { respond }) => {
         const now = new Date();
         const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
-        const record = await authentications.close(org, id, now);
+        const record = await closeAndAnnounce(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
       },
@@ -77,34 +133,31 @@ export function authenticationRoutes(deps: {
 
   return router;
 
+  /** @returns a new signing secret, or null when the organisation has one @throws ServiceError VALIDATION_ERROR */
+  async function prepareWebhook(org: string, url: string): Promise<string | null> {
+    await rejectBlockedUrl(deps.outbound, 'webhook_url', url);
+    return paymentSigningSecrets.generateFirst(org);
+  }
+
+  async function closeAndAnnounce(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
+    let announced: DeliveryRecord | undefined;
+    const record = await authentications.close(org, id, now, async (closed, tx) => {
+      const delivery = endedDelivery(closed, now);
+      announced = delivery ? await deps.deliveries.add(delivery, tx) : undefined;
+    });
+    if (announced) {
+      const delivery = announced;
+      await startOrDefer(log, 'delivery', { authentication_id: id }, () => starters.startDelivery(delivery));
+    }
+    return record;
+  }
+
   /** @throws ServiceError AUTHENTICATION_NOT_FOUND for the id of no authentication, RATE_LIMITED */
   async function countedId(org: string, id: string): Promise<{ org: string; id: string }> {
     if (!isAuthenticationId(id)) throw notFound();
     await countRequest(deps.rateLimits.authentication, 'merchant', org, id);
     return { org, id };
   }
-}
-
-/** An authentication for the merchant's server. */
-async function describeAuthentication(authentications: Authentications, record: AuthenticationRecord, now: Date) {
-  const { customer = null, return_url = null, metadata = {} } = authentications.openDetails(record);
-  return {
-    authentication_id: record._id,
-    status: statusAt(record, now),
-    amount: record.amount,
-    currency: record.currency,
-    customer,
-    return_url,
-    metadata,
-    eligibility_check: record.check && {
-      sdk_next_action: record.check.sdk_next_action,
-      checked_at: record.check.checked_at.toISOString(),
-      eligibility_check_data: await authentications.findCheckData(record, now),
-    },
-    created_at: record.created_at.toISOString(),
-    expires_at: record.expires_at.toISOString(),
-    closed_at: record.closed_at?.toISOString() ?? null,
-  };
 }
 
 export function notFound(): ServiceError {

@@ -1,8 +1,26 @@
+import { z } from 'zod';
+import { SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
+import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
+import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 export const paymentOperation = operations('Payment authentication', plainEnvelope);
+
+const endedEventSchema = z.object({
+  event: z.literal(AUTHENTICATION_ENDED),
+  delivery_id: z.string(),
+  authentication_id: z.string(),
+  status: z.enum(['closed', 'expired']),
+  amount: z.int(),
+  currency: z.string(),
+  sdk_next_action: z
+    .enum(SDK_NEXT_ACTIONS)
+    .nullable()
+    .meta({ description: 'The result of the check; null without one.' }),
+  timestamp: z.iso.datetime(),
+});
 
 export const paymentDocument: ServiceDocument = {
   tags: [
@@ -11,6 +29,22 @@ export const paymentDocument: ServiceDocument = {
       description: "The customer's browser submits the eligibility check; the merchant's server uses the other routes.",
     },
   ],
+  webhooks: {
+    [AUTHENTICATION_ENDED]: {
+      post: {
+        operationId: 'authenticationEnded',
+        tags: ['Payment authentication'],
+        summary: 'An authentication has ended',
+        description:
+          'Sent to the `webhook_url` of the authentication, which was closed or has expired. A callback may arrive more than ' +
+          'once: deduplicate by `delivery_id`. It is retried like a webhook of the content service.',
+        security: [],
+        requestParams: { header: z.object(signatureHeaders) },
+        requestBody: { required: true, content: { 'application/json': { schema: endedEventSchema } } },
+        responses: { '2XX': { description: 'Accepted.' } },
+      },
+    },
+  },
   security: {
     name: 'payment_key',
     scheme: {

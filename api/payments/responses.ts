@@ -5,7 +5,12 @@ import {
   createAuthenticationSchema,
   eligibilityCheckSchema,
   SDK_NEXT_ACTIONS,
+  statusAt,
 } from '../../domain/payments/authentications.js';
+import { DECISION_EFFECTS, DECISION_SIGNALS, NETWORKS } from '../../domain/payments/eligibility-decision.js';
+import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
+import { pageFields } from '../pagination.js';
+import { shownOnce } from '../webhooks/signing-secret.js';
 
 const time = z.iso.datetime();
 const { customer, metadata } = createAuthenticationSchema.shape;
@@ -21,6 +26,7 @@ const payment = {
 export const createdSchema = z.object({
   ...payment,
   client_secret: z.string().meta({ description: 'For the browser. Only this response has it.' }),
+  webhook_signing_secret: shownOnce,
 });
 
 export const authenticationSchema = z
@@ -28,10 +34,16 @@ export const authenticationSchema = z
     ...payment,
     customer: customer.unwrap().nullable(),
     return_url: z.string().nullable(),
+    webhook_url: z.string().nullable(),
     metadata: metadata.unwrap(),
     eligibility_check: z
       .object({
         sdk_next_action: z.enum(SDK_NEXT_ACTIONS),
+        reasons: z
+          .array(
+            z.object({ network: z.enum(NETWORKS), signal: z.enum(DECISION_SIGNALS), effect: z.enum(DECISION_EFFECTS) }),
+          )
+          .meta({ description: 'The rows of the decision table that applied.' }),
         checked_at: time,
         eligibility_check_data: eligibilityCheckSchema.shape.eligibility_check_data.nullable(),
       })
@@ -39,5 +51,53 @@ export const authenticationSchema = z
     closed_at: time.nullable(),
   })
   .meta({ id: 'Authentication' });
+
+export const authenticationListSchema = z.object({
+  authentications: z.array(
+    z.object({ ...payment, sdk_next_action: z.enum(SDK_NEXT_ACTIONS).nullable(), closed_at: time.nullable() }),
+  ),
+  ...pageFields,
+});
+
+/** The fields of an authentication that are not sealed. */
+function describePayment(record: AuthenticationRecord, now: Date) {
+  return {
+    authentication_id: record._id,
+    status: statusAt(record, now),
+    amount: record.amount,
+    currency: record.currency,
+    created_at: record.created_at.toISOString(),
+    expires_at: record.expires_at.toISOString(),
+    closed_at: record.closed_at?.toISOString() ?? null,
+  };
+}
+
+/** An authentication in a list. */
+export function summariseAuthentication(record: AuthenticationRecord, now: Date) {
+  return { ...describePayment(record, now), sdk_next_action: record.check?.sdk_next_action ?? null };
+}
+
+/** An authentication for the merchant's server. */
+export async function describeAuthentication(
+  authentications: Authentications,
+  record: AuthenticationRecord,
+  now: Date,
+) {
+  const { customer = null, return_url = null, metadata = {} } = authentications.openDetails(record);
+  const { check, webhook_url } = record;
+  return {
+    ...describePayment(record, now),
+    customer,
+    return_url,
+    webhook_url,
+    metadata,
+    eligibility_check: check && {
+      sdk_next_action: check.sdk_next_action,
+      reasons: authentications.openReasons(record._id, check),
+      checked_at: check.checked_at.toISOString(),
+      eligibility_check_data: await authentications.findCheckData(record, now),
+    },
+  };
+}
 
 export const eligibilitySchema = z.object({ authentication_id: z.string(), sdk_next_action: z.enum(SDK_NEXT_ACTIONS) });

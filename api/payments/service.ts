@@ -1,22 +1,19 @@
 import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Authentications } from '../../storage/payments/authentications.js';
 import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { requireSecretKey } from './authenticate.js';
-import { authenticationRoutes } from './authentications.js';
+import { type AuthenticationDependencies, authenticationRoutes } from './authentications.js';
 import { paymentDocument } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
+import { paymentSigningSecretRoutes } from './signing-secret.js';
 
-export interface PaymentDependencies {
+export interface PaymentDependencies extends AuthenticationDependencies {
   keys: ApiKeys;
-  authentications: Authentications;
   rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
-  idempotencyKeys: IdempotencyKeys;
   rateLimit: Middleware<RequestState>;
 }
 
@@ -36,6 +33,7 @@ export function paymentService(deps: PaymentDependencies): Service {
       // After the eligibility check: publishable keys are public, so each address has a limit of its own there.
       deps.rateLimit,
       jsonBody(MAX_CREATE_BYTES),
+      routesOf(paymentSigningSecretRoutes(deps)),
       routesOf(authenticationRoutes(deps)),
     ],
   };

@@ -50,6 +50,16 @@ export const CONNECTION_CASES: readonly HostileCase[] = [
     true,
   ),
   {
+    name: 'connection: 50 with 400 pipelined requests each',
+    prepare: (target) => () =>
+      many(50, () =>
+        sendRaw({ ...target, signal: AbortSignal.timeout(LONG_ENOUGH_MS) }, (socket) => {
+          socket.write(head(target, 'GET /databases').repeat(399));
+          socket.write(head(target, 'GET /databases', { Connection: 'close' }));
+        }),
+      ),
+  },
+  {
     name: 'connection: 1,500 at once',
     prepare: (target) => () =>
       many(1_500, () => sendRaw({ ...target, signal: AbortSignal.timeout(LONG_ENOUGH_MS) }, () => undefined)),

@@ -40,6 +40,13 @@ export const FIELD_CASES: readonly HostileCase[] = [
   field('30 MB of opening brackets', 'memories', () => '['.repeat(30_000_000)),
   field('30 MB of quotes and backslashes', 'memories', () => `["${'\\"'.repeat(15_000_000)}"]`),
   field('a string of 30 MB', 'memories', () => `[{"text":"${'x'.repeat(30_000_000)}"}]`),
+  {
+    name: 'field: a string of 30 MB with an Idempotency-Key',
+    prepare(target) {
+      const value = `[{"text":"${'x'.repeat(30_000_000)}"}]`;
+      return () => sendField(target, 'memories', value, { 'Idempotency-Key': 'large' });
+    },
+  },
   field('30 MB of white space', 'memories', () => `[${' '.repeat(30_000_000)}]`),
   field('a key of 30 MB', 'memories', () => `[{"${'k'.repeat(30_000_000)}":1}]`),
   field('a number of 10 million digits', 'memories', () => `[${'9'.repeat(10_000_000)}]`),

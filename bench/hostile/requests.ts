@@ -30,6 +30,8 @@ const file = (name: string, content: string) =>
 export const REQUEST_CASES: readonly HostileCase[] = [
   form('300,000 tiny fields', () => `${part('x', '1').repeat(300_000)}--b--\r\n`),
   form('200,000 tiny files', () => `${file('a.txt', 'x').repeat(200_000)}--b--\r\n`),
+  form('300,000 parts that are neither', () => `${'--b\r\nX: y\r\n\r\n1\r\n'.repeat(300_000)}--b--\r\n`),
+  form('100 file names of 70 kB', () => `${file('é%"\\n'.repeat(15_000), 'x').repeat(100)}--b--\r\n`),
   form('a field name of 10 MB', () => `${part('n'.repeat(10_000_000), '1')}--b--\r\n`),
   form('a file name of 10 MB', () => `${file('n'.repeat(10_000_000), '1')}--b--\r\n`),
   form('100,000 headers in a part', () => `--b\r\n${'X-Header: 1\r\n'.repeat(100_000)}\r\n1\r\n--b--\r\n`),
@@ -88,6 +90,17 @@ export const REQUEST_CASES: readonly HostileCase[] = [
       sendRaw(target, (socket) => {
         const headers = { ...JSON_TYPE, 'Transfer-Encoding': 'chunked', Connection: 'close' };
         socket.write(head(target, 'POST /query', headers));
+        socket.write(`${'1\r\n \r\n'.repeat(1_000_000)}0\r\n\r\n`);
+      }),
+  },
+  {
+    name: 'form: 1 million chunks of one byte',
+    prepare: (target) => () =>
+      sendRaw(target, (socket) => {
+        const headers = { 'Content-Type': 'multipart/form-data; boundary=b', 'Transfer-Encoding': 'chunked' };
+        socket.write(head(target, 'POST /context/ingest', { ...headers, Connection: 'close' }));
+        const start = '--b\r\nContent-Disposition: form-data; name="memories"\r\n\r\n';
+        socket.write(`${start.length.toString(16)}\r\n${start}\r\n`);
         socket.write(`${'1\r\n \r\n'.repeat(1_000_000)}0\r\n\r\n`);
       }),
   },

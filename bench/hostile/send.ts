@@ -67,11 +67,16 @@ export async function send(
 export const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** Sends an ingest request with one text field. */
-export function sendField(target: Target, name: string, text: string): Promise<string> {
+export function sendField(
+  target: Target,
+  name: string,
+  text: string,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const form = new FormData();
   form.set('database', target.database);
   form.set(name, text);
-  return send(target, 'POST', '/context/ingest', form);
+  return send(target, 'POST', '/context/ingest', form, headers);
 }
 
 /** The outcomes of many requests, counted. */

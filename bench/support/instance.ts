@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startInstance } from '../../cli/instance.js';
 import type { KeyKind } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
+import { childrenOf } from './process-memory.js';
 
 export type BenchInstance = Awaited<ReturnType<typeof startBenchInstance>>;
 
@@ -81,17 +82,6 @@ function cpuMs(pid: number): number {
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
     return Number.NaN;
-  }
-}
-
-/** Ids of the child processes, from /proc; none without /proc. */
-function childrenOf(pid: number): number[] {
-  try {
-    const threads = readdirSync(`/proc/${pid}/task`);
-    const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
-    return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
-  } catch {
-    return [];
   }
 }
 

@@ -41,7 +41,9 @@ export const metadataFieldSchema = z
       .max(MAX_TEXT_LENGTH)
       .optional()
       .meta({ description: 'Maximum length of a VARCHAR, in characters.' }),
-    enable_match: z.boolean().optional(),
+    enable_match: z.boolean().optional().meta({
+      description: 'Accepted for compatibility, and returned: every field can be matched exactly, whatever its value.',
+    }),
   })
   .refine(({ data_type, max_length }) => max_length === undefined || data_type === 'VARCHAR', {
     message: 'is for VARCHAR only',

@@ -1,3 +1,4 @@
+import { type IndexingStatus, isTerminal } from '../states.js';
 import { searchableText } from './chunking.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
@@ -27,6 +28,7 @@ export interface IndexableItem {
     | { version: number; metadata: Record<string, unknown>; additional_metadata: Record<string, unknown> }
     | undefined;
   database_id: string;
+  indexing_status: IndexingStatus;
   metadata: Readonly<Record<string, unknown>>;
   additional_metadata: Readonly<Record<string, unknown>>;
   /** Ids of the changes that the item's rows may not show yet. */
@@ -64,7 +66,8 @@ export interface IndexRowsStores {
 /**
  * Rewrites the index rows of the served version of an item when they are due. If the item was changed, or another process wrote its rows, during
  * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
- * until its own write has finished, so that the reconciler repeats the write of a process that died.
+ * until its own write has finished, so that the reconciler repeats the write of a process that died. While a version is in
+ * progress nothing is written, because its rows may be written meanwhile for an earlier metadata schema.
  * @param key of the item
  * @param change the change to apply; without it, all changes that are due
  */
@@ -72,6 +75,7 @@ export async function refreshIndexRows(stores: IndexRowsStores, key: string, cha
   let item = await stores.items.getByKey(key);
   if (!item?.rows_due?.length) return;
   for (;;) {
+    if (!isTerminal(item.indexing_status)) return;
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(stores, item);
     if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 
-/** States of an authentication. `expired` is never stored; it follows from the time. */
+/** States of an authentication. A workflow stores `expired`; until it has, the state follows from the time (`statusAt`). */
 export const AUTHENTICATION_STATES = ['started', 'eligibility_checked', 'closed', 'expired'] as const;
 export type AuthenticationStatus = (typeof AUTHENTICATION_STATES)[number];
-export type StoredAuthenticationStatus = Exclude<AuthenticationStatus, 'expired'>;
 
 /** The states in which an authentication can still be used; the others are final. */
 export const OPEN_AUTHENTICATION_STATES = [
@@ -31,7 +30,7 @@ export function isAuthenticationId(text: string): boolean {
 
 /** @returns the state at a time: an open authentication is expired after `expires_at` */
 export function statusAt(
-  { status, expires_at }: { status: StoredAuthenticationStatus; expires_at: Date },
+  { status, expires_at }: { status: AuthenticationStatus; expires_at: Date },
   now: Date,
 ): AuthenticationStatus {
   return isOpen(status) && expires_at <= now ? 'expired' : status;
@@ -39,12 +38,6 @@ export function statusAt(
 
 function isOpen(status: AuthenticationStatus): boolean {
   return (OPEN_AUTHENTICATION_STATES as readonly string[]).includes(status);
-}
-
-/** @returns the next action after the first check. A network without `consumerPresent` counts as not present */
-export function eligibilityOf({ click_to_pay }: EligibilityCheckData): SdkNextAction {
-  const present = [click_to_pay.network_a, click_to_pay.network_b].some((network) => network?.consumerPresent);
-  return present ? 'await_merchant_callback' : 'proceed';
 }
 
 /**
@@ -82,6 +75,7 @@ export const createAuthenticationSchema = z.object({
     })
     .optional(),
   return_url: text.refine(isPlainHttpsUrl, 'must be an https URL without credentials').optional(),
+  webhook_url: text.optional().meta({ description: 'An https URL, which is told when the authentication has ended.' }),
   metadata: z
     .record(z.string().max(40), z.union([z.string().max(500), z.number(), z.boolean()]))
     .refine(

@@ -11,8 +11,16 @@ export const CREW_EVENTS = [
 ] as const;
 export type CrewEvent = (typeof CREW_EVENTS)[number];
 
+/** The event of a payment authentication that was closed or has expired. */
+export const AUTHENTICATION_ENDED = 'authentication.ended';
+
 /** All events that Postback delivers. One workflow delivers them all; the delivery policy differs by event. */
-export const CALLBACK_EVENTS = ['indexing.status_changed', 'async_job_completed', ...CREW_EVENTS] as const;
+export const CALLBACK_EVENTS = [
+  'indexing.status_changed',
+  'async_job_completed',
+  AUTHENTICATION_ENDED,
+  ...CREW_EVENTS,
+] as const;
 export type CallbackEvent = (typeof CALLBACK_EVENTS)[number];
 
 /** Events that a webhook registration can subscribe to. */

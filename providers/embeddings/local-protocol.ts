@@ -2,12 +2,11 @@
 
 export const LOCAL_MODEL = 'bge-small-en-v1.5';
 export const LOCAL_DIMENSIONS = 384;
+export const LOCAL_HEADS = 12;
 
 export interface WorkerSettings {
   modelPath: string;
   tokenizerPath: string;
-  /** Threads of one matrix multiplication. The runtime uses every core when undefined. */
-  threads: number | undefined;
   /** Two 32-bit numbers in shared memory, see `RUNNING` and `STOPPING`. */
   state: SharedArrayBuffer;
 }

@@ -1,25 +1,26 @@
 /** The thread with the embedding model. It tokenises, batches and embeds texts, queries before the next batch of documents. */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { batchByLength } from './batching.js';
+import { fuseModel } from './fused-model.js';
 import {
   type EmbedRequest,
   LOCAL_DIMENSIONS,
+  LOCAL_HEADS,
   RUNNING,
   STOPPING,
   type StopRequest,
   type WorkerMessage,
   type WorkerSettings,
 } from './local-protocol.js';
+import { MAX_CHARACTERS } from './socket-protocol.js';
 
 const MAX_TOKENS = 512;
-/** More characters than 512 tokens of any prose, so that text beyond the limit is not tokenised. */
-const MAX_CHARACTERS = 8_192;
-/** Tokens of one run with padding. Larger batches are not faster, take more memory and delay queries. */
-const BATCH_TOKENS = 512;
+/** Tokens of one run. Larger batches are not faster, take more memory and delay queries. */
+const BATCH_TOKENS = 256;
 
 interface Encoded {
   number: number;
@@ -59,20 +60,30 @@ port.on('message', (request: EmbedRequest | StopRequest) => {
   );
 });
 
-async function load({ modelPath, tokenizerPath, threads }: WorkerSettings) {
-  const tokenizer = new Tokenizer(JSON.parse(await readFile(tokenizerPath, 'utf8')), {});
+async function load({ modelPath, tokenizerPath }: WorkerSettings) {
+  const tokenizer = new Tokenizer(JSON.parse(readFileSync(tokenizerPath, 'utf8')), {});
+  const file = readFileSync(modelPath);
+  const model = fuseModel(file, LOCAL_HEADS);
   const session = await inNativeCode(() =>
-    InferenceSession.create(modelPath, {
+    InferenceSession.create(model, {
       // Without these the process needs a third of the memory and is a few percent slower.
       enableCpuMemArena: false,
       enableMemPattern: false,
-      ...(threads === undefined ? {} : { intraOpNumThreads: threads }),
-      // Spinning threads double the time and the CPU load on busy cores.
-      extra: { session: { intra_op: { allow_spinning: '0' } } },
+      // Each thread of this process has a core of its own. Threads of one operator would wait for each other.
+      intraOpNumThreads: 1,
       logSeverityLevel: 3,
     }),
   );
+  release(file, model);
   return { tokenizer, session };
+}
+
+/** Frees buffers at once, by a transfer to nowhere: they are large, and the collector would leave them for long. */
+function release(...buffers: Buffer[]): void {
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  port1.postMessage(null, [...new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer))]);
+  port1.close();
 }
 
 function encode(tokenizer: Tokenizer, text: string): number[] {
@@ -116,26 +127,20 @@ async function embedBatch(batch: Encoded[]): Promise<void> {
 /** @returns the concatenated vectors: the first (CLS) token of each text at unit length, as the bge model requires */
 async function infer(batch: readonly (readonly number[])[]): Promise<Float32Array<ArrayBuffer>> {
   const { session } = await loaded;
-  const length = Math.max(...batch.map((ids) => ids.length));
-  const ids = new BigInt64Array(batch.length * length);
-  const mask = new BigInt64Array(batch.length * length);
-  for (const [row, tokens] of batch.entries()) {
-    for (const [index, id] of tokens.entries()) {
-      ids[row * length + index] = BigInt(id);
-      mask[row * length + index] = 1n;
-    }
-  }
-  const shape = [batch.length, length];
-  const feeds: Record<string, Tensor> = {
-    input_ids: new Tensor('int64', ids, shape),
-    attention_mask: new Tensor('int64', mask, shape),
-    token_type_ids: new Tensor('int64', new BigInt64Array(ids.length), shape),
+  const shape = [batch.length, batch[0]!.length];
+  const ids = BigInt64Array.from(batch.flat(), BigInt);
+  const inputs: Record<string, BigInt64Array> = {
+    input_ids: ids,
+    attention_mask: new BigInt64Array(ids.length).fill(1n),
+    token_type_ids: new BigInt64Array(ids.length),
   };
+  const feeds = Object.fromEntries(session.inputNames.map((name) => [name, new Tensor('int64', inputs[name]!, shape)]));
   const output = (await inNativeCode(() => session.run(feeds)))[session.outputNames[0]!]!;
   const states = output.data as Float32Array;
   const vectors = new Float32Array(batch.length * LOCAL_DIMENSIONS);
   for (let row = 0; row < batch.length; row += 1) {
-    const start = row * length * LOCAL_DIMENSIONS;
+    // Of each text, the model returns one state, or one for each token.
+    const start = (row * states.length) / batch.length;
     const first = states.subarray(start, start + LOCAL_DIMENSIONS);
     const norm = Math.hypot(...first);
     for (let index = 0; index < LOCAL_DIMENSIONS; index += 1) {

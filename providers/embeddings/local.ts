@@ -1,21 +1,16 @@
-import { Worker } from 'node:worker_threads';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import {
-  type EmbedRequest,
-  LOCAL_DIMENSIONS,
-  LOCAL_MODEL,
-  RUNNING,
-  STOPPING,
-  type StopRequest,
-  type WorkerMessage,
-  type WorkerSettings,
-} from './local-protocol.js';
+import { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local-protocol.js';
+import { type ModelThread, startModelThread } from './model-thread.js';
+import { createTextQueue, type QueuedText } from './text-queue.js';
 
 export interface LocalEmbedderOptions {
   modelPath: string;
   tokenizerPath: string;
+  /** Threads that each run the model on one core. */
   threads?: number | undefined;
+  /** How long a thread is kept without work. One thread is always kept. */
+  idleMs?: number;
 }
 
 export interface LocalEmbedder extends Embedder {
@@ -25,194 +20,165 @@ export interface LocalEmbedder extends Embedder {
 
 /** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
 const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
-/** Documents that are in the thread at a time: enough to batch texts of similar length. */
-const WINDOW = 16;
-/** Their characters: about four of the longest texts, and a wait of half a second for the next. */
-const WINDOW_CHARACTERS = 8 * 1024;
-/** The model reads the beginning of a longer text only. */
-const LONGEST_TEXT = 2 * 1024;
-/** The tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
-const MAX_HEAP_MB = 160;
-/** Far more than loading the model or running a batch takes. */
-const LONGEST_RUN_MS = 5_000;
 
-interface QueuedText {
-  number: number;
-  text: string;
-  urgent: boolean;
-  /** Texts with lower turns are embedded first. */
-  turn: number;
-  resolve(vector: Float32Array): void;
-  reject(error: unknown): void;
+const IDLE_MS = 60_000;
+
+/** A thread with the texts that it has been sent. */
+interface Worker {
+  thread: ModelThread;
+  ready: boolean;
+  inFlight: Map<number, QueuedText>;
+  documents: number;
+  /** Since when it has no work, in milliseconds. */
+  idleSince: number;
 }
 
 /**
- * bge-small-en-v1.5 in a thread of this process, started and loaded at first use. Calls share batches; queries are embedded
- * before documents. If the thread dies, running calls are rejected (retryable), and the next call starts a new thread.
+ * bge-small-en-v1.5 in threads of this process. The first starts and loads the model at first use, the others when documents
+ * wait. Calls share batches; queries are embedded before documents. Threads instead of parallel operators: a thread that
+ * waits for another at each operator takes twice the time on two cores. If a thread dies, its calls are rejected
+ * (retryable), and the next call starts a new thread.
  */
 export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
-  const settings = { ...options, threads: options.threads };
-  let thread: Thread | undefined;
+  const { threads = 1, idleMs = IDLE_MS, ...files } = options;
+  const queue = createTextQueue();
+  const workers = new Set<Worker>();
+  const waitingForModel = new Set<{ resolve(): void; reject(error: Error): void }>();
   let closed = false;
+  let retirement: NodeJS.Timeout | undefined;
 
-  function running(): Thread {
+  function startWorker(): void {
+    const worker: Worker = {
+      ready: false,
+      inFlight: new Map(),
+      documents: 0,
+      idleSince: performance.now(),
+      thread: startModelThread(files, {
+        onReady() {
+          worker.ready = true;
+          for (const { resolve } of waitingForModel) resolve();
+          dispatch();
+        },
+        onResult(numbers, result) {
+          for (const [index, number] of numbers.entries()) settle(worker, number, index, result);
+          dispatch();
+        },
+        onEnd: (reason) => loseWorker(worker, reason),
+      }),
+    };
+    workers.add(worker);
+  }
+
+  /** Ends a thread that is not needed, to return its memory. */
+  function retireIdle(): void {
+    retirement = undefined;
+    const ready = [...workers].filter((worker) => worker.ready);
+    const isIdle = ({ inFlight, idleSince }: Worker) => inFlight.size === 0 && performance.now() - idleSince >= idleMs;
+    const idle = ready.length > 1 ? ready.find(isIdle) : undefined;
+    if (idle) void idle.thread.stop();
+    else dispatch();
+  }
+
+  function settle(
+    worker: Worker,
+    number: number,
+    index: number,
+    result: { vectors: ArrayBuffer } | { failed: string },
+  ): void {
+    const text = worker.inFlight.get(number);
+    if (!text) return;
+    worker.inFlight.delete(number);
+    if (!text.urgent) worker.documents -= 1;
+    if ('failed' in result) text.reject(new EmbeddingError(`The embedding model failed: ${result.failed}`, true));
+    // Copied, so that one vector in use does not keep its whole batch in memory.
+    else text.resolve(new Float32Array(result.vectors, index * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
+  }
+
+  function loseWorker(worker: Worker, reason: string): void {
+    workers.delete(worker);
+    const error = new EmbeddingError(reason, true);
+    for (const text of worker.inFlight.values()) text.reject(error);
+    if (!closed && [...workers].some(({ ready }) => ready)) {
+      dispatch();
+      return;
+    }
+    // Without another thread that has loaded the model, waiting texts might wait for ever.
+    for (const { reject } of waitingForModel) reject(error);
+    queue.rejectAll(error);
+  }
+
+  /** Gives waiting texts to threads that have room. */
+  function dispatch(): void {
+    if (workers.size === 0 && queue.size > 0) startWorker();
+    const ready = [...workers].filter((worker) => worker.ready);
+    const idlest = ready.sort((a, b) => a.documents - b.documents)[0];
+    if (idlest) send(idlest, queue.takeQueries());
+    for (const worker of ready) if (worker.documents === 0) send(worker, queue.takeDocuments(threads));
+    const loading = ready.length < workers.size;
+    if (!loading && workers.size < threads && queue.size > 0) startWorker();
+    // A thread that loads the model keeps the process alive while texts wait for it.
+    for (const worker of workers) {
+      worker.thread.setBusy(worker.inFlight.size > 0 || queue.size > 0);
+      if (worker.inFlight.size > 0) worker.idleSince = performance.now();
+    }
+    if (workers.size > 1) retirement ??= setTimeout(retireIdle, idleMs).unref();
+  }
+
+  function send(worker: Worker, texts: QueuedText[]): void {
+    if (texts.length === 0) return;
+    for (const text of texts) {
+      worker.inFlight.set(text.number, text);
+      if (!text.urgent) worker.documents += 1;
+    }
+    worker.thread.send(
+      texts.map(({ number, text }) => ({ number, text })),
+      texts[0]!.urgent,
+    );
+  }
+
+  async function embed(texts: readonly string[], urgent: boolean, signal?: AbortSignal): Promise<Float32Array[]> {
     if (closed) throw new EmbeddingError('The embedding model has been closed.', false);
-    thread ??= startThread(settings, (ended) => {
-      if (thread === ended) thread = undefined;
-    });
-    return thread;
+    signal?.throwIfAborted();
+    const { vectors, abandon } = queue.add(texts, urgent);
+    dispatch();
+    if (!signal) return vectors;
+    const abort = () => abandon(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    return vectors.finally(() => signal.removeEventListener('abort', abort));
   }
 
   return {
     model: LOCAL_MODEL,
     dimensions: LOCAL_DIMENSIONS,
-    async embedDocuments(texts, signal) {
-      return running().embed(texts, false, signal);
-    },
+    embedDocuments: (texts, signal) => embed(texts, false, signal),
     async embedQuery(text, signal) {
-      const [vector] = await running().embed([QUERY_PREFIX + text], true, signal);
+      const [vector] = await embed([QUERY_PREFIX + text], true, signal);
       return vector!;
     },
     async warm() {
-      await running().ready;
+      if (closed) throw new EmbeddingError('The embedding model has been closed.', false);
+      if (workers.size === 0) startWorker();
+      if ([...workers].some(({ ready }) => ready)) return;
+      const { promise, resolve, reject } = withResolvers();
+      const waiting = { resolve, reject };
+      waitingForModel.add(waiting);
+      await promise.finally(() => waitingForModel.delete(waiting));
     },
     async close() {
       closed = true;
-      await thread?.stop();
+      clearTimeout(retirement);
+      await Promise.all([...workers].map(({ thread }) => thread.stop()));
     },
   };
 }
 
-type Thread = ReturnType<typeof startThread>;
-
-/** @param onEnd called once, when the thread accepts no more texts */
-function startThread(settings: Omit<WorkerSettings, 'state'>, onEnd: (ended: Thread) => void) {
-  const state = new Int32Array(new SharedArrayBuffer(8));
-  const worker = new Worker(new URL('./local-worker.js', import.meta.url), {
-    workerData: { ...settings, state: state.buffer } satisfies WorkerSettings,
-    // The flags of the process are not passed on, because some of them do not allow a file as entry point.
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+/** `Promise.withResolvers` of later versions of Node. */
+function withResolvers() {
+  let resolve!: () => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
   });
-  const waiting: QueuedText[] = [];
-  const inFlight = new Map<number, QueuedText>();
-  let documentsInFlight = 0;
-  let lastTurn = 0;
-  let ended = false;
-  let lastNumber = 0;
-  let settleReady!: { resolve(): void; reject(error: Error): void };
-  const ready = new Promise<void>((resolve, reject) => {
-    settleReady = { resolve, reject };
-  });
-  ready.catch(() => undefined);
-
-  worker.on('message', (message: WorkerMessage) => {
-    // The texts of a thread that is ending have been rejected already.
-    if (ended) return;
-    if ('ready' in message) settleReady.resolve();
-    else if ('broken' in message) end(`The embedding model cannot be loaded: ${message.broken}`);
-    else {
-      for (const [index, number] of message.numbers.entries()) {
-        const text = inFlight.get(number);
-        if (!text) continue;
-        inFlight.delete(number);
-        if (!text.urgent) documentsInFlight -= 1;
-        if ('failed' in message) text.reject(new EmbeddingError(`The embedding model failed: ${message.failed}`, true));
-        // Copied, so that one vector in use does not keep its whole batch in memory.
-        else text.resolve(new Float32Array(message.vectors, index * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
-      }
-      send();
-    }
-  });
-  worker.on('error', (error) => end(`The embedding thread failed: ${error.message}`));
-  const exited = new Promise<void>((resolve) => {
-    worker.on('exit', () => {
-      end('The embedding thread ended.');
-      process.off('exit', waitForBatch);
-      resolve();
-    });
-  });
-
-  /** Waits for the running batch: a process that exits while the model runs would crash. */
-  function waitForBatch(): void {
-    Atomics.store(state, STOPPING, 1);
-    Atomics.wait(state, RUNNING, 1, LONGEST_RUN_MS);
-  }
-  process.on('exit', waitForBatch);
-
-  function end(reason: string): void {
-    if (ended) return;
-    ended = true;
-    const error = new EmbeddingError(reason, true);
-    settleReady.reject(error);
-    for (const text of [...inFlight.values(), ...waiting]) text.reject(error);
-    inFlight.clear();
-    waiting.length = 0;
-    onEnd(self);
-    worker.postMessage({ stop: true } satisfies StopRequest);
-  }
-
-  function send(): void {
-    const urgent = waiting.filter((text) => text.urgent);
-    const rest = waiting.filter((text) => !text.urgent);
-    const documents = documentsInFlight === 0 ? takeWindow(rest.sort((a, b) => a.turn - b.turn)) : [];
-    lastTurn = documents.at(-1)?.turn ?? lastTurn;
-    waiting.splice(0, waiting.length, ...rest);
-    documentsInFlight += documents.length;
-    for (const queued of [urgent, documents]) {
-      if (queued.length === 0) continue;
-      for (const text of queued) inFlight.set(text.number, text);
-      const texts = queued.map(({ number, text }) => ({ number, text }));
-      worker.postMessage({ texts, urgent: queued === urgent } satisfies EmbedRequest);
-    }
-    // A working embedder keeps the process alive, an idle one does not.
-    if (inFlight.size === 0) worker.unref();
-    else worker.ref();
-  }
-
-  const self = {
-    ready,
-    embed(texts: readonly string[], urgent: boolean, signal?: AbortSignal): Promise<Float32Array[]> {
-      signal?.throwIfAborted();
-      const numbers = new Set<number>();
-      const all = Promise.all(
-        texts.map(
-          (text, index) =>
-            new Promise<Float32Array>((resolve, reject) => {
-              lastNumber += 1;
-              numbers.add(lastNumber);
-              // Calls take turns text by text, so that a call with one text does not wait for all texts of the others.
-              waiting.push({ number: lastNumber, text, urgent, turn: lastTurn + index, resolve, reject });
-            }),
-        ),
-      );
-      send();
-      if (!signal) return all;
-      const abandon = () => {
-        for (const text of [...waiting, ...inFlight.values()]) if (numbers.has(text.number)) text.reject(signal.reason);
-        waiting.splice(0, waiting.length, ...waiting.filter(({ number }) => !numbers.has(number)));
-      };
-      signal.addEventListener('abort', abandon, { once: true });
-      return all.finally(() => signal.removeEventListener('abort', abandon));
-    },
-    async stop(): Promise<void> {
-      end('The embedding model has been closed.');
-      // An idle thread does not keep the process alive, but its end is awaited here.
-      worker.ref();
-      await exited;
-    },
-  };
-  return self;
-}
-
-/** Removes the first texts, at least one. */
-function takeWindow(texts: QueuedText[]): QueuedText[] {
-  let count = 0;
-  let characters = 0;
-  for (const { text } of texts.slice(0, WINDOW)) {
-    characters += Math.min(text.length, LONGEST_TEXT);
-    if (count > 0 && characters > WINDOW_CHARACTERS) break;
-    count += 1;
-  }
-  return texts.splice(0, count);
+  return { promise, resolve, reject };
 }

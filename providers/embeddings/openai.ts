@@ -7,7 +7,7 @@ export interface OpenAiEmbedderOptions {
   baseUrl: string;
   apiKey?: string | undefined;
   model: string;
-  /** Dimensions of the model's vectors. Vectors of another size are rejected. */
+  /** Dimensions of the vectors, which are requested. Vectors of another size are rejected. */
   dimensions: number;
   timeoutMs?: number;
 }
@@ -22,14 +22,32 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
   const url = `${options.baseUrl.replace(/(?<!\/)\/+$/, '')}/embeddings`;
   const closing = new AbortController();
 
+  /** False when the server has rejected a request that names the dimensions, and accepted it without: its model has fixed ones. */
+  let namesDimensions = true;
+
   async function embedBatch(input: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
+    try {
+      return await request(input, namesDimensions ? { dimensions } : {}, signal);
+    } catch (error) {
+      if (!namesDimensions || !(error instanceof RejectedError)) throw error;
+      const vectors = await request(input, {}, signal);
+      namesDimensions = false;
+      return vectors;
+    }
+  }
+
+  async function request(
+    input: readonly string[],
+    options: { dimensions?: number },
+    signal?: AbortSignal,
+  ): Promise<Float32Array[]> {
     const limit = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
     let body: string;
     try {
       const response = await fetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) },
-        body: JSON.stringify({ model, input, encoding_format: 'float' }),
+        body: JSON.stringify({ model, input, encoding_format: 'float', ...options }),
         signal: limit,
         // A followed redirect would send texts, and perhaps the key, to an address that nobody configured.
         redirect: 'error',
@@ -37,6 +55,7 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
       body = await response.text();
       if (!response.ok) {
         const message = `The embedding server responded with status ${response.status} for model "${model}".`;
+        if (response.status === 400 || response.status === 422) throw new RejectedError(message, false);
         throw new EmbeddingError(message, isTransient(response.status));
       }
     } catch (error) {
@@ -69,6 +88,9 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
     },
   };
 }
+
+/** The server does not accept the request as it is. */
+class RejectedError extends EmbeddingError {}
 
 function* batches(texts: readonly string[]): Generator<string[]> {
   let batch: string[] = [];

@@ -115,6 +115,31 @@ export function createItemCatalogue({
     },
 
     /**
+     * Makes the index rows of all items due that have a value for one of these metadata fields. Rows contain ranges only of
+     * fields that were declared when they were written. Repeating it does no harm.
+     * @returns some of these items, without their content; the reconciler rewrites the rows of all
+     */
+    async markFieldsDeclared(databaseId: string, names: readonly string[], limit: number): Promise<ItemRecord[]> {
+      const having = names.flatMap((name) => [
+        { [`metadata.${name}`]: { $exists: true } },
+        { [`served.metadata.${name}`]: { $exists: true } },
+      ]);
+      const change = newChangeId();
+      const filter = { database_id: databaseId, $or: having };
+      const { modifiedCount } = await items.updateMany(filter, {
+        $set: { check_at: new Date() },
+        $push: { rows_due: { $each: [change], $slice: -MAX_ROWS_DUE } },
+        $inc: { rows_revision: 1 },
+      });
+      if (modifiedCount === 0) return [];
+      return items
+        .find({ ...filter, rows_due: change })
+        .limit(limit)
+        .project<ItemRecord>(WITHOUT_CONTENT)
+        .toArray();
+    },
+
+    /**
      * Records that the index has the rows of the served version as it was read, so these changes are not due any more.
      * @param item as it was read before its rows were written
      * @returns false when the item was changed or deleted, or its rows were written by another process, since it was read

@@ -1,24 +1,25 @@
-import { Binary, type Collection, type Filter, type MongoClient } from 'mongodb';
+import { Binary, type ClientSession, type Collection, type Filter, type MongoClient } from 'mongodb';
 import { newAuthenticationId, sha256Hex } from '../../domain/ids.js';
 import {
   type AuthenticationDetails,
+  type AuthenticationStatus,
   type AuthenticationTimes,
   type CreateAuthentication,
   type EligibilityCheckData,
-  eligibilityOf,
   OPEN_AUTHENTICATION_STATES,
   type SdkNextAction,
-  type StoredAuthenticationStatus,
   statusAt,
 } from '../../domain/payments/authentications.js';
 import { isClientSecret, newClientSecret } from '../../domain/payments/client-secrets.js';
+import { type DecisionReason, decideEligibility } from '../../domain/payments/eligibility-decision.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 
 export interface AuthenticationRecord {
   _id: string;
   org: string;
-  status: StoredAuthenticationStatus;
+  status: AuthenticationStatus;
   /** In the currency's minor unit. */
   amount: number;
   currency: string;
@@ -26,11 +27,15 @@ export interface AuthenticationRecord {
   client_secret_hash: string;
   /** Customer, return URL and metadata as JSON. */
   sealed_details: Binary;
-  /** The first eligibility check; later checks do not change it. */
-  check: { fingerprint: string; sdk_next_action: SdkNextAction; checked_at: Date } | null;
+  /** Where the end of the authentication is announced. */
+  webhook_url: string | null;
+  /** The first eligibility check; later checks do not change it. `sealed_decision` has the reasons as JSON. */
+  check: { fingerprint: string; sdk_next_action: SdkNextAction; sealed_decision: Binary; checked_at: Date } | null;
   created_at: Date;
   expires_at: Date;
   closed_at: Date | null;
+  /** Time after which the reconciler checks the timer of an open authentication. */
+  check_at: Date;
   /** When MongoDB removes the record. */
   remove_at: Date;
 }
@@ -48,8 +53,8 @@ export interface EligibilityDataRecord {
 export type Authentications = ReturnType<typeof createAuthentications>;
 
 /**
- * Payment authentications. Every change of state is one conditional update. Authentications expire, and records are
- * removed, by time alone; no workflow is involved. Personal data is sealed.
+ * Payment authentications. Every change of state is one conditional update. A workflow ends those whose time has passed;
+ * records are removed by time alone. Personal data is sealed.
  */
 export function createAuthentications(
   {
@@ -65,6 +70,7 @@ export function createAuthentications(
   times: AuthenticationTimes,
 ) {
   const detailsContext = (id: string): SealedContext => `authentication-details/${id}`;
+  const decisionContext = (id: string): SealedContext => `eligibility-decision/${id}`;
   const dataContext = (id: string): SealedContext => `eligibility-data/${id}`;
 
   /** Excludes records that are due for removal, because MongoDB removes them only about once a minute. */
@@ -79,8 +85,23 @@ export function createAuthentications(
   return {
     findForOrg,
 
-    /** @returns the record and the plain client secret, which is not stored and cannot be read again */
-    async create(org: string, { amount, currency, ...details }: CreateAuthentication, now: Date) {
+    /** Does not check the organisation. */
+    getById(id: string): Promise<AuthenticationRecord | null> {
+      return authentications.findOne({ _id: id });
+    },
+
+    /** One page of an organisation's authentications, newest first. */
+    listForOrg(
+      org: string,
+      { status, ...page }: PageQuery & { status?: AuthenticationStatus | undefined },
+      now: Date,
+    ): Promise<AuthenticationRecord[]> {
+      const filter = { ...inState(status, now), org, remove_at: { $gt: now } };
+      return newestFirst(authentications, filter, page).toArray();
+    },
+
+    /** @returns a new record and its plain client secret, which is not stored and cannot be read again */
+    prepare(org: string, { amount, currency, webhook_url, ...details }: CreateAuthentication, now: Date) {
       const id = newAuthenticationId();
       const clientSecret = newClientSecret(id);
       const expires_at = new Date(now.getTime() + times.expiresAfterMs);
@@ -92,14 +113,19 @@ export function createAuthentications(
         currency,
         client_secret_hash: sha256Hex(clientSecret),
         sealed_details: new Binary(sealer.seal(JSON.stringify(details), detailsContext(id))),
+        webhook_url: webhook_url ?? null,
         check: null,
         created_at: now,
         expires_at,
         closed_at: null,
+        check_at: expires_at,
         remove_at: new Date(expires_at.getTime() + times.keptForMs),
       };
-      await authentications.insertOne(record);
       return { record, clientSecret };
+    },
+
+    async add(record: AuthenticationRecord, tx?: ClientSession): Promise<void> {
+      await authentications.insertOne(record, { session: tx });
     },
 
     /** @returns null when the id is unknown or another organisation's, or the secret is wrong */
@@ -123,13 +149,15 @@ export function createAuthentications(
       if (statusAt(authentication, now) !== 'started') return authentication;
       const { _id: id, org } = authentication;
       const sealed = new Binary(sealer.seal(JSON.stringify(data), dataContext(id)));
+      const { sdk_next_action, reasons } = decideEligibility(data, now);
+      const sealed_decision = new Binary(sealer.seal(JSON.stringify(reasons), decisionContext(id)));
       const checked = await inTransaction(mongoClient, async (tx) => {
         const record = await authentications.findOneAndUpdate(
           { ...existing(org, id, now), status: 'started', expires_at: { $gt: now } },
           {
             $set: {
               status: 'eligibility_checked',
-              check: { fingerprint, sdk_next_action: eligibilityOf(data), checked_at: now },
+              check: { fingerprint, sdk_next_action, sealed_decision, checked_at: now },
             },
           },
           { session: tx, returnDocument: 'after' },
@@ -145,20 +173,50 @@ export function createAuthentications(
 
     /**
      * started | eligibility_checked -> closed; a closed or expired authentication does not change.
+     * @param closed writes in the transaction that closes it
      * @returns the current authentication, or null when there is none
      */
-    async close(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
-      const closed = await authentications.findOneAndUpdate(
-        { ...existing(org, id, now), status: { $in: [...OPEN_AUTHENTICATION_STATES] }, expires_at: { $gt: now } },
-        { $set: { status: 'closed', closed_at: now } },
-        { returnDocument: 'after' },
-      );
-      return closed ?? findForOrg(org, id, now);
+    async close(
+      org: string,
+      id: string,
+      now: Date,
+      closed: (record: AuthenticationRecord, tx: ClientSession) => Promise<void>,
+    ): Promise<AuthenticationRecord | null> {
+      const record = await inTransaction(mongoClient, async (tx) => {
+        const ended = await authentications.findOneAndUpdate(
+          { ...existing(org, id, now), ...open, expires_at: { $gt: now } },
+          { $set: { status: 'closed', closed_at: now } },
+          { session: tx, returnDocument: 'after' },
+        );
+        if (ended) await closed(ended, tx);
+        return ended;
+      });
+      return record ?? findForOrg(org, id, now);
     },
+
+    /**
+     * started | eligibility_checked -> expired, in the transaction that stores the callback.
+     * @returns null when it has ended before, or its time has not passed
+     */
+    expire(id: string, now: Date, tx: ClientSession): Promise<AuthenticationRecord | null> {
+      return authentications.findOneAndUpdate(
+        { _id: id, ...open, expires_at: { $lte: now } },
+        { $set: { status: 'expired' } },
+        { session: tx, returnDocument: 'after' },
+      );
+    },
+
+    /** Authentications that are open after their time. */
+    stale: staleRecords(authentications, () => open),
 
     /** @returns the plain details */
     openDetails({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
       return JSON.parse(sealer.open(sealed_details.value(), detailsContext(_id)));
+    },
+
+    /** @returns why the first check was decided as it was */
+    openReasons(id: string, { sealed_decision }: NonNullable<AuthenticationRecord['check']>): DecisionReason[] {
+      return JSON.parse(sealer.open(sealed_decision.value(), decisionContext(id)));
     },
 
     /** @returns the data of the first check, or null before the check and after the data was removed */
@@ -167,4 +225,13 @@ export function createAuthentications(
       return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));
     },
   };
+}
+
+const open = { status: { $in: [...OPEN_AUTHENTICATION_STATES] } };
+
+/** The records that are in a state now: a timer may be a moment late, so the time decides beside the stored state. */
+function inState(status: AuthenticationStatus | undefined, now: Date): Filter<AuthenticationRecord> {
+  if (status === undefined) return {};
+  if (status === 'expired') return { $or: [{ status }, { ...open, expires_at: { $lte: now } }] };
+  return status === 'closed' ? { status } : { status, expires_at: { $gt: now } };
 }

@@ -1,25 +1,53 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { copyFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { defaultCacheDir, obtainEmbeddingModel } from '../../dev-stack/index.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { batchByLength } from '../../providers/embeddings/batching.js';
+import { fuseModel } from '../../providers/embeddings/fused-model.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
+import { LOCAL_HEADS } from '../../providers/embeddings/local-protocol.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
+import { field } from '../../providers/embeddings/protobuf.js';
+import { eventually } from '../support/eventually.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
+/** The state of the first token, computed for two equal texts in a batch. */
+async function firstStates(model: string | Buffer, ids: BigInt64Array): Promise<Float32Array> {
+  const session = await InferenceSession.create(model as string);
+  const tensor = (values: BigInt64Array) =>
+    new Tensor('int64', BigInt64Array.from([...values, ...values]), [2, ids.length]);
+  const inputs: Record<string, Tensor> = {
+    input_ids: tensor(ids),
+    attention_mask: tensor(ids.map(() => 1n)),
+    token_type_ids: tensor(ids.map(() => 0n)),
+  };
+  const output = await session.run(Object.fromEntries(session.inputNames.map((name) => [name, inputs[name]!])));
+  const states = output[session.outputNames[0]!]!.data as Float32Array;
+  await session.release();
+  return states.slice(states.length / 2, states.length / 2 + 384);
+}
+
+test('a model that is not built as expected is used as it is', () => {
+  const graph = field(7, field(1, Buffer.concat([field(1, 'in'), field(2, 'out'), field(4, 'Relu')])));
+  const model = Buffer.concat([field(1, 8), graph]);
+  expect(fuseModel(model, 12)).toBe(model);
+});
+
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector);
 
-test('batches hold texts of similar length and at most the allowed tokens, padding included', () => {
-  const texts = [3, 200, 100, 90, 5, 300, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
+test('batches hold texts of the same length and at most the allowed tokens', () => {
+  const texts = [3, 100, 300, 100, 3, 100, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
   const batches = batchByLength(texts, 256).map((batch) => batch.map(({ ids }) => ids.length));
-  expect(batches).toEqual([[5, 4, 3], [100, 90], [200], [300]]);
+  expect(batches).toEqual([[3, 3], [4], [100, 100], [100], [300]]);
 });
 
 test('without a model there is no embedder', () => {
@@ -58,6 +86,14 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     expect(similarity(alone!, vectors[1]!)).toBeGreaterThan(0.99);
   });
 
+  test('the fused model has the vectors of the original', async () => {
+    const fused = fuseModel(readFileSync(files.modelPath), LOCAL_HEADS);
+    expect(fused.length).not.toBe(readFileSync(files.modelPath).length);
+    const ids = BigInt64Array.from([101, 1996, 10684, 5507, 1996, 10437, 2012, 18406, 1012, 102], BigInt);
+    const [original, other] = await Promise.all([firstStates(files.modelPath, ids), firstStates(fused, ids)]);
+    expect(similarity(original, other) / (lengthOf(original) * lengthOf(other))).toBeGreaterThan(0.995);
+  });
+
   test('a query is nearest to the text that contains its answer', async () => {
     const query = await embedder.embedQuery('how hot does a plate get at high speed');
     const [heat, music] = await embedder.embedDocuments([
@@ -88,6 +124,39 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     const alone = await embedder.embedDocuments(texts);
     const together = await Promise.all(texts.map(async (text) => (await embedder.embedDocuments([text]))[0]!));
     for (const [at, vector] of together.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
+  });
+
+  test('two threads share the texts of a call, and embed a query between them', async () => {
+    const two = createLocalEmbedder({ ...files, threads: 2 });
+    try {
+      const texts = Array.from({ length: 40 }, (_, n) => `Text ${n}. ${'Some more words. '.repeat(n)}`);
+      const [vectors, query] = await Promise.all([two.embedDocuments(texts), two.embedQuery('a query')]);
+      const alone = await embedder.embedDocuments(texts);
+      for (const [at, vector] of vectors.entries()) expect(similarity(vector, alone[at]!)).toBeGreaterThan(0.99);
+      expect(lengthOf(query)).toBeCloseTo(1, 4);
+    } finally {
+      await two.close();
+    }
+  });
+
+  test('a second thread ends when it has no work, and starts again with new work', async () => {
+    const two = createLocalEmbedder({ ...files, threads: 2, idleMs: 10 });
+    const threads = () => readdirSync('/proc/self/task').length;
+    try {
+      await two.embedDocuments(['one']);
+      // Starts all threads of Node's pool, so that none of them is counted later.
+      await Promise.all(Array.from({ length: 64 }, () => stat('.')));
+      const withOne = threads();
+      const texts = new Array(200).fill('words '.repeat(20));
+      for (let round = 0; round < 2; round += 1) {
+        const call = two.embedDocuments(texts);
+        await eventually('a second thread', () => threads() > withOne);
+        expect(await call).toHaveLength(200);
+        await eventually('one thread', () => threads() <= withOne);
+      }
+    } finally {
+      await two.close();
+    }
   });
 
   test('calls take turns: one text does not wait for the many texts of another call', async () => {
@@ -153,8 +222,12 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
 describe('the embedder for OpenAI-compatible servers', () => {
   let server: Server;
   let baseUrl: string;
-  let requests: { url: string; authorization: string | undefined; body: { model: string; input: string[] } }[];
-  let respond: (body: { input: string[] }, res: ServerResponse) => void;
+  let requests: {
+    url: string;
+    authorization: string | undefined;
+    body: { model: string; input: string[]; dimensions?: number };
+  }[];
+  let respond: (body: { input: string[]; dimensions?: number }, res: ServerResponse) => void;
 
   /** A response with its entries in another order, which the protocol allows. */
   const embeddings = (input: string[], size = 3) =>
@@ -199,12 +272,22 @@ describe('the embedder for OpenAI-compatible servers', () => {
     expect(requests[0]).toMatchObject({
       url: '/v1/embeddings',
       authorization: 'Bearer secret-key',
-      body: { model: 'm' },
+      body: { model: 'm', dimensions: 3 },
     });
     expect(vectors).toHaveLength(150);
     expect(vectors[3]![0]).toBeCloseTo(0.6);
     expect(vectors[3]![1]).toBeCloseTo(0.8);
     expect((await embedder.embedQuery('xxx'))[0]).toBeCloseTo(0.6);
+  });
+
+  test('leaves out the dimensions for a server that rejects them, because its model has fixed ones', async () => {
+    respond = ({ input, dimensions }, res) =>
+      dimensions === undefined ? res.end(embeddings(input)) : res.writeHead(400).end('does not support dimensions');
+    expect(await create().embedDocuments(['a', 'b'])).toHaveLength(2);
+    await embedder.embedQuery('c');
+    expect(requests.map(({ body }) => body.dimensions)).toEqual([3, undefined, undefined]);
+    respond = (_body, res) => res.writeHead(400).end();
+    await expect(embedder.embedQuery('d')).rejects.toBeInstanceOf(EmbeddingError);
   });
 
   test('sends no authorization without a key', async () => {

@@ -1,23 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
-import { createExtractor, detectFileKind, type Extractor } from '../../providers/extraction/index.js';
+import { createExtractor, detectFileKind } from '../../providers/extraction/index.js';
 import { ANY, type ExpectedChunk, READ, REJECTED } from '../fixtures/file-set.js';
+import { temporaryFolder } from '../support/folder.js';
 
-let folder: string;
-let extractor: Extractor;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postback-files-'));
-  extractor = createExtractor();
-});
-afterAll(async () => {
-  await extractor.close();
-  await rm(folder, { recursive: true });
-});
+const folder = temporaryFolder('files');
+const extractor = createExtractor();
+afterAll(() => extractor.close());
 
 /** The file name: the case's name before the colon. */
 const filenameOf = (name: string) => name.split(':')[0]!;

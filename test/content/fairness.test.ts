@@ -1,37 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { connectTemporal } from '../../temporal/connection.js';
-import type { Client } from '../support/client.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
 
 const BULK = 150;
 /** Long enough for the work of seconds, most of which the end of the test saves. */
 const WORDS = 'the keeper lit the lamp and wrote the hour of the evening into the log of the house '.repeat(10);
 
+const { mongodbUri, temporalAddress } = sharedProduct();
+const org = 'fairness-neighbour';
+const bulkOrg = 'fairness-bulk';
+const temporal = await connectTemporal(temporalAddress, 'default');
+const [neighbour, bulk] = await Promise.all([clientOf(org), clientOf(bulkOrg)]);
+for (const api of [neighbour, bulk]) await api.createDatabase('notes');
+const receiver = await registeredReceiver(neighbour);
+afterAll(async () => {
+  await bulk.del('/databases/notes');
+  await receiver.close();
+  await temporal.connection.close();
+});
+
 describe('beside the bulk ingest of another organisation', () => {
-  const { mongodbUri, temporalAddress } = sharedProduct();
-  const org = 'fairness-neighbour';
-  const bulkOrg = 'fairness-bulk';
-  let temporal: TemporalClient;
-  let neighbour: Client;
-  let bulk: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    temporal = await connectTemporal(temporalAddress, 'default');
-    [neighbour, bulk] = await Promise.all([clientOf(org), clientOf(bulkOrg)]);
-    for (const api of [neighbour, bulk]) await api.createDatabase('notes');
-    receiver = await registeredReceiver(neighbour);
-  });
-  afterAll(async () => {
-    await bulk?.del('/databases/notes');
-    await receiver?.close();
-    await temporal?.connection.close();
-  });
-
   const unfinished = () =>
     withDb(mongodbUri, (db) =>
       db.collection('items').countDocuments({ org: bulkOrg, indexing_status: { $ne: 'completed' } }),

@@ -90,6 +90,44 @@ describe('metadata updates', () => {
     await eventually('no row is due', async () => (await record())!.rows_due.length === 0);
   });
 
+  test('a field that is declared later is filled from the metadata that items have', async () => {
+    await remember([
+      { id: 'tall', text: 'A tower of stone.', metadata: { height: 40 } },
+      { id: 'low', text: 'A tower of wood.', metadata: { height: 4 } },
+    ]);
+    const higher = async (height: number): Promise<string[]> => {
+      const filter = { database: 'shelf', query: 'tower', metadata_filters: { height: { $gt: height } } };
+      const { chunks } = (await api.post('/query', filter)).body.data;
+      return chunks.map(({ source_id }: { source_id: string }) => source_id).sort();
+    };
+    await declare('height');
+    await eventually('ranges find both', async () => (await higher(1)).length === 2);
+    expect(await higher(10)).toEqual(['tall']);
+    const due = () => withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org, rows_due: { $gt: '' } }));
+    await eventually('no row is due', async () => (await due()) === 0);
+  });
+
+  test('a field that is declared while an item is in progress is filled when it ends', async () => {
+    await remember([{ id: 'mast', text: 'A mast of oak.', metadata: { length: 12 } }]);
+    const set = (change: object) =>
+      withDb(mongodbUri, (db) => db.collection('items').updateOne({ org, id: 'mast' }, { $set: change }));
+    const item = (await withDb(mongodbUri, (db) => db.collection('items').findOne({ org, id: 'mast' })))!;
+    await set({ indexing_status: 'graph_creation', check_at: new Date(Date.now() + 3_600_000) });
+    await declare('length');
+    await eventually('the first try', () =>
+      withDb(
+        mongodbUri,
+        async (db) => (await db.collection('items').findOne({ _id: item._id }))!.rows_due?.length === 1,
+      ),
+    );
+    await set({ indexing_status: 'completed', check_at: new Date(0) });
+    await reconcile(sharedProduct());
+    await eventually('the range finds it', async () => {
+      const filter = { database: 'shelf', query: 'mast', metadata_filters: { length: { $gte: 12 } } };
+      return (await api.post('/query', filter)).body.data.chunks.length === 1;
+    });
+  });
+
   describe('by several processes at the same time', () => {
     interface Stores extends IndexRowsStores {
       itemCatalogue: ItemCatalogue;

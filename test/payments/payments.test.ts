@@ -28,6 +28,7 @@ describe('an authentication', () => {
       currency: 'EUR',
       customer: { id: 'cus_1', email: 'ada@example.com' },
       return_url: 'https://shop.example/return?order=1',
+      webhook_url: 'https://shop.example/hooks',
       metadata: { order: 'A-17', items: 2, gift: true },
     };
     const created = await merchant.server('POST', '/authentication', { json });
@@ -36,6 +37,8 @@ describe('an authentication', () => {
     expect(created.body).toEqual({
       authentication_id: expect.stringMatching(/^auth_[0-9a-z]{26}$/),
       client_secret: expect.any(String),
+      // The organisation's first.
+      webhook_signing_secret: expect.stringMatching(/^whsec_/),
       status: 'started',
       amount: 1250,
       currency: 'EUR',
@@ -171,6 +174,69 @@ describe('an authentication', () => {
       status: 200,
       body: { status: 'expired', closed_at: null },
     });
+  });
+
+  test('is listed newest first by its state at that time, page by page', async () => {
+    const lister = await createMerchant(product, 'listed-payments');
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift((await lister.start()).id);
+    const [newest, closed, expired, checkedAndExpired] = ids as [string, string, string, string];
+    await lister.server('POST', `/authentication/${closed}/close`);
+    for (const id of [expired, checkedAndExpired]) await expire(id);
+    const list = async (query = '') => (await lister.server('GET', `/authentication${query}`)).body;
+    const idsOf = ({ authentications }: { authentications: { authentication_id: string }[] }) =>
+      authentications.map(({ authentication_id }) => authentication_id);
+    const all = await list();
+    expect([idsOf(all), all.count, all.next_cursor]).toEqual([ids, 5, null]);
+    expect(all.authentications[1]).toEqual({
+      authentication_id: closed,
+      status: 'closed',
+      amount: 1250,
+      currency: 'EUR',
+      sdk_next_action: null,
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+      closed_at: expect.any(String),
+    });
+    const first = await list('?limit=3');
+    expect(idsOf(first)).toEqual(ids.slice(0, 3));
+    expect(idsOf(await list(`?limit=3&cursor=${first.next_cursor}`))).toEqual(ids.slice(3));
+    // The timers have not fired, but the time has passed.
+    expect(idsOf(await list('?status=expired'))).toEqual([expired, checkedAndExpired]);
+    expect(idsOf(await list('?status=started'))).toEqual([newest, ids[4]]);
+    expect(idsOf(await list('?status=closed'))).toEqual([closed]);
+    expect((await list('?status=eligibility_checked')).count).toBe(0);
+    expect(errorOf(await lister.server('GET', '/authentication?cursor=dlv_1'))[0]).toBe(400);
+    expect(errorOf(await lister.browser('GET', '/authentication'))[0]).toBe(403);
+    expect((await merchant.server('GET', '/authentication?limit=100')).body.authentications).not.toContainEqual(
+      expect.objectContaining({ authentication_id: newest }),
+    );
+  });
+
+  test('shows its merchant why the check was decided as it was, also when the data are gone', async () => {
+    const started = await merchant.start();
+    await merchant.check(started, {
+      network_a: { consumerPresent: true, consumerStatus: 'recognised' },
+      network_b: { idLookupSessionId: 's' },
+    });
+    const reasons = [
+      { network: 'network_a', signal: 'consumer_present', effect: 'await_merchant_callback' },
+      { network: 'network_a', signal: 'consumer_status_given', effect: 'none' },
+      { network: 'network_a', signal: 'device_unknown', effect: 'none' },
+      { network: 'network_b', signal: 'presence_unknown', effect: 'proceed' },
+      { network: 'network_b', signal: 'consumer_looked_up', effect: 'none' },
+      { network: 'network_b', signal: 'known_but_not_present', effect: 'none' },
+    ];
+    const read = async () => (await merchant.server('GET', `/authentication/${started.id}`)).body.eligibility_check;
+    expect(await read()).toMatchObject({ sdk_next_action: 'await_merchant_callback', reasons });
+    await withDb(product.mongodbUri, (db) =>
+      db.collection<EligibilityDataRecord>('eligibility_data').deleteOne({ _id: started.id }),
+    );
+    expect(await read()).toMatchObject({ reasons, eligibility_check_data: null });
+    const stored = await withDb(product.mongodbUri, (db) =>
+      db.collection<AuthenticationRecord>('authentications').findOne({ _id: started.id }),
+    );
+    expect(JSON.stringify(stored)).not.toContain('consumer_present');
   });
 
   test('has a consistent state after a check and a close at the same time', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createAiJobCallback } from '../../activities/ai-jobs/job-callback.js';
 import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
+import { createAuthenticationCallback } from '../../activities/payments/authentication-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
 import type { AttemptSlots } from '../../activities/webhooks/receiver-load.js';
@@ -13,6 +14,7 @@ import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
+import { createPaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
@@ -47,6 +49,7 @@ export function createDeliveryHarness(collections: Collections) {
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
   const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
+  const paymentSigningSecrets = createPaymentSigningSecrets(collections, sealer);
   const log = pino({ level: 'silent' });
   const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
   return {
@@ -81,6 +84,7 @@ export function createDeliveryHarness(collections: Collections) {
       callbacks: {
         ...createCrewCallbacks({ crewSigningSecrets }),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
+        'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
         'indexing.status_changed': createIndexingCallback({
           registrations: { ...registrations, ...replacedRegistrations },
           policy,

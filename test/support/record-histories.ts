@@ -12,6 +12,7 @@ import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
 import { createJobClient } from './job-client.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
+import { createMerchant } from './payments.js';
 import { makeKey, startProduct, withDb } from './product.js';
 import { startReceiver } from './receiver.js';
 import { reconcile } from './reconcile.js';
@@ -28,6 +29,7 @@ const product = await startProduct({
   POSTBACK_OPENAI_URL: openai.baseUrl,
   POSTBACK_OPENAI_CHAT_MODEL: 'small',
   POSTBACK_CREWS_DIR: crews,
+  POSTBACK_AUTHENTICATION_SECONDS: '2',
 });
 const receiver = await startReceiver();
 const temporal = await connectTemporal(product.temporalAddress, 'default');
@@ -130,6 +132,8 @@ try {
   };
   await recordLanes({ product, temporal, org: 'histories', recovers, record });
 
+  const merchant = await createMerchant(product, 'histories');
+  await record('expire-authentication', `authentication/${(await merchant.start()).id}`);
   const job = await jobs.submit('text/sentiment_analysis/wink', { text: 'The note is fine.' }, { webhook_receiver: receiver.url }); // biome-ignore format: one line
   await jobs.finished(job);
   await record('run-ai-job-success', `ai-job/${job.body.job_id}`);

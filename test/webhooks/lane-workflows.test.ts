@@ -1,37 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '@temporalio/client';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { connectTemporal } from '../../temporal/connection.js';
-import type { Client as ApiClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 import { deliveryRecord } from '../support/records.js';
 
 const LANE = 3;
 const LONG_AGO = new Date(0);
 
+const product = sharedProduct();
+const org = 'lane-workflows';
+const api = await clientOf(org);
+const temporal = await connectTemporal(product.temporalAddress, 'default');
+const receiver = await registeredReceiver(api);
+afterAll(async () => {
+  await receiver.close();
+  await temporal.connection.close();
+});
+
 describe('deliveries in lanes of the product', () => {
-  const product = sharedProduct();
-  const org = 'lane-workflows';
-  let api: ApiClient;
-  let temporal: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    temporal = await connectTemporal(product.temporalAddress, 'default');
-    receiver = await startReceiver();
-    await api.post('/webhooks/indexing', { url: receiver.url });
-  });
-  afterAll(async () => {
-    await receiver?.close();
-    await temporal?.connection.close();
-  });
-
   /** A delivery whose process died after it was stored, before its lane was woken. */
   async function lost(): Promise<string> {
     const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), lane: LANE });

@@ -1,32 +1,27 @@
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { verifyCrewCallback, verifyIndexingWebhook } from '../../receiver/index.js';
-import type { Client } from '../support/client.js';
 import { createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { pythonEnvironmentWith } from '../support/python.js';
-import { type Received, type Receiver, startReceiver } from '../support/receiver.js';
+import { type Received, startReceiver } from '../support/receiver.js';
 
 const CREW_INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
 
+const { apiUrl, mongodbUri } = sharedProduct();
+const org = 'standard-webhooks';
+const api = await clientOf(org);
+const receiver = await startReceiver();
+await api.createDatabase('notes');
+afterAll(() => receiver.close());
+
 describe('Standard Webhooks', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
-  const org = 'standard-webhooks';
-  let api: Client;
-  let receiver: Receiver;
   let secret: string;
   let items = 0;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    receiver = await startReceiver();
-    await api.createDatabase('notes');
-  });
-  afterAll(() => receiver.close());
   beforeEach(async () => {
     receiver.respond = () => ({ status: 204 });
     await api.del('/webhooks/indexing');

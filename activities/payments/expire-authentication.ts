@@ -1,0 +1,35 @@
+import { endedDedupeKey, endedDelivery } from '../../domain/payments/ended-delivery.js';
+import type { AuthenticationRef } from '../../domain/payments/workflow-contract.js';
+import type { Authentications } from '../../storage/payments/authentications.js';
+import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
+
+export interface PaymentDependencies extends CompletionDependencies {
+  authentications: Pick<Authentications, 'expire' | 'getById'>;
+  now: () => Date | Promise<Date>;
+}
+
+export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
+
+/** The step of an authentication's expiry. It can be repeated. */
+export function createPaymentActivities(deps: PaymentDependencies) {
+  const complete = createCompletion(deps);
+  return {
+    /**
+     * started | eligibility_checked -> expired, when its time has passed, with the delivery that tells the merchant.
+     * @returns milliseconds until the authentication expires; 0 when it has ended
+     */
+    async expireAuthentication({ authentication: id }: AuthenticationRef): Promise<number> {
+      const record = await deps.authentications.getById(id);
+      if (!record) return 0;
+      const now = await deps.now();
+      const remainingMs = record.expires_at.getTime() - now.getTime();
+      // The clocks of Temporal and of this machine may differ.
+      if (record.status !== 'closed' && remainingMs > 0) return remainingMs;
+      await complete(endedDedupeKey(id), async (tx) => {
+        const expired = await deps.authentications.expire(id, now, tx);
+        return expired ? endedDelivery(expired, now) : undefined;
+      });
+      return 0;
+    },
+  };
+}

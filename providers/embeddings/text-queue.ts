@@ -1,0 +1,78 @@
+/** Characters of documents that a thread has at a time: about four of the longest texts, and a wait of half a second. */
+const WINDOW = 8 * 1024;
+/** The model reads the beginning of a longer text only. */
+const LONGEST_TEXT = 2 * 1024;
+/** A window is not divided further between threads. */
+const SMALLEST_WINDOW = 1_000;
+
+export interface QueuedText {
+  number: number;
+  text: string;
+  urgent: boolean;
+  /** Texts with lower turns are embedded first. */
+  turn: number;
+  resolve(vector: Float32Array): void;
+  reject(error: unknown): void;
+}
+
+/** Texts that wait for a thread with the model. */
+export function createTextQueue() {
+  let queries: QueuedText[] = [];
+  let documents: QueuedText[] = [];
+  let lastNumber = 0;
+  /** The turn of the last text that was taken: a new call is not behind those that have waited since. */
+  let lastTurn = 0;
+
+  return {
+    get size() {
+      return queries.length + documents.length;
+    },
+    /** @returns the vectors, and a function that takes the texts back and rejects with the reason */
+    add(texts: readonly string[], urgent: boolean) {
+      const added: QueuedText[] = [];
+      const vectors = texts.map(
+        (text, index) =>
+          new Promise<Float32Array>((resolve, reject) => {
+            lastNumber += 1;
+            // Calls take turns text by text, so that a call with one text does not wait for all texts of the others.
+            added.push({ number: lastNumber, text, urgent, turn: lastTurn + index, resolve, reject });
+          }),
+      );
+      if (urgent) queries.push(...added);
+      else documents = [...documents, ...added].sort((a, b) => a.turn - b.turn);
+      return {
+        vectors: Promise.all(vectors),
+        abandon(reason: unknown) {
+          const own = new Set(added);
+          queries = queries.filter((text) => !own.has(text));
+          documents = documents.filter((text) => !own.has(text));
+          for (const text of added) text.reject(reason);
+        },
+      };
+    },
+    takeQueries(): QueuedText[] {
+      return queries.splice(0);
+    },
+    /** @returns the documents whose turn it is: a window, or the share of one of so many threads if that is less */
+    takeDocuments(threads: number): QueuedText[] {
+      const characters = documents.reduce((sum, { text }) => sum + lengthOf(text), 0);
+      const window = Math.min(WINDOW, Math.max(SMALLEST_WINDOW, characters / threads));
+      let taken = 0;
+      let count = 0;
+      for (const { text } of documents) {
+        taken += lengthOf(text);
+        if (count > 0 && taken > window) break;
+        count += 1;
+      }
+      lastTurn = documents[count - 1]?.turn ?? lastTurn;
+      return documents.splice(0, count);
+    },
+    rejectAll(error: Error): void {
+      for (const text of [...queries.splice(0), ...documents.splice(0)]) text.reject(error);
+    },
+  };
+}
+
+function lengthOf(text: string): number {
+  return Math.min(text.length, LONGEST_TEXT);
+}

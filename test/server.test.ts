@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { createApiServer } from '../api/server.js';
+
+test('a connection whose client reads nothing of a large response is closed', async () => {
+  const limits = { slowRequestSeconds: 0.25, connectionsPerAddress: 0, trustedProxies: [] };
+  const size = 64 * 1024 * 1024;
+  let closed!: () => void;
+  const ended = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const server = createApiServer((_req, res) => {
+    res.once('close', closed);
+    res.end(Buffer.alloc(size));
+  }, limits).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  client.on('error', () => undefined);
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await ended;
+  let received = 0;
+  client.on('data', (data) => {
+    received += data.length;
+  });
+  await once(client.resume(), 'close');
+  expect(received).toBeLessThan(size);
+  server.close();
+});
