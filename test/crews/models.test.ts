@@ -413,9 +413,11 @@ describe('crews with a language model and tools', () => {
   });
 
   test('an async task that fails ends the execution', async () => {
+    const fails: (() => void)[] = [];
     openai.respondWith((request, response) => {
-      if (messagesOf(request).includes('the south')) sendJson(response, {}, 401);
-      // The other requests are not answered.
+      // The north gets no response; the south gets its own when both run.
+      if (messagesOf(request).includes('the south')) fails.push(() => sendJson(response, {}, 401));
+      if (openai.requests.length > 1) for (const fail of fails.splice(0)) fail();
     });
     const survey = crew('survey');
     const failed = await survey.reaches(await survey.start({ coast: 'the coast' }), 'error');
