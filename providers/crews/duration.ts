@@ -26,6 +26,6 @@ function millisecondsOf(text: string): number | null {
   }
   if (/^\d{1,9}$/.test(text)) return Number(text) * UNITS_MS.s;
   if (!PARTS.test(text)) return null;
-  const parts = [...text.matchAll(/(\d+) ?([smhdw])/g)];
+  const parts = [...text.matchAll(/(\d{1,6}) ?([smhdw])/g)];
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit as Unit], 0);
 }
