@@ -14,7 +14,7 @@ import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
-import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
+import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import { createSources } from '../providers/connectors/index.js';
 import { describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
@@ -41,8 +41,12 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     drain: drainDeliveries,
     stopLanes,
   } = deliveryActivities(config, { ...dependencies, outbound });
+  const content = contentActivities(dependencies);
+  const { extractItem, embedAndIndexItem, linkItemGraph } = content;
   const activities = {
-    content: contentActivities(dependencies),
+    // Executions of earlier code run all their activities here.
+    content,
+    [FILE_QUEUE]: { extractItem, embedAndIndexItem, linkItemGraph },
     [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),

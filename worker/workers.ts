@@ -2,7 +2,7 @@ import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common'
 import { type NativeConnection, Worker, type WorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failure-interceptor.js';
-import { GROUP_QUEUE } from '../domain/content/workflow-contract.js';
+import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import { workerWithSharedSandbox } from './shared-sandbox.js';
 
@@ -59,19 +59,20 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
 };
 
 /**
- * Groups of items in progress. They keep the cores busy with embeddings, and their slots are not those of single items and
- * files, which would wait behind them.
+ * Slots of the long activities of content: groups of items, which keep the cores busy with embeddings, and files, most of
+ * which wait for a process that reads them. Notes have the slots of `content`, and wait behind none of these.
  */
-const GROUP_SLOTS = 3;
+const LONG_SLOTS = { [GROUP_QUEUE]: 3, [FILE_QUEUE]: 16 } as const;
+type LongQueue = keyof typeof LONG_SLOTS;
 
-/** Creates one worker per task queue, and one for groups of items. Any subset of the queues can run in one process. */
+/** Creates one worker per task queue, and those of the long activities. Any subset of the queues can run in one process. */
 export async function createWorkers(options: {
   connection: NativeConnection;
   namespace: string;
   dataConverter?: DataConverter;
   bundle: WorkflowBundle;
   queues: readonly TaskQueue[];
-  activities: Readonly<Record<TaskQueue | typeof GROUP_QUEUE, object>>;
+  activities: Readonly<Record<TaskQueue | LongQueue, object>>;
   /** After a shutdown was requested: milliseconds until running activities are cancelled. */
   graceMs: number;
   /** Set: the workers get tasks only when this is the current version of their deployment. */
@@ -79,9 +80,9 @@ export async function createWorkers(options: {
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
   const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
-  const groups = options.queues.includes('content') ? [createGroupWorker(options)] : [];
+  const long = options.queues.includes('content') ? ([GROUP_QUEUE, FILE_QUEUE] as const) : [];
   return Promise.all([
-    ...groups,
+    ...long.map((taskQueue) => createActivityWorker(taskQueue, options)),
     ...options.queues.map((taskQueue) =>
       ProcessWorker.create({
         connection: options.connection,
@@ -100,18 +101,18 @@ export async function createWorkers(options: {
   ]);
 }
 
-/** Runs the activities of groups; their workflows are on the queue `content`. */
-function createGroupWorker(options: Parameters<typeof createWorkers>[0]): Promise<Worker> {
+/** Runs activities of workflows that are on the queue `content`. */
+function createActivityWorker(taskQueue: LongQueue, options: Parameters<typeof createWorkers>[0]): Promise<Worker> {
   return Worker.create({
     connection: options.connection,
     namespace: options.namespace,
     dataConverter: options.dataConverter ?? {},
-    taskQueue: GROUP_QUEUE,
-    activities: options.activities[GROUP_QUEUE],
+    taskQueue,
+    activities: options.activities[taskQueue],
     ...versioning(options.version),
     interceptors: { activity: [createFailureInterceptor(options.log)] },
     shutdownGraceTime: options.graceMs,
-    maxConcurrentActivityTaskExecutions: GROUP_SLOTS,
+    maxConcurrentActivityTaskExecutions: LONG_SLOTS[taskQueue],
   });
 }
 

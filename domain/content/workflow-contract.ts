@@ -55,3 +55,6 @@ export interface RemovalRef {
 
 /** The type of the failure that ends a workflow because its item was deleted or replaced. No webhook is sent. */
 export const SUPERSEDED = 'Superseded';
+
+/** The queue of the activities of files and long texts, likewise with slots of its own. */
+export const FILE_QUEUE = 'content-files';

@@ -43,4 +43,22 @@ describe('beside the bulk ingest of another organisation', () => {
     expect(await priorityOf(org, 'indexItem')).toMatchObject({ priorityKey: 2, fairnessKey: org });
     expect(await priorityOf(bulkOrg, 'indexItems')).toMatchObject({ priorityKey: 3, fairnessKey: bulkOrg });
   });
+
+  test('files take none of the slots of notes', async () => {
+    const file = { name: 'file.txt', content: 'The lamp of the lighthouse was lit at dusk.' };
+    await neighbour.ingest({ database: 'notes', document_metadata: '[{"id":"file"}]' }, [file]);
+    await neighbour.ended('notes', 'file');
+    const query = `WorkflowType="indexItem" AND PostbackOrganisation="${org}" AND PostbackSource="file"`;
+    const [found] = await listedWorkflows(temporal, query);
+    const { events } = await temporal.workflow.getHandle(found!.workflowId, found!.runId).fetchHistory();
+    const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: activity }) =>
+      activity ? [[activity.activityType?.name, activity.taskQueue?.name]] : [],
+    );
+    expect(scheduled).toEqual([
+      ['extractItem', 'content-files'],
+      ['embedAndIndexItem', 'content-files'],
+      ['linkItemGraph', 'content-files'],
+      ['finishItem', 'content'],
+    ]);
+  });
 });

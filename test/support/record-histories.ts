@@ -86,7 +86,9 @@ try {
     })),
   );
   for (const id of ['well', 'retried', 'gone', 'broken', 'read', 'alone']) await api.ended('library', id);
-  await record('index-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="read"'));
+  // The older file is from the time when files shared the queue of notes.
+  for (const name of ['index-item-completed', 'index-item-on-file-queue'])
+    await record(name, await newest('WorkflowType="indexItem" AND PostbackSource="read"'));
   await record('index-items-completed', await newest('WorkflowType="indexItems" AND PostbackSource="well"'));
   await record('index-small-item-completed', await newest('WorkflowType="indexItem" AND PostbackSource="alone"'));
   // As if its processing had been lost three times with its process.
@@ -182,6 +184,7 @@ try {
     ['sweep-per-kind', 'sweep'],
     ['sweep-with-lanes', 'sweep'],
     ['sweep-with-replays', 'sweep'],
+    ['sweep-with-authentications', 'sweep'],
     ['drop-abandoned-files', 'dropAbandonedFiles'],
     ['compact-search-index', 'compactSearchIndex'],
   ] as const) {

@@ -1,6 +1,6 @@
 import { log, patched, proxyActivities } from '@temporalio/workflow';
 import type { ItemActivities } from '../../activities/content/index-item.js';
-import { type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { FILE_QUEUE, type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
 import { clientFailureOf, hasFailureType, showOutcome } from '../failures.js';
 
@@ -11,10 +11,17 @@ const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', re
 const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
 
 const { indexSmallItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Index the short text' });
-const { extractItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Extract the text and split it' });
-const { embedAndIndexItem } = proxyActivities<ItemActivities>({ ...long, summary: 'Embed and index the chunks' });
-const { linkItemGraph } = proxyActivities<ItemActivities>({ ...short, summary: 'Add it to the graph' });
 const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Store the outcome and the delivery' });
+
+/** The activities of files and long texts. @param queue by default the queue of the workflow */
+function fileActivities(queue: { taskQueue?: string }) {
+  const activities = (summary: string, limits: typeof long | typeof short) =>
+    proxyActivities<ItemActivities>({ ...limits, ...queue, summary });
+  const { extractItem } = activities('Extract the text and split it', long);
+  const { embedAndIndexItem } = activities('Embed and index the chunks', long);
+  const { linkItemGraph } = activities('Add it to the graph', short);
+  return { extractItem, embedAndIndexItem, linkItemGraph };
+}
 
 /**
  * One version of one item: queued -> processing -> graph_creation -> completed | errored. A small item takes one activity.
@@ -39,6 +46,9 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
 async function index(item: ItemRef, small: boolean): Promise<ItemOutcome> {
   try {
     if (small) return await indexSmallItem(item); // processing, graph_creation, completed
+    // On a queue of their own, so that files never hold all the slots that notes need.
+    const queue = patched('file-queue') ? { taskQueue: FILE_QUEUE } : {};
+    const { extractItem, embedAndIndexItem, linkItemGraph } = fileActivities(queue);
     await extractItem(item); // processing
     await embedAndIndexItem(item);
     await linkItemGraph(item); // graph_creation
