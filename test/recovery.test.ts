@@ -241,7 +241,8 @@ describe('crashes lose nothing', () => {
       writeFileSync(join(own.crewsDir, 'letter', 'tasks.yaml'), other);
       for (const { pid } of [own.product.api, own.product.worker]) process.kill(pid(), 'SIGKILL');
       await eventually('the API knows the changed crew', async () => {
-        const [crew] = (await letter.get('/crews')).body.crews;
+        const { crews } = (await letter.get('/crews')).body;
+        const crew = crews.find(({ name }: { name: string }) => name === 'letter');
         return crew.tasks[0].task_id === 'other';
       });
       const human_feedback = 'Tell who has the keys.';

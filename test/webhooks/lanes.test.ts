@@ -64,6 +64,8 @@ describe('a lane', () => {
 
   const create = (options: Parameters<DeliveryHarness['create']>[0] = {}) =>
     harness.create({
+      // No attempt ends before the receiver releases it, however slow the machine is.
+      timeoutMs: 300_000,
       starters: {
         continueDelivery: async ({ _id }, dueInMs) => {
           started.push({ id: _id, dueInMs });
