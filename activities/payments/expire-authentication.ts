@@ -15,7 +15,7 @@ export function createPaymentActivities(deps: PaymentDependencies) {
   const complete = createCompletion(deps);
   return {
     /**
-     * started | eligibility_checked -> expired, when its time has passed, with the delivery that tells the merchant.
+     * started | eligibility_checked -> expired, when its time has passed, with the delivery that notifies the merchant.
      * @returns milliseconds until the authentication expires; 0 when it has ended
      */
     async expireAuthentication({ authentication: id }: AuthenticationRef): Promise<number> {

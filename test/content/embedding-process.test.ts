@@ -13,6 +13,9 @@ import { createSocketEmbedder } from '../../providers/embeddings/socket.js';
 import { createEmbeddingServer, listenOnSocket } from '../../providers/embeddings/socket-server.js';
 import { eventually } from '../support/eventually.js';
 
+/** As long as `eventually` waits: a process starts slowly on a busy machine. */
+const PATIENCE_MS = 150_000;
+
 let folder: string;
 let socketPath: string;
 beforeAll(() => {
@@ -39,7 +42,8 @@ if ('unavailable' in model) console.warn(`The embedding process is not tested: $
       POSTBACK_EMBEDDER_SOCKET: socketPath,
     };
     child = startChild('embedder', env, folder, () => undefined);
-    client = createSocketEmbedder({ socketPath });
+    // These tests are about what the calls return, not about how long a question may wait for the process.
+    client = createSocketEmbedder({ socketPath, patienceMs: { documents: PATIENCE_MS, query: PATIENCE_MS } });
   });
   afterAll(async () => {
     await client.close();
@@ -102,7 +106,7 @@ describe('the queue of the embedding process', () => {
     embedQuery: async () => new Float32Array(384),
     close: async () => undefined,
   };
-  const connect = (patience = 150_000) => {
+  const connect = (patience = PATIENCE_MS) => {
     const client = createSocketEmbedder({ socketPath, patienceMs: { documents: patience, query: patience } });
     clients.push(client);
     return client;
