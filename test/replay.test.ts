@@ -26,6 +26,7 @@ describe('executions that run during a deployment continue', () => {
       'indexItem',
       'indexItems',
       'provisionDatabase',
+      'rebuildIndex',
       'refreshIndexRows',
       'removeConnector',
       'replayDeliveries',

@@ -5,7 +5,7 @@ import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
-import { createDatabases } from '../../storage/content/databases.js';
+import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
@@ -142,7 +142,7 @@ describe('metadata updates', () => {
       await remember([{ id: 'contested', text: 'A book about knots.' }]);
       collections = await connectCollections(mongodbUri, 'postback-test');
       processes = [1, 2, 3].map(() => ({
-        databases: createDatabases(collections),
+        databaseIndexes: createDatabaseIndexes(collections),
         items: createItems(collections),
         itemCatalogue: createItemCatalogue(collections),
         chunks: createChunks(collections),
