@@ -11,7 +11,7 @@ import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
@@ -20,6 +20,7 @@ import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createStarters, type Starters } from '../../temporal/starters.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { startTimeSkipping, untilIdle } from '../support/time-skipping.js';
 
@@ -31,14 +32,11 @@ describe('an execution that waits', () => {
   let collections: Collections;
   let executions: CrewExecutions;
   const log = pino({ level: 'silent' });
-  const crew = loadCrews('test/fixtures/crews').get('letter')!;
+  const crew = loadCrews('test/fixtures/crews').crews.get('letter')!;
 
   beforeAll(async () => {
     env = await startTimeSkipping();
-    collections = await connectCollections(
-      databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'),
-      'postback-test',
-    );
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'));
     executions = createCrewExecutions(collections, DAY_MS);
   });
   afterAll(async () => {
