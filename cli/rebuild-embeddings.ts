@@ -22,6 +22,8 @@ export interface RebuildOptions {
 }
 
 const POLL_MS = 500;
+/** Then a plan is overdue, unless there are millions of chunks. */
+const HINT_MS = 15_000;
 /** Between two lines of progress. */
 const PROGRESS_MS = 5_000;
 /** Of English text; a model's own tokenizer may differ by a quarter. */
@@ -45,7 +47,9 @@ export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> 
     const request = { database: options.database ?? null, all: options.all ?? false };
     const planned = await rebuilds.add(request, 'planning');
     await starters.startRebuild(planned._id);
+    const hint = setTimeout(() => console.error('No plan yet: is a worker for the queue content running?'), HINT_MS);
     const { plan } = await until(rebuilds, planned._id, ({ status }) => status !== 'planning');
+    clearTimeout(hint);
     if (!plan) return fail(rebuilds, planned._id);
     for (const line of describePlan(plan, options.price)) console.log(line);
     if (options.dryRun || plan.databases === 0 || !(options.yes || (await confirmed()))) return;
@@ -60,6 +64,8 @@ export async function cancelRebuild(): Promise<void> {
   await withRebuilds(async (rebuilds, starters) => {
     const running = await rebuilds.getRunning();
     if (!running) return console.log('No rebuild is running.');
+    // If its workflow was terminated, a new run takes the request.
+    await starters.startRebuild(running._id);
     await starters.cancelRebuild(running._id);
     await until(rebuilds, running._id, ({ status }) => status !== 'running');
     console.log(`The rebuild ${running._id} is cancelled.`);

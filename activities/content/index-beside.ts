@@ -66,11 +66,11 @@ type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
  * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
  */
 export function createIndexBeside(deps: IndexBesideDependencies) {
-  return async (ref: ItemRef, databaseId: string, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
+  return async (ref: ItemRef & { org: string }, databaseId: string, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
     const embedder = deps.embedders.find(generation.embeddings);
     const pages = await pagedChunks(deps.chunks, ref, generation.generation);
     for await (const page of pages()) {
-      if (embedder) await embedPage(embedder, page, generation, signal);
+      if (embedder) await embedPage(embedder, page, { ...generation, org: ref.org }, signal);
       await writeRowsAlone(deps, databaseId, generation, page, signal);
     }
   };
@@ -78,11 +78,11 @@ export function createIndexBeside(deps: IndexBesideDependencies) {
   async function embedPage(
     embedder: Embedder,
     page: readonly EmbeddedChunk[],
-    { generation }: IndexGeneration,
+    target: { generation: number; org: string },
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      await embedMissing(embedder, deps.chunks, page, generation, signal);
+      await embedMissing(embedder, deps.chunks, page, target, signal);
     } catch (error) {
       if (!(error instanceof EmbeddingError)) throw error;
       deps.log.warn({ err: error }, 'not embedded for the index of the rebuild, which will do it');

@@ -106,10 +106,13 @@ export function createItemActivities(deps: ItemDependencies) {
         const database = await databaseIndexes.getForEmbedding(item.database_id, embedders.current);
         if (!database) throw superseded();
         const { index: current, next_index: next } = database;
-        const chunksOf = await pagedChunks(chunks, ref, current.generation);
+        const { generation } = current;
+        const chunksOf = await pagedChunks(chunks, ref, generation);
         const model = modelFor(database._id, current);
         if (model) {
-          for await (const page of chunksOf()) await embedMissing(model, chunks, page, current.generation, signal);
+          for await (const page of chunksOf()) {
+            await embedMissing(model, chunks, page, { generation, org: item.org }, signal);
+          }
         }
         // Embedding takes long; a newer version may have replaced this version.
         if (!(await items.isCurrent(ref))) throw superseded();
@@ -122,7 +125,7 @@ export function createItemActivities(deps: ItemDependencies) {
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next) await indexBeside(ref, database._id, next, signal);
+        if (next) await indexBeside({ ...ref, org: item.org }, database._id, next, signal);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
           await removeRows(deps, item.database_id, chunkIds);

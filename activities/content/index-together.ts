@@ -117,7 +117,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const missing = all.filter(({ vector }) => vector === null);
     if (missing.length === 0) return;
     const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await model.embedDocuments(texts, signal);
+    const vectors = await model.embedDocuments(texts, signal, work[0]!.item.org);
     for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
   }
 
@@ -144,7 +144,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         await index.write(tableOf(databaseId, generation), rows, repeated);
       } else {
         for (const { item } of work) {
-          await indexBeside({ item: item._id, version: item.version }, databaseId, generation, signal);
+          await indexBeside({ item: item._id, version: item.version, org: item.org }, databaseId, generation, signal);
         }
       }
     }

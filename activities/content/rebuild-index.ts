@@ -129,15 +129,21 @@ export function createRebuildActivities(deps: RebuildDependencies) {
 
   /** @returns the database with the index to write; null when the database was deleted */
   async function withNextIndex({ _id: rebuild, plan }: IndexRebuildRecord, databaseId: string) {
+    let created: string | undefined;
     for (;;) {
       const database = await databases.getById(databaseId);
-      if (!database || database.status === 'deleting') return null;
+      if (!database || database.status === 'deleting') {
+        // The deletion may have dropped the tables before this one was created.
+        if (created !== undefined) await index.drop(created);
+        return null;
+      }
       const { next_index: next } = database;
       if (next?.rebuild === rebuild) return { ...database, next_index: next };
       if (next) await databaseIndexes.abandon(next.rebuild);
       const generation = await databaseIndexes.reserveGeneration(databaseId);
       if (generation === null) continue;
-      await index.create(tableOf(databaseId, { generation }));
+      created = tableOf(databaseId, { generation });
+      await index.create(created);
       await databaseIndexes.begin(databaseId, { generation, embeddings: plan!.model, rebuild });
     }
   }
@@ -145,7 +151,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   /** @returns false at the end of the scan */
   async function embedPage(
     rebuild: IndexRebuildRecord,
-    { _id: databaseId, index: current, next_index: next }: DatabaseRecord & { next_index: NextIndex },
+    { _id: databaseId, org, index: current, next_index: next }: DatabaseRecord & { next_index: NextIndex },
     signal: AbortSignal,
   ): Promise<boolean> {
     const model = modelFor(next);
@@ -156,7 +162,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     if (!rebuild.all && isSameModel(current.embeddings, next.embeddings)) {
       await copyVectors(wanted, current.generation, next.generation);
     }
-    const embedded = await embedAccepted(model, wanted, next.generation, signal);
+    const embedded = await embedAccepted(model, wanted, { generation: next.generation, org }, signal);
     await writeRowsAlone(deps, databaseId, next, wanted, signal);
     const counts = { handled: page.length, embedded, found: embedded };
     await indexRebuilds.advance(rebuild, { next: page.at(-1)!._id, ...counts });
@@ -170,17 +176,17 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   async function embedAccepted(
     model: Embedder,
     all: readonly EmbeddedChunk[],
-    generation: number,
+    target: { generation: number; org: string },
     signal: AbortSignal,
   ): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
     try {
-      await embedMissing(model, chunks, missing, generation, signal);
+      await embedMissing(model, chunks, missing, target, signal);
     } catch (error) {
       if (!isRejection(error)) throw error;
-      await model.embedDocuments([ACCEPTABLE], signal);
+      await model.embedDocuments([ACCEPTABLE], signal, target.org);
       for (const chunk of missing) {
-        await embedMissing(model, chunks, [chunk], generation, signal).catch((rejection) => {
+        await embedMissing(model, chunks, [chunk], target, signal).catch((rejection) => {
           if (!isRejection(rejection)) throw rejection;
           log.warn({ chunk: chunk._id, reason: rejection.message }, 'the model rejects a chunk, which gets no vector');
         });

@@ -69,7 +69,8 @@ describe('a change of the embedding model', () => {
       const data = input.map((text, index) => ({ index, embedding: vectorOf(text, dimensions) }));
       sendJson(response, { object: 'list', model, data });
     });
-    product = await startProduct(settings('first', 16));
+    // With the embedded model.
+    product = await startProduct();
     api = await clientOf('model-change', product);
     await api.createDatabase('library');
     await api.ingest({
@@ -154,16 +155,15 @@ describe('a change of the embedding model', () => {
 
   test('is made by a rebuild, and until then queries use the old vectors', async () => {
     expect((await query('otter river'))[0]).toBe('otter');
-    await restart(settings('second', 24, ['first', 16]));
-    server.requests.length = 0;
+    await restart({ ...settings('second', 24), POSTBACK_PREVIOUS_EMBEDDINGS_URL: 'local' });
     expect((await query('otter river'))[0]).toBe('otter');
-    expect(modelsAsked()).toEqual(['first']);
+    expect(modelsAsked()).toEqual([]);
 
     const plan = await postback('index', 'rebuild', '--embed', '--dry-run', '--price', '20');
     expect(plan).toMatch(/Change to second \(24 dimensions\)/);
-    expect(plan).toMatch(/model-change\/library .*first \(16 dimensions\), 2 of 2 chunks to embed/);
+    expect(plan).toMatch(/model-change\/library .*bge-small-en-v1.5 \(384 dimensions\), 2 of 2 chunks to embed/);
     expect(plan).toMatch(/2 of 2 chunks in 1 databases: about \d+ characters, \d+ tokens, 1 calls.*about 0\.00 at 20/);
-    expect(modelsAsked()).toEqual(['first']);
+    expect(modelsAsked()).toEqual([]);
 
     const done = await postback('index', 'rebuild', '--embed');
     expect(done).toMatch(/2 of 2 chunks \(100 %\), 2 embedded; databases switched: 1 of 1\nDone: queries use second/);
@@ -212,7 +212,7 @@ describe('a change of the embedding model', () => {
     const again = postback('index', 'rebuild', '--embed');
     process.kill(product.worker.pid(), 'SIGKILL');
     expect(
-      (await api.request('PATCH', '/context/note-1', { json: { database: 'library', metadata: { colour: 'red' } } }))
+      (await api.request('PATCH', '/context/note-1', { json: { database: 'library', additional_metadata: { colour: 'red' } } }))
         .status,
     ).toBe(200);
     await api.request('DELETE', '/context', { json: { database: 'library', ids: ['note-2', 'note-250'] } });
@@ -237,7 +237,7 @@ describe('a change of the embedding model', () => {
     const filtered = {
       database: 'library',
       query: 'note',
-      metadata_filters: { colour: 'red' },
+      metadata_filters: { additional_metadata: { colour: 'red' } },
     };
     expect((await api.post('/query', filtered)).body.data.chunks).toHaveLength(1);
   });

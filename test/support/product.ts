@@ -3,16 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { MongoClient } from 'mongodb';
 import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 import { choosePorts } from '../../dev-stack/ports.js';
 import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { openCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from './eventually.js';
+import { connectMongo, openTestCollections } from './mongodb.js';
 
 /** How to reach a running product, in a form that can be passed to test processes. */
 export interface ProductAddress {
@@ -31,6 +30,9 @@ export interface Product extends ProductAddress, Instance {
 
 /** Settings of a Temporal that is not the product's: it starts its own, and does not use them there. */
 const OTHER_TEMPORAL = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' };
+
+/** On a busy machine an API process may read a request long after it was sent; tests of slow requests set their own limit. */
+const PATIENT = { POSTBACK_SLOW_REQUEST_SECONDS: '120' };
 
 /**
  * Starts servers, an API process and a worker process, with a folder of their own. About eight seconds of CPU.
@@ -55,6 +57,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     POSTBACK_SHUTDOWN_SECONDS: '5',
+    ...PATIENT,
     ...settings,
   };
   const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
@@ -143,6 +146,7 @@ export async function startApi(product: ProductAddress, settings: Record<string,
     POSTBACK_API_PORT: String(ports.api),
     POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
     POSTBACK_EMBEDDINGS: 'off',
+    ...PATIENT,
     ...settings,
   };
   const child = startChild('api', env, dataDir, () => undefined);
@@ -177,7 +181,7 @@ export async function makeKey(
   expires_at: Date | null = null,
   scopes: readonly Scope[] = SCOPES,
 ) {
-  const collections = await openCollections(mongodbUri, 'postback-test');
+  const collections = await openTestCollections(mongodbUri);
   try {
     return await createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
   } finally {
@@ -187,7 +191,7 @@ export async function makeKey(
 
 /** Reads MongoDB directly, for data that the API does not return. */
 export async function withDb<T>(mongodbUri: string, query: (db: import('mongodb').Db) => Promise<T>): Promise<T> {
-  const client = await new MongoClient(mongodbUri).connect();
+  const client = await connectMongo(mongodbUri);
   try {
     return await query(client.db());
   } finally {
