@@ -66,7 +66,12 @@ type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
  * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
  */
 export function createIndexBeside(deps: IndexBesideDependencies) {
-  return async (ref: ItemRef & { org: string }, databaseId: string, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
+  return async (
+    ref: ItemRef & { org: string },
+    databaseId: string,
+    generation: IndexGeneration,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const embedder = deps.embedders.find(generation.embeddings);
     const pages = await pagedChunks(deps.chunks, ref, generation.generation);
     for await (const page of pages()) {

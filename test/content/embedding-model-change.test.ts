@@ -212,8 +212,11 @@ describe('a change of the embedding model', () => {
     const again = postback('index', 'rebuild', '--embed');
     process.kill(product.worker.pid(), 'SIGKILL');
     expect(
-      (await api.request('PATCH', '/context/note-1', { json: { database: 'library', additional_metadata: { colour: 'red' } } }))
-        .status,
+      (
+        await api.request('PATCH', '/context/note-1', {
+          json: { database: 'library', additional_metadata: { colour: 'red' } },
+        })
+      ).status,
     ).toBe(200);
     await api.request('DELETE', '/context', { json: { database: 'library', ids: ['note-2', 'note-250'] } });
     await api.ingest({
