@@ -27,6 +27,7 @@ const STORED_AT_ONCE = 8;
 /**
  * Reads a multipart request while it arrives. After an error it parses and stores nothing more. The rest of the request is
  * still received, because most clients read a response only after they have sent everything.
+ * @param known the text fields that the request may have, each once; other fields have no effect and may be repeated
  * @param store gets each file as a stream, which it must read to the end
  * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
@@ -36,6 +37,7 @@ const STORED_AT_ONCE = 8;
 export async function readMultipart<T>(
   request: IncomingMessage,
   limits: UploadLimits,
+  known: ReadonlySet<string>,
   store: (file: Readable, filename: string) => Promise<T>,
   hold: (bytes: number) => void = () => undefined,
 ): Promise<{ fields: Map<string, string>; files: UploadedFile<T>[] }> {
@@ -54,7 +56,8 @@ export async function readMultipart<T>(
     fieldBytes += Buffer.byteLength(value);
     if (nameTruncated || valueTruncated || fieldBytes > limits.maxFieldBytes)
       fail(tooLarge('The text fields together', limits.maxFieldBytes));
-    else if (fields.has(name)) fail(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
+    else if (known.has(name) && fields.has(name))
+      fail(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
     else fields.set(name, value);
   });
   form.on('file', (field, stream, filename = '') => {

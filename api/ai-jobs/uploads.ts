@@ -25,6 +25,9 @@ export interface UploadDependencies {
   uploadRetentionMs: number;
 }
 
+/** An upload is files only. */
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
@@ -46,7 +49,13 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const batch = newFileId();
         await receiveFiles(receiving, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(ctx.req, limits, received.receive, ctx.state.holdBody);
+          const { fields, files } = await readMultipart(
+            ctx.req,
+            limits,
+            NO_FIELDS,
+            received.receive,
+            ctx.state.holdBody,
+          );
           await respondOnce(
             ctx,
             deps.idempotencyKeys,

@@ -22,6 +22,11 @@ import { ingestResultSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
+const FORM_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(ingestFormSchema.shape),
+  ...Object.keys(DEPRECATED_NAMES),
+]);
+
 export interface IngestDependencies extends AcceptDependencies, ReceiveDependencies {
   starters: AcceptDependencies['starters'] & ContentStarters;
   databases: Databases;
@@ -51,7 +56,13 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
         await receiveFiles(deps, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(ctx.req, deps.limits, received.receive, ctx.state.holdBody);
+          const { fields, files } = await readMultipart(
+            ctx.req,
+            deps.limits,
+            FORM_FIELDS,
+            received.receive,
+            ctx.state.holdBody,
+          );
           await respondOnce(
             ctx,
             deps.idempotencyKeys,

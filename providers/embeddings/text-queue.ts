@@ -9,6 +9,7 @@ export interface QueuedText {
   number: number;
   text: string;
   urgent: boolean;
+  org: string | undefined;
   /** Texts with lower turns are embedded first. */
   turn: number;
   resolve(vector: Float32Array): void;
@@ -27,15 +28,19 @@ export function createTextQueue() {
     get size() {
       return queries.length + documents.length;
     },
-    /** @returns the vectors, and a function that takes the texts back and rejects with the reason */
-    add(texts: readonly string[], urgent: boolean) {
+    /**
+     * @param org whose texts they are. Without it, each call has turns of its own
+     * @returns the vectors, and a function that takes the texts back and rejects with the reason
+     */
+    add(texts: readonly string[], urgent: boolean, org?: string) {
       const added: QueuedText[] = [];
+      const firstTurn = nextTurnOf(org);
       const vectors = texts.map(
         (text, index) =>
           new Promise<Float32Array>((resolve, reject) => {
             lastNumber += 1;
-            // Calls take turns text by text, so that a call with one text does not wait for all texts of the others.
-            added.push({ number: lastNumber, text, urgent, turn: lastTurn + index, resolve, reject });
+            // Organisations take turns text by text, so that one text does not wait for all texts of another organisation.
+            added.push({ number: lastNumber, text, urgent, org, turn: firstTurn + index, resolve, reject });
           }),
       );
       if (urgent) queries.push(...added);
@@ -71,6 +76,12 @@ export function createTextQueue() {
       for (const text of [...queries.splice(0), ...documents.splice(0)]) text.reject(error);
     },
   };
+
+  function nextTurnOf(org: string | undefined): number {
+    // The documents are in the order of their turns.
+    const last = org === undefined ? undefined : documents.findLast((text) => text.org === org);
+    return last === undefined ? lastTurn : Math.max(lastTurn, last.turn + 1);
+  }
 }
 
 function lengthOf(text: string): number {

@@ -167,6 +167,15 @@ if ('unavailable' in model) console.warn(`The local embedder is not tested: ${mo
     expect(ended).toEqual(['one', 'many']);
   });
 
+  test('organisations take turns: one text does not wait for the many calls of another organisation', async () => {
+    const order: string[] = [];
+    const embed = (org: string) =>
+      embedder.embedDocuments(['words '.repeat(60)], undefined, org).then(() => order.push(org));
+    const many = Array.from({ length: 60 }, () => embed('many'));
+    await Promise.all([...many, embed('one')]);
+    expect(order.indexOf('one')).toBeLessThan(order.length / 2);
+  });
+
   test('a short text waits for few long ones', async () => {
     const ended: string[] = [];
     const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500))).then(() => ended.push('long'));

@@ -25,6 +25,7 @@ describe('ingesting', () => {
 
   afterAll(() => receiver.close());
 
+  const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
   const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const memories = (items: unknown) => api.ingest({ database: 'inbox', memories: JSON.stringify(items) });
   const counts = () =>
@@ -32,6 +33,13 @@ describe('ingesting', () => {
       items: await db.collection('items').countDocuments({ org }),
       files: await db.collection('files.files').countDocuments({ 'metadata.org': org }),
     }));
+
+  /** A multipart request that the test writes piece by piece. */
+  function openForm() {
+    const { hostname, port } = new URL(apiUrl);
+    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2', ...boundary };
+    return httpRequest({ hostname, port, method: 'POST', path: '/context/ingest', headers });
+  }
 
   /** Chunks in the file store that start with this character; only one test sends such a file. */
   const storedChunksOf = (letter: string) =>
@@ -184,7 +192,6 @@ describe('ingesting', () => {
   });
 
   test('malformed multipart is 400', async () => {
-    const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
     expect(
       code(await rejected(() => api.request('POST', '/context/ingest', { body: cut, headers: boundary }))),
@@ -205,8 +212,7 @@ describe('ingesting', () => {
   });
 
   test('a truncated file after another error in the request does not affect other requests', async () => {
-    const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
-    const field = '--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
+    const field = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\ninbox\r\n';
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
     const send = () => api.request('POST', '/context/ingest', { body: field + field + cut, headers: boundary });
     expect((await rejected(send)).status).toBe(422);
@@ -215,18 +221,7 @@ describe('ingesting', () => {
 
   test('a client that disconnects in the middle of a file leaves no data', async () => {
     const before = await counts();
-    const { hostname, port } = new URL(apiUrl);
-    const request = httpRequest({
-      hostname,
-      port,
-      method: 'POST',
-      path: '/context/ingest',
-      headers: {
-        Authorization: `Bearer ${key}`,
-        'API-Version': '2',
-        'Content-Type': 'multipart/form-data; boundary=xyz',
-      },
-    });
+    const request = openForm();
     const closed = new Promise<void>((resolve) => request.on('error', () => resolve()));
     request.write('--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\n');
     request.write('~'.repeat(3 * 1024 * 1024));
@@ -250,23 +245,27 @@ describe('ingesting', () => {
     ['files', 'Content-Disposition: form-data; name="documents"; filename="a.txt"'],
     ['parts', 'X: y'],
   ])('a form with too many %s is rejected while the rest of it is on its way', async (_, header) => {
-    const { hostname, port } = new URL(apiUrl);
-    const request = httpRequest({
-      hostname,
-      port,
-      method: 'POST',
-      path: '/context/ingest',
-      headers: {
-        Authorization: `Bearer ${key}`,
-        'API-Version': '2',
-        'Content-Type': 'multipart/form-data; boundary=xyz',
-      },
-    });
+    const request = openForm();
     request.on('error', () => undefined);
     request.write(`--xyz\r\n${header}\r\n\r\n1\r\n`.repeat(200));
     const [response] = await once(request, 'response');
     expect(response.statusCode).toBe(422);
     request.destroy();
+  });
+
+  test('a known field that is sent twice is 422; unknown fields have no effect', async () => {
+    const form = (field: string) => {
+      const sent = new FormData();
+      sent.append('database', 'inbox');
+      sent.append('memories', '[{"text":"Sent with other fields."}]');
+      sent.append(field, 'x');
+      sent.append(field, 'y');
+      return sent;
+    };
+    const repeated = await rejected(() => api.request('POST', '/context/ingest', { body: form('collection') }));
+    expect(code(repeated)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(repeated.body.error?.message).toBe('collection: must be sent only once');
+    expect((await api.request('POST', '/context/ingest', { body: form('colour') })).status).toBe(202);
   });
 
   test('invalid fields are 422 with the name of the field', async () => {

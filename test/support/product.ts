@@ -32,6 +32,9 @@ export interface Product extends ProductAddress, Instance {
 /** Settings of a Temporal that is not the product's: it starts its own, and does not use them there. */
 const OTHER_TEMPORAL = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' };
 
+/** On a busy machine an API process may read a request long after it was sent; tests of slow requests set their own limit. */
+const PATIENT = { POSTBACK_SLOW_REQUEST_SECONDS: '120' };
+
 /**
  * Starts servers, an API process and a worker process, with a folder of their own. About eight seconds of CPU.
  * @param settings an address in it is used instead of a server of its own; with a data folder, that product starts again
@@ -55,6 +58,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     POSTBACK_SHUTDOWN_SECONDS: '5',
+    ...PATIENT,
     ...settings,
   };
   const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;
@@ -143,6 +147,7 @@ export async function startApi(product: ProductAddress, settings: Record<string,
     POSTBACK_API_PORT: String(ports.api),
     POSTBACK_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
     POSTBACK_EMBEDDINGS: 'off',
+    ...PATIENT,
     ...settings,
   };
   const child = startChild('api', env, dataDir, () => undefined);

@@ -168,6 +168,38 @@ describe('a lane', () => {
     expect(lastOfOthers).toBeLessThan(400);
   });
 
+  /** Adds deliveries of an organisation with many receivers, as those of callbacks are. */
+  async function addForMany(org: string, receivers: number, each: number): Promise<void> {
+    const records = Array.from({ length: receivers * each }, (_, n) => {
+      const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), lane: LANE });
+      const key = `${org}-${n % receivers}`;
+      return { ...record, receiver: key, queue: { ...record.queue!, receiver: key } };
+    });
+    await collections.deliveries.insertMany(records);
+  }
+
+  test('lets organisations take turns, however many receivers each has', async () => {
+    await harness.registrations.register('many', receiver.url, ['indexing.status_changed']);
+    await addForMany('many', 40, 3);
+    const quickIds = new Set(await add(QUICK, 20));
+    run(create({ slots: { first: 4, all: 4 } }));
+    await eventually('everything', () => receiver.received.length === 140);
+    const last = receiver.received.findLastIndex(({ json }) => quickIds.has(String(json.delivery_id)));
+    expect(last).toBeLessThan(80);
+  });
+
+  test('has places for an organisation while very many receivers of another hang', async () => {
+    await harness.registrations.register('many', hanging.url, ['indexing.status_changed']);
+    await addForMany('many', 120, 1);
+    run(create({ slots: { first: 10, all: 60 } }));
+    await eventually('attempts that hang', () => hanging.received.length >= 25);
+    await add(QUICK, 20);
+    await delivered(QUICK, 20);
+    expect(hanging.received.length).toBeLessThanOrEqual(30);
+    release();
+    await eventually('all others', () => hanging.received.length === 120);
+  });
+
   test('hands a delivery that failed over to its own workflow, which starts when the delivery is due', async () => {
     receiver.respond = (_request, n) =>
       n === 1 ? { status: 500 } : { status: 503, headers: { 'Retry-After': '600' } };
@@ -404,6 +436,7 @@ describe('a lane', () => {
       .aggregate(queue.headsQuery(LANE), { hint: LANE_INDEX })
       .explain('executionStats');
     expect(JSON.stringify(plan)).toContain('DISTINCT_SCAN');
+    expect(JSON.stringify(plan)).not.toContain('FETCH');
   });
 });
 
