@@ -13,7 +13,8 @@ export const COLLECTION_INDEX = {
 
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
 
-export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1 } as const;
+/** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
+export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1, org: 1 } as const;
 
 /** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 const INDEXES: Record<string, IndexDescription[]> = {

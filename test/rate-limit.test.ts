@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { limitConnections } from '../api/slow-requests.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
+import { testCollections } from './support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
 
 const log = { warn: () => undefined };
@@ -25,8 +26,6 @@ describe('the rate limit of a key', () => {
       POSTBACK_FAILED_LOGINS_PER_MINUTE: '3',
       POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
       POSTBACK_BODY_MEMORY_BYTES: '800000',
-      POSTBACK_SLOW_REQUEST_SECONDS: '1',
-      POSTBACK_UPLOAD_BYTES_PER_SECOND: '10',
       POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
     });
   });
@@ -73,7 +72,7 @@ describe('the rate limit of a key', () => {
 
   test('counts the requests to all API processes', async () => {
     const { key, record } = await makeKey(mongodbUri, 'limited');
-    const collections = await connectCollections(mongodbUri, 'postback-test');
+    const collections = await testCollections(mongodbUri);
     const other = createRateLimiter(collections, log).limit('key-minute', { requests: 5, seconds: 60 })!;
     for (let n = 0; n < 5; n++) await other.take(record._id);
     await eventually('the count is written', async () => {
@@ -115,6 +114,16 @@ describe('the rate limit of a key', () => {
   });
 
   describe('of slow requests', () => {
+    // A process of its own, because a busy machine can make any request slow.
+    let strict: Awaited<ReturnType<typeof startApi>>;
+    beforeAll(async () => {
+      strict = await startApi(sharedProduct(), {
+        POSTBACK_SLOW_REQUEST_SECONDS: '1',
+        POSTBACK_UPLOAD_BYTES_PER_SECOND: '1',
+      });
+    });
+    afterAll(() => strict.stop());
+
     const head = (path: string, key: string) =>
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n`;
 
@@ -129,7 +138,7 @@ describe('the rate limit of a key', () => {
       limit = Number.POSITIVE_INFINITY,
       enough: (received: string) => boolean = () => false,
     ): Promise<string> {
-      const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1');
+      const socket = connect(Number(new URL(strict.apiUrl).port), '127.0.0.1');
       let received = '';
       socket.on('data', (chunk) => {
         received += chunk;
@@ -249,7 +258,7 @@ describe('rate limits of several processes', () => {
     });
 
   beforeAll(async () => {
-    collections = await connectCollections(uri, 'postback-test');
+    collections = await testCollections(uri);
   });
   afterAll(() => collections.mongoClient.close());
 

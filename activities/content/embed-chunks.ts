@@ -24,18 +24,22 @@ export async function pagedChunks(
   };
 }
 
-/** Embeds and stores missing vectors batch by batch, and adds them to the given chunks. */
+/**
+ * Embeds and stores missing vectors batch by batch, and adds them to the given chunks.
+ * @param org whose chunks they are
+ */
 export async function embedMissing(
   model: Pick<Embedder, 'embedDocuments'>,
   chunks: Pick<Chunks, 'setVectors'>,
   all: readonly EmbeddedChunk[],
+  org: string,
   signal: AbortSignal,
 ): Promise<void> {
   const missing = all.filter((chunk) => chunk.vector === null);
   for (let n = 0; n < missing.length; n += BATCH) {
     const batch = missing.slice(n, n + BATCH);
     const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await model.embedDocuments(texts, signal);
+    const vectors = await model.embedDocuments(texts, signal, org);
     await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
     for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
   }

@@ -98,7 +98,7 @@ export function createItemActivities(deps: ItemDependencies) {
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
         const chunksOf = await pagedChunks(chunks, ref);
-        if (embedder) for await (const page of chunksOf()) await embedMissing(embedder, chunks, page, signal);
+        if (embedder) for await (const page of chunksOf()) await embedMissing(embedder, chunks, page, item.org, signal);
         // Embedding takes long; a newer version may have replaced this version.
         if (!(await items.isCurrent(ref))) throw superseded();
         const schema = await databases.metadataSchema(item.database_id);

@@ -107,7 +107,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const missing = all.filter(({ vector }) => vector === null);
     if (missing.length === 0) return;
     const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await deps.embedder.embedDocuments(texts, signal);
+    const vectors = await deps.embedder.embedDocuments(texts, signal, work[0]!.item.org);
     for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
   }
 

@@ -10,9 +10,9 @@ import { withHeartbeat } from '../heartbeat.js';
 import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneDepartures } from './lane-departures.js';
-import { chooseDue } from './lane-turns.js';
+import { chooseDue, noTurns } from './lane-turns.js';
 import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
-import type { AttemptSlots, ReceiverLoad } from './receiver-load.js';
+import { type AttemptSlots, createOrganisationLoad, type ReceiverLoad } from './receiver-load.js';
 
 export interface LaneDependencies extends AttemptDependencies, Pick<OutcomeRecorderDependencies, 'metrics'> {
   deliveries: Pick<Deliveries, 'release'>;
@@ -60,6 +60,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
   const { laneQueue, laneFlags, log } = deps;
   const attempt = createAttempt(deps);
   const departures = createLaneDepartures(deps);
+  const organisations = createOrganisationLoad(slots);
   const recorder = createOutcomeRecorder({ ...deps, departures });
   const inProgress = new Set<Promise<void>>();
   /** Lanes of deliveries that were released because this process stops. */
@@ -93,8 +94,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     const counts = { delivered: 0, failed: 0, permanently_failed: 0 };
     /** Attempts of this run in progress. */
     const own = new Set<Promise<void>>();
-    /** When each receiver had its latest turn. */
-    const turns = new Map<string, number>();
+    const turns = noTurns();
     let pause = MIN_LOOK_MS;
     let emptySince: number | null = null;
     let loweredAt: number | null = null;
@@ -169,6 +169,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       const { reserved, ids, blocked, nextDue } = await chooseDue({
         queue: laneQueue,
         load,
+        organisations,
         lane,
         now,
         places: slots.all - own.size,
@@ -177,12 +178,12 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       let claimed: DeliveryRecord[] = [];
       try {
         claimed = await laneQueue.claim(lane, ids, now, Math.max(...Object.values(claimMs)));
-        for (const delivery of claimed) {
-          const receiver = delivery.queue!.receiver;
-          reserved.set(receiver, (reserved.get(receiver) ?? 0) - 1);
-        }
+        for (const { queue } of claimed) reserved.get(queue!.receiver)!.places -= 1;
       } finally {
-        for (const [receiver, places] of reserved) if (places !== 0) load.free(receiver, places);
+        for (const [receiver, { org, places }] of reserved) {
+          load.free(receiver, places);
+          organisations.add(org, -places);
+        }
       }
       const batch = new Map<CallbackEvent, Callback>();
       for (const delivery of claimed) start(delivery, callbackOf(delivery.event_type, batch));
@@ -194,6 +195,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       const sent = load
         .useReserved(receiver, () => attempt(claimed, callback))
         .finally(() => {
+          organisations.add(claimed.org, -1);
           freed(receiver);
           ended += 1;
           wakeUp();

@@ -1,29 +1,39 @@
-import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
-import type { ReceiverLoad } from './receiver-load.js';
+import type { LaneQueue, QueueHead } from '../../storage/webhooks/lane-queue.js';
+import type { OrganisationLoad, ReceiverLoad } from './receiver-load.js';
 
 export interface Choice {
   /** Deliveries that are due and whose receivers have room. */
   ids: string[];
   /** Places reserved for them, by receiver. The caller uses or frees them. */
-  reserved: Map<string, number>;
+  reserved: Map<string, { org: string; places: number }>;
   /** Whether more deliveries are due. */
   blocked: boolean;
   /** When the first delivery is due that is not due yet; null when there is none. */
   nextDue: Date | null;
 }
 
+/** When each organisation and each receiver had its latest turn. */
+export interface LaneTurns {
+  latest: number;
+  organisations: Map<string, number>;
+  receivers: Map<string, number>;
+}
+
+export const noTurns = (): LaneTurns => ({ latest: 0, organisations: new Map(), receivers: new Map() });
+
 /** Up to so many receivers get several deliveries at a time. With more of them, one for each is enough. */
 const FEW_RECEIVERS = 16;
 
 /**
- * Chooses the deliveries of a lane that are attempted next: receivers take turns, and each gets as many as it has room
- * for.
+ * Chooses the deliveries of a lane that are attempted next: organisations take turns, and the receivers of each. An
+ * organisation with many receivers has no more turns than the others.
  * @param places attempts that the lane may start
- * @param turns when each receiver had its latest turn; updated
+ * @param turns updated
  */
 export async function chooseDue({
   queue,
   load,
+  organisations,
   lane,
   now,
   places,
@@ -31,10 +41,11 @@ export async function chooseDue({
 }: {
   queue: Pick<LaneQueue, 'heads' | 'listDue'>;
   load: Pick<ReceiverLoad, 'free' | 'hasRoom' | 'reserve'>;
+  organisations: OrganisationLoad;
   lane: number;
   now: Date;
   places: number;
-  turns: Map<string, number>;
+  turns: LaneTurns;
 }): Promise<Choice> {
   const heads = await queue.heads(lane);
   const choice: Choice = { ids: [], reserved: new Map(), blocked: false, nextDue: null };
@@ -42,33 +53,65 @@ export async function chooseDue({
   for (const { due } of heads) {
     if (due > now && (choice.nextDue === null || due < choice.nextDue)) choice.nextDue = due;
   }
-  let turn = 1;
-  for (const latest of turns.values()) if (latest >= turn) turn = latest + 1;
-  due.sort((a, b) => (turns.get(a.receiver) ?? 0) - (turns.get(b.receiver) ?? 0));
-  const waiting = new Set(due.map(({ receiver }) => receiver));
-  for (const receiver of turns.keys()) if (!waiting.has(receiver)) turns.delete(receiver);
+  forgetAbsent(turns, due);
 
-  const open = due.filter(({ receiver }) => load.hasRoom(receiver));
-  choice.blocked = open.length < due.length;
-  const share = open.length > FEW_RECEIVERS ? 1 : Math.ceil(places / Math.max(1, open.length));
-  for (const { receiver } of open) {
-    const wanted = Math.min(share, places);
-    const reserved = load.reserve(receiver, wanted);
-    if (reserved < wanted || wanted === 0) choice.blocked = true;
-    if (reserved === 0) continue;
-    places -= reserved;
-    choice.reserved.set(receiver, reserved);
-    turns.set(receiver, turn);
+  const open = inTurn(
+    due.filter(({ receiver }) => load.hasRoom(receiver)),
+    turns,
+  );
+  const first = new Map([...open.values()].flat().map(({ receiver, delivery }) => [receiver, delivery]));
+  choice.blocked = first.size < due.length;
+  turns.latest += 1;
+  const share = Math.ceil(places / Math.max(1, open.size));
+  for (const [org, receivers] of open) {
+    let left = Math.min(share, organisations.room(org));
+    const each = receivers.length * open.size > FEW_RECEIVERS ? 1 : Math.ceil(left / receivers.length);
+    for (const { receiver } of receivers) {
+      const wanted = Math.min(each, left, places);
+      const reserved = load.reserve(receiver, wanted);
+      if (reserved < wanted || wanted === 0) choice.blocked = true;
+      if (reserved === 0) continue;
+      left -= reserved;
+      places -= reserved;
+      organisations.add(org, reserved);
+      choice.reserved.set(receiver, { org, places: reserved });
+      turns.receivers.set(receiver, turns.latest);
+      turns.organisations.set(org, turns.latest);
+    }
   }
   try {
-    const first = new Map(open.map(({ receiver, delivery }) => [receiver, delivery]));
-    const lists = [...choice.reserved].map(([receiver, wanted]) =>
+    const lists = [...choice.reserved].map(([receiver, { places: wanted }]) =>
       wanted === 1 ? [first.get(receiver)!] : queue.listDue(lane, receiver, now, wanted),
     );
     choice.ids = (await Promise.all(lists)).flat();
   } catch (error) {
-    for (const [receiver, reserved] of choice.reserved) load.free(receiver, reserved);
+    for (const [receiver, { org, places: unused }] of choice.reserved) {
+      load.free(receiver, unused);
+      organisations.add(org, -unused);
+    }
     throw error;
   }
   return choice;
+}
+
+/** @returns the receivers by organisation, those first that have waited longest for a turn */
+function inTurn(heads: readonly QueueHead[], turns: LaneTurns): Map<string, QueueHead[]> {
+  const byTurn = (turn: ReadonlyMap<string, number>) => (a: string, b: string) =>
+    (turn.get(a) ?? 0) - (turn.get(b) ?? 0);
+  const organisations = new Map<string, QueueHead[]>();
+  for (const head of heads) {
+    const receivers = organisations.get(head.org);
+    if (receivers) receivers.push(head);
+    else organisations.set(head.org, [head]);
+  }
+  const compare = byTurn(turns.receivers);
+  for (const receivers of organisations.values()) receivers.sort((a, b) => compare(a.receiver, b.receiver));
+  return new Map([...organisations].sort(([a], [b]) => byTurn(turns.organisations)(a, b)));
+}
+
+function forgetAbsent(turns: LaneTurns, due: readonly QueueHead[]): void {
+  const receivers = new Set(due.map(({ receiver }) => receiver));
+  for (const receiver of turns.receivers.keys()) if (!receivers.has(receiver)) turns.receivers.delete(receiver);
+  const organisations = new Set(due.map(({ org }) => org));
+  for (const org of turns.organisations.keys()) if (!organisations.has(org)) turns.organisations.delete(org);
 }

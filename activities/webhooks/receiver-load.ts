@@ -24,6 +24,13 @@ export interface ReceiverLoad {
   trackFirst<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
 }
 
+/** How many attempts in lanes each organisation has in progress in this process, however many receivers it has. */
+export interface OrganisationLoad {
+  /** How many attempts may start. */
+  room(org: string): number;
+  add(org: string, change: number): void;
+}
+
 /** Attempts in progress per receiver, by whether it was slow recently. */
 const MAX_IN_FLIGHT = { quick: 50, slow: 10 };
 /** Part of the slots that all slow receivers together may occupy, so that other retries find one. */
@@ -105,6 +112,20 @@ function hasShare(counts: Counts, receiver: string, slots: number): boolean {
   const own = counts.of(receiver);
   const free = slots - counts.total();
   return own === 0 ? free > 0 : own < free - slots * RESERVE;
+}
+
+/** An organisation may occupy as many slots as are free, as a receiver may. */
+export function createOrganisationLoad(slots: Pick<AttemptSlots, 'all'>): OrganisationLoad {
+  const counts = createCounts();
+  return {
+    room(org) {
+      const own = counts.of(org);
+      const free = slots.all - counts.total();
+      const share = Math.ceil((free - slots.all * RESERVE - own) / 2);
+      return own === 0 && free > 0 ? Math.max(1, share) : Math.max(0, share);
+    },
+    add: counts.add,
+  };
 }
 
 type Counts = ReturnType<typeof createCounts>;

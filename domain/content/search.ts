@@ -7,8 +7,12 @@ export interface Embedder {
   /** Model name, as operators know it. */
   readonly model: string;
   readonly dimensions: number;
-  /** @returns one unit-length vector per text, in order. @throws EmbeddingError */
-  embedDocuments(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
+  /**
+   * @param org whose texts they are; organisations take turns
+   * @returns one unit-length vector per text, in order
+   * @throws EmbeddingError
+   */
+  embedDocuments(texts: readonly string[], signal?: AbortSignal, org?: string): Promise<Float32Array[]>;
   /** Separate from documents, because some models (bge) need a prefix for queries. @throws EmbeddingError */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
   close(): Promise<void>;

@@ -136,10 +136,15 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     );
   }
 
-  async function embed(texts: readonly string[], urgent: boolean, signal?: AbortSignal): Promise<Float32Array[]> {
+  async function embed(
+    texts: readonly string[],
+    urgent: boolean,
+    signal?: AbortSignal,
+    org?: string,
+  ): Promise<Float32Array[]> {
     if (closed) throw new EmbeddingError('The embedding model has been closed.', false);
     signal?.throwIfAborted();
-    const { vectors, abandon } = queue.add(texts, urgent);
+    const { vectors, abandon } = queue.add(texts, urgent, org);
     dispatch();
     if (!signal) return vectors;
     const abort = () => abandon(signal.reason);
@@ -150,7 +155,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
   return {
     model: LOCAL_MODEL,
     dimensions: LOCAL_DIMENSIONS,
-    embedDocuments: (texts, signal) => embed(texts, false, signal),
+    embedDocuments: (texts, signal, org) => embed(texts, false, signal, org),
     async embedQuery(text, signal) {
       const [vector] = await embed([QUERY_PREFIX + text], true, signal);
       return vector!;

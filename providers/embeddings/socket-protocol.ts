@@ -4,6 +4,8 @@
  */
 
 export const PATHS = { documents: '/documents', query: '/query', health: '/healthz' } as const;
+/** A header of requests: whose texts they are, percent-encoded; the process compares it only. */
+export const ORG_HEADER = 'x-org';
 /** Texts of one request. */
 export const MAX_TEXTS = 64;
 /** More characters than 512 tokens of any prose: the model reads no further. */

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect } from 'node:net';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { MAX_BYTES, MAX_TEXTS, PATHS, packVectors, STATUS } from './socket-protocol.js';
+import { MAX_BYTES, MAX_TEXTS, ORG_HEADER, PATHS, packVectors, STATUS } from './socket-protocol.js';
 
 /** Texts that wait for the model or are in it. Clients keep further texts and try again. */
 const QUEUE = { documents: 1_024, query: 256 };
@@ -16,29 +16,42 @@ type Kind = keyof typeof QUEUE;
  */
 export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, number> = QUEUE): Server {
   const waiting = { documents: 0, query: 0 };
+  /** Documents by organisation. */
+  const waitingOf = new Map<string, number>();
 
   async function embed(kind: Kind, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const texts = await readTexts(request);
     if (!texts) return void response.writeHead(STATUS.rejected).end('The request is not a list of texts.');
-    // A request larger than the queue is accepted when nothing waits.
-    if (waiting[kind] > 0 && waiting[kind] + texts.length > queue[kind]) {
+    const org = kind === 'documents' ? orgOf(request) : undefined;
+    // A full queue still accepts a request of an organisation that has no texts in it, and a request larger than the queue
+    // when nothing waits.
+    const own = org === undefined ? waiting[kind] : (waitingOf.get(org) ?? 0);
+    if (own > 0 && waiting[kind] + texts.length > queue[kind]) {
       return void response.writeHead(STATUS.busy).end('Too many texts are waiting for the embedding model.');
     }
     const disconnected = new AbortController();
     response.once('close', () => disconnected.abort(new Error('The client has disconnected.')));
-    waiting[kind] += texts.length;
+    count(kind, texts.length, org);
     try {
       const { signal } = disconnected;
       const vectors = await (kind === 'documents'
-        ? embedder.embedDocuments(texts, signal)
+        ? embedder.embedDocuments(texts, signal, org)
         : Promise.all(texts.map((text) => embedder.embedQuery(text, signal))));
       response.end(packVectors(vectors));
     } catch (error) {
       const retryable = !(error instanceof EmbeddingError) || error.retryable;
       response.writeHead(retryable ? STATUS.failed : STATUS.rejected).end((error as Error).message);
     } finally {
-      waiting[kind] -= texts.length;
+      count(kind, -texts.length, org);
     }
+  }
+
+  function count(kind: Kind, change: number, org: string | undefined): void {
+    waiting[kind] += change;
+    if (org === undefined) return;
+    const own = (waitingOf.get(org) ?? 0) + change;
+    if (own === 0) waitingOf.delete(org);
+    else waitingOf.set(org, own);
   }
 
   const server = createServer((request, response) => {
@@ -75,6 +88,11 @@ async function acceptsConnections(path: string): Promise<boolean> {
   } finally {
     socket.destroy();
   }
+}
+
+function orgOf({ headers }: IncomingMessage): string | undefined {
+  const org = headers[ORG_HEADER];
+  return typeof org === 'string' ? org : undefined;
 }
 
 /** @returns undefined when the body is not an array of strings within the limits */

@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local-protocol.js';
-import { MAX_CHARACTERS, MAX_TEXTS, PATHS, STATUS, unpackVectors } from './socket-protocol.js';
+import { MAX_CHARACTERS, MAX_TEXTS, ORG_HEADER, PATHS, STATUS, unpackVectors } from './socket-protocol.js';
 
 export interface SocketEmbedderOptions {
   /** The socket of the embedding process. It need not exist yet. */
@@ -12,8 +12,8 @@ export interface SocketEmbedderOptions {
   patienceMs?: { documents: number; query: number };
 }
 
-/** Requests at a time. The process batches over all of them, so more would only wait there. */
-const CONNECTIONS = { documents: 4, query: 16 };
+/** Requests at a time: those of all activities, because organisations take turns in the process, and not before it. */
+const CONNECTIONS = { documents: 64, query: 16 };
 /** A restart takes about two seconds. A client that asks a question waits for its response. */
 const PATIENCE_MS = { documents: 30_000, query: 5_000 };
 /** How long a request may take: documents wait behind the queue of all clients. */
@@ -24,6 +24,12 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
 type Kind = keyof typeof PATIENCE_MS;
+interface EmbeddingRequest {
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+}
 type Outcome = { vectors: Float32Array[] } | { retry: 'busy' | 'unavailable' | 'lost'; error: EmbeddingError };
 
 /** The local model in a process of its own, which the processes of a machine share. Calls outlast its restart. */
@@ -38,14 +44,21 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
   const pools = { documents: pool('documents'), query: pool('query') };
   const closing = new AbortController();
 
-  async function embed(kind: Kind, texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
-    const ended = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
+  async function embed(
+    kind: Kind,
+    texts: readonly string[],
+    signal?: AbortSignal,
+    org?: string,
+  ): Promise<Float32Array[]> {
+    const ended = AbortSignal.any(signal ? [signal, closing.signal] : [closing.signal]);
     const body = JSON.stringify(texts.map((text) => text.slice(0, MAX_CHARACTERS)));
+    const headers: Record<string, string> = org === undefined ? {} : { [ORG_HEADER]: encodeURIComponent(org) };
+    const request = { path: PATHS[kind], headers, body, signal: ended };
     let unavailableSince: number | undefined;
     let lost = 0;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       ended.throwIfAborted();
-      const outcome = await attempt(pools[kind], PATHS[kind], body, texts.length, ended);
+      const outcome = await attempt(pools[kind], request, texts.length);
       if ('vectors' in outcome) return outcome.vectors;
       if (outcome.retry === 'lost') lost += 1;
       if (outcome.retry === 'busy' && kind === 'documents') {
@@ -63,11 +76,11 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
   return {
     model: LOCAL_MODEL,
     dimensions: LOCAL_DIMENSIONS,
-    async embedDocuments(texts, signal) {
+    async embedDocuments(texts, signal, org) {
       const groups = Array.from({ length: Math.ceil(texts.length / MAX_TEXTS) }, (_, n) =>
         texts.slice(n * MAX_TEXTS, (n + 1) * MAX_TEXTS),
       );
-      return (await Promise.all(groups.map((group) => embed('documents', group, signal)))).flat();
+      return (await Promise.all(groups.map((group) => embed('documents', group, signal, org)))).flat();
     },
     async embedQuery(text, signal) {
       const [vector] = await embed('query', [text], signal);
@@ -81,15 +94,15 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
 }
 
 /** @throws EmbeddingError when the process rejects the request or the model fails; the reason of the signal */
-async function attempt(pool: Pool, path: string, body: string, count: number, signal: AbortSignal): Promise<Outcome> {
+async function attempt(pool: Pool, request: EmbeddingRequest, count: number): Promise<Outcome> {
   let status: number;
   let bytes: ArrayBuffer;
   try {
-    const response = await pool.request({ path, method: 'POST', body, signal });
+    const response = await pool.request({ ...request, method: 'POST' });
     status = response.statusCode;
     bytes = await response.body.arrayBuffer();
   } catch (error) {
-    signal.throwIfAborted();
+    request.signal.throwIfAborted();
     const { code } = error as { code?: string };
     const message = `The embedding process cannot be reached (${code ?? (error as Error).name}).`;
     const neverReached = code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';

@@ -10,6 +10,8 @@ export type LaneQueue = ReturnType<typeof createLaneQueue>;
 /** The first delivery of a receiver in a lane. */
 export interface QueueHead {
   receiver: string;
+  /** A receiver belongs to one organisation. */
+  org: string;
   /** Of the delivery that is due first. */
   delivery: string;
   /** When it is due, or its claim expires. */
@@ -145,7 +147,14 @@ function headsQuery(lane: number): Document[] {
   return [
     { $match: { lane, ...QUEUED } },
     { $sort: LANE_INDEX },
-    { $group: { _id: '$queue.receiver', delivery: { $first: '$_id' }, due: { $first: '$queue.due' } } },
-    { $project: { _id: 0, receiver: '$_id', delivery: 1, due: 1 } },
+    {
+      $group: {
+        _id: '$queue.receiver',
+        org: { $first: '$org' },
+        delivery: { $first: '$_id' },
+        due: { $first: '$queue.due' },
+      },
+    },
+    { $project: { _id: 0, receiver: '$_id', org: 1, delivery: 1, due: 1 } },
   ];
 }

@@ -11,10 +11,7 @@ import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { createSocketEmbedder } from '../../providers/embeddings/socket.js';
 import { createEmbeddingServer, listenOnSocket } from '../../providers/embeddings/socket-server.js';
-import { eventually } from '../support/eventually.js';
-
-/** As long as `eventually` waits: a process starts slowly on a busy machine. */
-const PATIENCE_MS = 150_000;
+import { eventually, PATIENCE_MS } from '../support/eventually.js';
 
 let folder: string;
 let socketPath: string;
@@ -90,17 +87,23 @@ if ('unavailable' in model) console.warn(`The embedding process is not tested: $
 
 describe('the queue of the embedding process', () => {
   /** Calls that the model has not finished. */
-  let calls: { texts: readonly string[]; signal: AbortSignal; finish(): void; fail(error: Error): void }[];
+  let calls: {
+    texts: readonly string[];
+    signal: AbortSignal;
+    org: string | undefined;
+    finish(): void;
+    fail(error: Error): void;
+  }[];
   let server: Server;
   let clients: Embedder[];
   /** A model that finishes when the test says so. */
   const held: Embedder = {
     model: 'held',
     dimensions: 384,
-    embedDocuments: (texts, signal) =>
+    embedDocuments: (texts, signal, org) =>
       new Promise((resolve, reject) => {
         const finish = () => resolve(texts.map(() => new Float32Array(384)));
-        calls.push({ texts, signal: signal!, finish, fail: reject });
+        calls.push({ texts, signal: signal!, org, finish, fail: reject });
         signal!.addEventListener('abort', () => reject(signal!.reason));
       }),
     embedQuery: async () => new Float32Array(384),
@@ -145,6 +148,30 @@ describe('the queue of the embedding process', () => {
     await first;
     (await nextCall(2)).finish();
     expect(await second).toHaveLength(1);
+  });
+
+  test('is full for an organisation with texts in it, and accepts those of another, which the model gets by name', async () => {
+    const first = connect().embedDocuments(['a', 'b'], undefined, 'many');
+    expect((await nextCall(1)).org).toBe('many');
+    const second = connect(0).embedDocuments(['c'], undefined, 'many');
+    const other = connect(0).embedDocuments(['d'], undefined, 'one ü');
+    const { org, texts, finish } = await nextCall(2);
+    expect({ org, texts }).toEqual({ org: 'one%20%C3%BC', texts: ['d'] });
+    finish();
+    expect(await other).toHaveLength(1);
+    expect(calls).toHaveLength(2);
+    calls[0]!.finish();
+    await first;
+    (await nextCall(3)).finish();
+    expect(await second).toHaveLength(1);
+  });
+
+  test('receives the texts of one client as they come, and not only a few calls at a time', async () => {
+    const client = connect();
+    const all = Array.from({ length: 20 }, (_, n) => client.embedDocuments(['a'], undefined, `org-${n}`));
+    await nextCall(20);
+    for (const { finish } of calls) finish();
+    expect((await Promise.all(all)).flat()).toHaveLength(20);
   });
 
   test('an aborted call rejects with the reason of its signal', async () => {

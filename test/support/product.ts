@@ -3,16 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { MongoClient } from 'mongodb';
 import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 import { choosePorts } from '../../dev-stack/ports.js';
 import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { openCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from './eventually.js';
+import { connectMongo, openTestCollections } from './mongodb.js';
 
 /** How to reach a running product, in a form that can be passed to test processes. */
 export interface ProductAddress {
@@ -182,7 +181,7 @@ export async function makeKey(
   expires_at: Date | null = null,
   scopes: readonly Scope[] = SCOPES,
 ) {
-  const collections = await openCollections(mongodbUri, 'postback-test');
+  const collections = await openTestCollections(mongodbUri);
   try {
     return await createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
   } finally {
@@ -192,7 +191,7 @@ export async function makeKey(
 
 /** Reads MongoDB directly, for data that the API does not return. */
 export async function withDb<T>(mongodbUri: string, query: (db: import('mongodb').Db) => Promise<T>): Promise<T> {
-  const client = await new MongoClient(mongodbUri).connect();
+  const client = await connectMongo(mongodbUri);
   try {
     return await query(client.db());
   } finally {

@@ -4,13 +4,14 @@ import { MongoNetworkError } from 'mongodb';
 import { createOutcomeRecorder } from '../../activities/webhooks/outcome-recorder.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { LANE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLaneWaker } from '../../temporal/webhooks/lane-waker.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -30,7 +31,7 @@ describe('a lane', () => {
   const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
 
   beforeAll(async () => {
-    collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'), 'postback-test');
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
     harness = createDeliveryHarness(collections);
     receiver = await startReceiver();
     hanging = await startReceiver();
@@ -166,6 +167,38 @@ describe('a lane', () => {
     await eventually('everything', () => receiver.received.length === 480);
     const lastOfOthers = receiver.received.findLastIndex(({ json }) => !quickIds.has(String(json.delivery_id)));
     expect(lastOfOthers).toBeLessThan(400);
+  });
+
+  /** Adds deliveries of an organisation with many receivers, as those of callbacks are. */
+  async function addForMany(org: string, receivers: number, each: number): Promise<void> {
+    const records = Array.from({ length: receivers * each }, (_, n) => {
+      const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), lane: LANE });
+      const key = `${org}-${n % receivers}`;
+      return { ...record, receiver: key, queue: { ...record.queue!, receiver: key } };
+    });
+    await collections.deliveries.insertMany(records);
+  }
+
+  test('lets organisations take turns, however many receivers each has', async () => {
+    await harness.registrations.register('many', receiver.url, ['indexing.status_changed']);
+    await addForMany('many', 40, 3);
+    const quickIds = new Set(await add(QUICK, 20));
+    run(create({ slots: { first: 4, all: 4 } }));
+    await eventually('everything', () => receiver.received.length === 140);
+    const last = receiver.received.findLastIndex(({ json }) => quickIds.has(String(json.delivery_id)));
+    expect(last).toBeLessThan(80);
+  });
+
+  test('has places for an organisation while very many receivers of another hang', async () => {
+    await harness.registrations.register('many', hanging.url, ['indexing.status_changed']);
+    await addForMany('many', 120, 1);
+    run(create({ slots: { first: 10, all: 60 } }));
+    await eventually('attempts that hang', () => hanging.received.length >= 25);
+    await add(QUICK, 20);
+    await delivered(QUICK, 20);
+    expect(hanging.received.length).toBeLessThanOrEqual(30);
+    release();
+    await eventually('all others', () => hanging.received.length === 120);
   });
 
   test('hands a delivery that failed over to its own workflow, which starts when the delivery is due', async () => {
@@ -404,6 +437,7 @@ describe('a lane', () => {
       .aggregate(queue.headsQuery(LANE), { hint: LANE_INDEX })
       .explain('executionStats');
     expect(JSON.stringify(plan)).toContain('DISTINCT_SCAN');
+    expect(JSON.stringify(plan)).not.toContain('FETCH');
   });
 });
 
