@@ -8,12 +8,13 @@ import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
+import { type LoadedCrews, loadCrews } from '../providers/crews/load-crews.js';
 import { createExtractor, describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
-import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
+import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -42,7 +43,13 @@ async function runApi(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'api');
 
-  const crews = loadConfiguredCrews(config);
+  const crews = loadCrews(config.POSTBACK_CREWS_DIR);
+  for (const [name, { problems }] of crews.invalid) {
+    log.error(
+      { crew: name },
+      `the crew "${name}" cannot run:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
+  }
   // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,
@@ -105,9 +112,10 @@ function apiDependencies(
   config: Config,
   shared: SharedDependencies,
   client: Client,
-  { crews, models }: ReturnType<typeof loadConfiguredCrews>,
+  { crews, invalid }: LoadedCrews,
 ): Omit<ApiDependencies, 'log' | 'stopping'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
+  const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
   return {
     ...shared,
@@ -117,6 +125,7 @@ function apiDependencies(
     mongoReachable: () => mongoReachable(shared.db),
     retrieval: createRetrieval(shared),
     crews,
+    invalidCrews: invalid,
     modelLabel: (llm) => models.get(llm).label,
     usesTokens: (llm) => models.get(llm).metered,
     detectKind: detectFileKind,

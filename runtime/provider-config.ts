@@ -1,9 +1,7 @@
 import { join, resolve } from 'node:path';
-import type { DeployedCrew } from '../domain/crews/crews.js';
 import type { LanguageModels } from '../domain/crews/language-model.js';
 import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
 import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
-import { loadCrews } from '../providers/crews/load-crews.js';
 import type { EmbedderConfig } from '../providers/embeddings/index.js';
 import type { LocalEmbedderOptions } from '../providers/embeddings/local.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
@@ -85,11 +83,8 @@ export function openAiConfig(config: Config): OpenAiConfig | undefined {
   };
 }
 
-/** Loads the crews in POSTBACK_CREWS_DIR, with the language models for their agents. @throws CrewFilesError */
-export function loadConfiguredCrews(config: Config): { crews: Map<string, DeployedCrew>; models: LanguageModels } {
+/** The language models of crews' agents. */
+export function configuredLanguageModels(config: Config): LanguageModels {
   const { POSTBACK_OPENAI_URL: baseUrl, POSTBACK_OPENAI_KEY: apiKey, POSTBACK_OPENAI_CHAT_MODEL: model } = config;
-  return {
-    crews: loadCrews(config.POSTBACK_CREWS_DIR),
-    models: createLanguageModels({ openai: baseUrl === undefined ? undefined : { baseUrl, apiKey, model } }),
-  };
+  return createLanguageModels({ openai: baseUrl === undefined ? undefined : { baseUrl, apiKey, model } });
 }

@@ -69,22 +69,33 @@ export interface Collections {
   connectorResources: Collection<ConnectorResourceRecord>;
 }
 
+/** How long calls wait for MongoDB while it cannot be reached. */
+const SERVER_SELECTION_MS = 5_000;
+
 /**
  * Connects to MongoDB and creates missing indexes.
  * @param uri of a replica set, because the service uses transactions
  * @throws Error when MongoDB cannot be reached
  */
-export async function connectCollections(uri: string, appName: string): Promise<Collections> {
-  const collections = await openCollections(uri, appName);
+export async function connectCollections(
+  uri: string,
+  appName: string,
+  serverSelectionMs = SERVER_SELECTION_MS,
+): Promise<Collections> {
+  const collections = await openCollections(uri, appName, serverSelectionMs);
   await ensureIndexes(collections.db);
   return collections;
 }
 
 /** Connects to MongoDB without its indexes, for short commands: looking for 60 indexes takes longer than they do. */
-export async function openCollections(uri: string, appName: string): Promise<Collections> {
+export async function openCollections(
+  uri: string,
+  appName: string,
+  serverSelectionMs = SERVER_SELECTION_MS,
+): Promise<Collections> {
   const mongoClient = new MongoClient(uri, {
     appName,
-    serverSelectionTimeoutMS: 5_000,
+    serverSelectionTimeoutMS: serverSelectionMs,
     maxPoolSize: 40,
     ignoreUndefined: true,
     writeConcern: { w: 'majority', journal: true },

@@ -7,8 +7,9 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FileStore, FileStoreError } from '../domain/file-store.js';
 import type { S3Location } from '../domain/s3-location.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
+import { testCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
@@ -26,7 +27,7 @@ let bucket: FileStore;
 
 beforeAll(async () => {
   Object.assign(process.env, S3_ENVIRONMENT);
-  collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test'), 'postback-test');
+  collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test'));
   s3 = await startS3('store');
   proxy = await startProxy(new URL(s3.endpoint).host);
   location = { bucket: 'store', prefix: 'files/', endpoint: `http://${proxy.address}` };

@@ -13,11 +13,12 @@ import { type RequestState, requestContext } from '../api/request-context.js';
 import { routesOf, type Service, serve } from '../api/service.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import { createSealer } from '../domain/sealing.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import type { ApiResponse, Client } from './support/client.js';
+import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
@@ -168,7 +169,7 @@ describe('a process that dies while it runs a request', () => {
   let collections: Collections;
 
   beforeAll(async () => {
-    collections = await connectCollections(mongodbUri, 'postback-test');
+    collections = await testCollections(mongodbUri);
   });
   afterAll(() => collections.mongoClient.close());
 
@@ -221,7 +222,7 @@ describe('a route that responds without a transaction', () => {
   let runs = 0;
 
   beforeAll(async () => {
-    collections = await connectCollections(mongodbUri, 'postback-test');
+    collections = await testCollections(mongodbUri);
     const sealer = createSealer(Buffer.alloc(32, 7).toString('base64'));
     const router = new Router<RequestState>();
     const operation = operations('Work', plainEnvelope);

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Limits, Quota } from '../domain/quotas.js';
-import { connectCollections } from '../storage/collections.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { type ApiResponse, type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
 import { createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient } from './support/job-client.js';
+import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { html, startSite } from './support/site.js';
@@ -17,7 +17,7 @@ describe('quotas of an organisation', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
 
   async function setLimits(org: string, limits: Partial<Limits>): Promise<void> {
-    const collections = await connectCollections(mongodbUri, 'postback-test');
+    const collections = await testCollections(mongodbUri);
     await createOrganisations(collections).setLimits(org, limits);
     await collections.mongoClient.close();
   }

@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { limitConnections } from '../api/slow-requests.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
+import { testCollections } from './support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
 
 const log = { warn: () => undefined };
@@ -71,7 +72,7 @@ describe('the rate limit of a key', () => {
 
   test('counts the requests to all API processes', async () => {
     const { key, record } = await makeKey(mongodbUri, 'limited');
-    const collections = await connectCollections(mongodbUri, 'postback-test');
+    const collections = await testCollections(mongodbUri);
     const other = createRateLimiter(collections, log).limit('key-minute', { requests: 5, seconds: 60 })!;
     for (let n = 0; n < 5; n++) await other.take(record._id);
     await eventually('the count is written', async () => {
@@ -257,7 +258,7 @@ describe('rate limits of several processes', () => {
     });
 
   beforeAll(async () => {
-    collections = await connectCollections(uri, 'postback-test');
+    collections = await testCollections(uri);
   });
   afterAll(() => collections.mongoClient.close());
 

@@ -13,7 +13,7 @@ import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
 import { connectTemporal } from '../temporal/connection.js';
@@ -21,6 +21,7 @@ import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import type * as workflows from '../workflows/index.js';
 import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
+import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { aiJobRecord } from './support/records.js';
@@ -37,7 +38,7 @@ describe('the reconciler', () => {
 
   beforeAll(async () => {
     installTemporalLogger(log);
-    collections = await connectCollections(databaseBeside(mongodbUri, 'reconcile'), 'postback-test');
+    collections = await testCollections(databaseBeside(mongodbUri, 'reconcile'));
     temporal = await connectTemporal(temporalAddress, 'default');
     index = createLanceIndex({ location: folder });
   });

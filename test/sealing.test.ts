@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Binary, type Db } from 'mongodb';
 import { createSealer, SEALED_PURPOSES, type SealedPurpose, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
-import { type Collections, connectCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -14,6 +14,7 @@ import { createAuthentications } from '../storage/payments/authentications.js';
 import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { testCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64');
@@ -182,7 +183,7 @@ describe('sealed values', () => {
   const keyIds = [OLD, NEW, FOREIGN].map((key) => createSealer(key).keyId);
 
   beforeAll(async () => {
-    collections = await connectCollections(mongodbUri, 'postback-test');
+    collections = await testCollections(mongodbUri);
     for (const purpose of SEALED_PURPOSES) await values[purpose].write(createSealer(OLD));
   });
   afterAll(() => collections.mongoClient.close());

@@ -10,7 +10,7 @@ import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies } from '../runtime/dependencies.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
-import { loadConfiguredCrews, openAiConfig } from '../runtime/provider-config.js';
+import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -27,7 +27,7 @@ export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependenc
  * releases all of it; call it when no activity runs any more.
  */
 export async function createWorkerDependencies(config: Config, log: Logger) {
-  const { models } = loadConfiguredCrews(config);
+  const models = configuredLanguageModels(config);
   const shared = await createSharedDependencies(config, log, {
     opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
   });

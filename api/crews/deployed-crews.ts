@@ -1,21 +1,26 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Principal } from '../../domain/api-keys.js';
-import type { DeployedCrew } from '../../domain/crews/crews.js';
+import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
 import { crewsSchema, describeInputs, inputsSchema } from './responses.js';
 
-export interface DeployedCrewDependencies {
-  /** The deployed crews by name. */
+/** The crews in the folder of crews, by name. */
+export interface CrewsByName {
   crews: ReadonlyMap<string, DeployedCrew>;
+  invalidCrews: ReadonlyMap<string, InvalidCrew>;
+}
+
+export interface DeployedCrewDependencies extends CrewsByName {
   /** @returns the label of the model that an agent with this `llm` uses */
   modelLabel(llm: string | null): string;
 }
 
 /** The deployed crews and their inputs. */
-export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependencies): Router<RequestState> {
+export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<RequestState> {
+  const { crews, invalidCrews, modelLabel } = deps;
   const router = new Router<RequestState>({ prefix: '/crews' });
 
   router.get(
@@ -38,6 +43,9 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
             })),
             warnings,
           })),
+        invalid: [...invalidCrews]
+          .filter(([, crew]) => isFor(crew, ctx.state.principal.org))
+          .map(([name, { problems }]) => ({ name, problems: [...problems] })),
       }),
     ),
   );
@@ -46,7 +54,7 @@ export function deployedCrewRoutes({ crews, modelLabel }: DeployedCrewDependenci
     '/:crew/inputs',
     crewOperation(
       { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { respond }) => respond(describeInputs(requireCrew(crews, ctx.state.principal.org, ctx.params.crew!))),
+      (ctx, { respond }) => respond(describeInputs(requireCrew(deps, ctx.state.principal.org, ctx.params.crew!))),
     ),
   );
 
@@ -67,13 +75,15 @@ export function requireOrganisation({ kind }: Principal): void {
   throw new ServiceError('FORBIDDEN', 'A key of kind crew_user is not allowed here.');
 }
 
-/** @throws ServiceError NOT_FOUND, also when the crew is for other organisations */
-export function requireCrew(crews: ReadonlyMap<string, DeployedCrew>, org: string, name: string): DeployedCrew {
+/** @throws ServiceError NOT_FOUND, also when the crew is for other organisations, or has mistakes in its files */
+export function requireCrew({ crews, invalidCrews }: CrewsByName, org: string, name: string): DeployedCrew {
   const crew = crews.get(name);
-  if (!crew || !isFor(crew, org)) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
-  return crew;
+  if (crew && isFor(crew, org)) return crew;
+  const invalid = invalidCrews.get(name);
+  if (!invalid || !isFor(invalid, org)) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
+  throw new ServiceError('NOT_FOUND', `The files of the crew "${name}" have mistakes, which GET /crews lists.`);
 }
 
-function isFor({ organisations }: DeployedCrew, org: string): boolean {
+function isFor({ organisations }: { organisations: readonly string[] | null }, org: string): boolean {
   return organisations === null || organisations.includes(org);
 }

@@ -22,12 +22,11 @@ import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js'
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
-import { organisationOnly, requireCrew } from './deployed-crews.js';
+import { type CrewsByName, organisationOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { cancelledSchema, describeExecution, kickedOffSchema, statusSchema } from './responses.js';
 
-export interface ExecutionDependencies {
-  crews: ReadonlyMap<string, DeployedCrew>;
+export interface ExecutionDependencies extends CrewsByName {
   crewExecutions: CrewExecutions;
   idempotencyKeys: IdempotencyKeys;
   quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
@@ -63,7 +62,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       },
       async (ctx, { body, respondWith }) => {
         const { principal } = ctx.state;
-        const crew = requireCrew(deps.crews, principal.org, ctx.params.crew!);
+        const crew = requireCrew(deps, principal.org, ctx.params.crew!);
         // The key reads, through the crew, what the crew's agents read.
         if (queriesDatabases(crew)) requireScope(principal, 'read');
         const given = readGiven(body, ctx.request.text!);

@@ -29,6 +29,14 @@ export const crewsSchema = z.object({
       })
       .meta({ id: 'Crew' }),
   ),
+  invalid: z
+    .array(
+      z.object({
+        name: z.string(),
+        problems: z.array(z.string()).meta({ description: 'Each with file and line.' }),
+      }),
+    )
+    .meta({ description: 'Crews that cannot run, because their files have mistakes.' }),
 });
 
 export const inputsSchema = z.object({

@@ -20,7 +20,11 @@ async function ingestFile(target: Target, filename: string, content: string | Bu
   for (;;) {
     const { indexing_status, error_code } = (await call(target, 'GET', path)).statuses[0];
     if (['completed', 'errored'].includes(indexing_status)) return `${indexing_status} ${error_code ?? ''}`.trim();
-    if (target.signal.aborted) return `still ${indexing_status}`;
+    if (target.signal.aborted) {
+      // The next case must not pay for this file.
+      await call(target, 'DELETE', '/context', { database: target.database, id });
+      return `still ${indexing_status}`;
+    }
     await wait(300);
   }
 }

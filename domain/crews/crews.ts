@@ -94,6 +94,14 @@ export interface DeployedCrew extends CrewDefinition {
   warnings: string[];
 }
 
+/** A crew in the folder of crews whose files have mistakes, so that it cannot run. */
+export interface InvalidCrew {
+  /** The organisations that it is for; null: all. */
+  organisations: readonly string[] | null;
+  /** The mistakes, each with file and line. */
+  problems: readonly string[];
+}
+
 /** Whether agents of the crew can query databases. */
 export function queriesDatabases({ tasks }: CrewDefinition): boolean {
   return tasks.some(({ tools }) => tools.includes('query_database'));

@@ -1,52 +1,55 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { DeployedCrew } from '../../domain/crews/crews.js';
+import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { crewOf, type FilesOfCrew } from './crew-of-files.js';
 import { agentsFile, crewFile, tasksFile } from './schemas.js';
 import { readOptionalYaml, readYaml } from './yaml-file.js';
 
-/** The problems in the files of crews, each with file and line number. */
-export class CrewFilesError extends Error {
-  override readonly name = 'CrewFilesError';
-
-  constructor(readonly problems: readonly string[]) {
-    super(`the crews cannot be loaded:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-  }
+/** The crews of a folder by name. */
+export interface LoadedCrews {
+  crews: Map<string, DeployedCrew>;
+  /** Crews with mistakes in their files. They cannot run, and do not affect the others. */
+  invalid: Map<string, InvalidCrew>;
 }
 
 const CREW_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 /**
  * Loads every crew of a folder: `<crew>/agents.yaml` and `<crew>/tasks.yaml`, and `<crew>/crew.yaml` if there is one.
- * @throws CrewFilesError with all problems of all crews
+ * @throws Error when the folder cannot be read
  */
-export function loadCrews(folder: string): Map<string, DeployedCrew> {
+export function loadCrews(folder: string): LoadedCrews {
   const crews = new Map<string, DeployedCrew>();
-  const problems: string[] = [];
+  const invalid = new Map<string, InvalidCrew>();
   for (const name of crewFolders(folder)) {
     const displayPath = join(basename(folder), name);
-    const found: string[] = [];
+    const problems: string[] = [];
     if (!CREW_NAME.test(name)) {
-      found.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
+      problems.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
     }
-    const files = readFiles(name, join(folder, name), displayPath, found);
-    const crew = files && crewOf(files, found);
-    if (crew) crews.set(name, crew);
-    problems.push(...found);
+    const { organisations, files } = readFiles(name, join(folder, name), displayPath, problems);
+    const crew = files && crewOf(files, problems);
+    if (crew && problems.length === 0) crews.set(name, crew);
+    else invalid.set(name, { organisations, problems });
   }
-  if (problems.length > 0) throw new CrewFilesError(problems);
-  return crews;
+  return { crews, invalid };
 }
 
 function crewFolders(folder: string): string[] {
   try {
     return foldersIn(folder);
   } catch {
-    throw new CrewFilesError([`${folder}: the folder does not exist (POSTBACK_CREWS_DIR)`]);
+    throw new Error(`${folder}: the folder does not exist (POSTBACK_CREWS_DIR)`);
   }
 }
 
-function readFiles(name: string, folder: string, displayPath: string, problems: string[]): FilesOfCrew | undefined {
+/** @returns who may run the crew, nobody if that cannot be read; and its files, if all of them can be read */
+function readFiles(
+  name: string,
+  folder: string,
+  displayPath: string,
+  problems: string[],
+): Pick<InvalidCrew, 'organisations'> & { files: FilesOfCrew | undefined } {
   const config = configFolder(folder);
   const [agentsPath, tasksPath] = [join(config, 'agents.yaml'), join(config, 'tasks.yaml')];
   const crewPath = existsSync(join(folder, 'crew.yaml')) ? 'crew.yaml' : join(config, 'crew.yaml');
@@ -54,7 +57,10 @@ function readFiles(name: string, folder: string, displayPath: string, problems: 
   const tasks = readYaml(join(folder, tasksPath), join(displayPath, tasksPath), tasksFile, problems);
   const crewFilePath = join(displayPath, crewPath);
   const crew = readOptionalYaml(join(folder, crewPath), crewFilePath, crewFile, problems, {});
-  return agents && tasks && crew && { name, crewFilePath, agents, tasks, crew };
+  return {
+    organisations: crew ? (crew.value.organisations ?? null) : [],
+    files: agents && tasks && crew && { name, crewFilePath, agents, tasks, crew },
+  };
 }
 
 /** Where the files of a crew are: in its folder, or where a project of CrewAI has them. */

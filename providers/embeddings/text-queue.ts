@@ -1,15 +1,19 @@
-/** Characters of documents that a thread has at a time: about four of the longest texts, and a wait of half a second. */
-const WINDOW = 8 * 1024;
+/** Tokens of documents that a thread has at a time: two of the longest texts, and a wait of a quarter of a second. */
+const WINDOW = 1_024;
 /** The model reads the beginning of a longer text only. */
-const LONGEST_TEXT = 2 * 1024;
+const LONGEST_TEXT = 512;
 /** A window is not divided further between threads. */
-const SMALLEST_WINDOW = 1_000;
+const SMALLEST_WINDOW = 256;
+/** A longer word has several tokens. */
+const LETTERS_PER_TOKEN = 6;
 
 export interface QueuedText {
   number: number;
   text: string;
   urgent: boolean;
   org: string | undefined;
+  /** Estimated. */
+  tokens: number;
   /** Texts with lower turns are embedded first. */
   turn: number;
   resolve(vector: Float32Array): void;
@@ -40,7 +44,9 @@ export function createTextQueue() {
           new Promise<Float32Array>((resolve, reject) => {
             lastNumber += 1;
             // Organisations take turns text by text, so that one text does not wait for all texts of another organisation.
-            added.push({ number: lastNumber, text, urgent, org, turn: firstTurn + index, resolve, reject });
+            const turn = firstTurn + index;
+            const tokens = urgent ? 0 : countTokens(text);
+            added.push({ number: lastNumber, text, urgent, org, tokens, turn, resolve, reject });
           }),
       );
       if (urgent) queries.push(...added);
@@ -60,12 +66,12 @@ export function createTextQueue() {
     },
     /** @returns the documents whose turn it is: a window, or the share of one of so many threads if that is less */
     takeDocuments(threads: number): QueuedText[] {
-      const characters = documents.reduce((sum, { text }) => sum + lengthOf(text), 0);
-      const window = Math.min(WINDOW, Math.max(SMALLEST_WINDOW, characters / threads));
+      const all = documents.reduce((sum, { tokens }) => sum + tokens, 0);
+      const window = Math.min(WINDOW, Math.max(SMALLEST_WINDOW, all / threads));
       let taken = 0;
       let count = 0;
-      for (const { text } of documents) {
-        taken += lengthOf(text);
+      for (const { tokens } of documents) {
+        taken += tokens;
         if (count > 0 && taken > window) break;
         count += 1;
       }
@@ -84,6 +90,20 @@ export function createTextQueue() {
   }
 }
 
-function lengthOf(text: string): number {
-  return Math.min(text.length, LONGEST_TEXT);
+/** @returns about as many tokens as the model reads of the text: signs and characters of other scripts are one each */
+function countTokens(text: string): number {
+  let tokens = 0;
+  let letters = 0;
+  for (let index = 0; index < text.length && tokens < LONGEST_TEXT; index += 1) {
+    const code = text.charCodeAt(index);
+    const lower = code | 0x20;
+    if ((lower >= 0x61 && lower <= 0x7a) || (code >= 0x30 && code <= 0x39)) {
+      if (letters % LETTERS_PER_TOKEN === 0) tokens += 1;
+      letters += 1;
+    } else {
+      letters = 0;
+      if (code > 0x20) tokens += 1;
+    }
+  }
+  return tokens;
 }

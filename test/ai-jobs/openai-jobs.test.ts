@@ -2,12 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { Client as TemporalClient } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createOrganisations } from '../../storage/organisations.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
+import { testCollections } from '../support/mongodb.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
@@ -39,7 +40,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     });
     api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
     receiver = await startReceiver();
-    collections = await connectCollections(product.mongodbUri, 'postback-test');
+    collections = await testCollections(product.mongodbUri);
     temporal = await connectTemporal(product.temporalAddress, NAME);
   });
   afterAll(async () => {

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Document, MongoClient } from 'mongodb';
+import type { Document } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys, type SigningKeyRecord } from '../../storage/ai-jobs/signing-keys.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { createJobClient } from '../support/job-client.js';
+import { connectMongo, testCollections } from '../support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct } from '../support/product.js';
 import { startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
@@ -21,7 +22,7 @@ describe('the keys that sign callbacks of AI jobs', () => {
   let processes: ReturnType<typeof createSigningKeys>[];
 
   beforeAll(async () => {
-    collections = await connectCollections(databaseBeside(mongodbUri, 'rsa-keys'), 'postback-test');
+    collections = await testCollections(databaseBeside(mongodbUri, 'rsa-keys'));
     const sealer = createSealer(randomBytes(32).toString('base64'));
     processes = [createSigningKeys(collections, sealer), createSigningKeys(collections, sealer)];
   });
@@ -99,7 +100,7 @@ describe('the keys that sign callbacks of AI jobs', () => {
   });
 
   test('the public keys are found in indexes, whatever the number of jobs and deliveries', async () => {
-    const client = await new MongoClient(databaseBeside(mongodbUri, 'rsa-keys'), { monitorCommands: true }).connect();
+    const client = await connectMongo(databaseBeside(mongodbUri, 'rsa-keys'), { monitorCommands: true });
     try {
       const org = 'rotated';
       const db = client.db();

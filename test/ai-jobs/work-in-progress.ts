@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect } from '@jest/globals';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient, type JobResponse } from '../support/job-client.js';
+import { testCollections } from '../support/mongodb.js';
 import { makeKey } from '../support/product.js';
 
 /** An OCR job over a PDF of scanned pages. */
@@ -23,7 +24,7 @@ export function scanJob({ product }: CrashProduct): InterruptedWork {
     async begin() {
       const pages = words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk']));
       const content = scannedPdf(await Promise.all(pages));
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
+      collections = await testCollections(product.mongodbUri);
       api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, 'scan-job')).key);
       const upload = await api.upload('log.pdf', content);
       submitted = await api.submit('ocr/ocr_async/tesseract', { file: upload.body.file_id });

@@ -11,10 +11,7 @@ import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { createSocketEmbedder } from '../../providers/embeddings/socket.js';
 import { createEmbeddingServer, listenOnSocket } from '../../providers/embeddings/socket-server.js';
-import { eventually } from '../support/eventually.js';
-
-/** As long as `eventually` waits: a process starts slowly on a busy machine. */
-const PATIENCE_MS = 150_000;
+import { eventually, PATIENCE_MS } from '../support/eventually.js';
 
 let folder: string;
 let socketPath: string;

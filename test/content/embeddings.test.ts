@@ -17,6 +17,7 @@ import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddi
 import { LOCAL_HEADS } from '../../providers/embeddings/local-protocol.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
+import { createTextQueue } from '../../providers/embeddings/text-queue.js';
 import { eventually } from '../support/eventually.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
@@ -48,6 +49,18 @@ test('batches hold texts of the same length and at most the allowed tokens', () 
   const texts = [3, 100, 300, 100, 3, 100, 4].map((length) => ({ ids: new Array<number>(length).fill(1) }));
   const batches = batchByLength(texts, 256).map((batch) => batch.map(({ ids }) => ids.length));
   expect(batches).toEqual([[3, 3], [4], [100, 100], [100], [300]]);
+});
+
+test('a turn has few texts, also when they are short and have many tokens', () => {
+  const taken = (text: string) => {
+    const queue = createTextQueue();
+    void queue.add(Array<string>(40).fill(text), false);
+    return queue.takeDocuments(1).length;
+  };
+  expect(taken('lamp keeper '.repeat(40))).toBeGreaterThan(10);
+  for (const text of ['> '.repeat(250), '[]('.repeat(170), '图'.repeat(500), 'lamp '.repeat(5_000)]) {
+    expect(taken(text)).toBeLessThanOrEqual(4);
+  }
 });
 
 test('without a model there is no embedder', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
@@ -11,6 +11,7 @@ import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import type { ApiResponse, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
@@ -140,7 +141,7 @@ describe('metadata updates', () => {
     beforeAll(async () => {
       await declare('round');
       await remember([{ id: 'contested', text: 'A book about knots.' }]);
-      collections = await connectCollections(mongodbUri, 'postback-test');
+      collections = await testCollections(mongodbUri);
       processes = [1, 2, 3].map(() => ({
         databases: createDatabases(collections),
         items: createItems(collections),

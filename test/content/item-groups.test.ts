@@ -17,7 +17,7 @@ import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { ProcessLostError } from '../../providers/isolation/errors.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { createGraphStore } from '../../storage/content/graph.js';
@@ -33,6 +33,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
+import { testCollections } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
 import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
@@ -89,7 +90,7 @@ describe('a group of items', () => {
 
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
-    collections = await connectCollections(databaseBeside(mongodbUri, 'item-groups'), 'postback-test');
+    collections = await testCollections(databaseBeside(mongodbUri, 'item-groups'));
     index = createLanceIndex({ location: folder });
     await index.create(database_id);
     const now = new Date();

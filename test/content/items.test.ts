@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Document, MongoClient } from 'mongodb';
+import type { Document } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { type ApiResponse, type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { connectMongo } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import type { Receiver } from '../support/receiver.js';
@@ -91,7 +92,7 @@ describe('items', () => {
   });
 
   test('a page of a list is read in index order with every filter', async () => {
-    const client = await new MongoClient(mongodbUri, { monitorCommands: true }).connect();
+    const client = await connectMongo(mongodbUri, { monitorCommands: true });
     try {
       const commands: Document[] = [];
       client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && commands.push(command));

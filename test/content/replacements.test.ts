@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRetrieval } from '../../domain/content/retrieval.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { newBatchId } from '../../domain/ids.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createFeedback } from '../../storage/content/feedback.js';
 import { createGraphStore } from '../../storage/content/graph.js';
@@ -13,6 +13,7 @@ import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ApiResponse, Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct } from '../support/product.js';
 import type { Receiver } from '../support/receiver.js';
@@ -33,7 +34,7 @@ describe('a replacement', () => {
     api = await clientOf(org);
     ({ key } = await makeKey(mongodbUri, org));
     receiver = await registeredReceiver(api);
-    collections = await connectCollections(mongodbUri, 'postback-test');
+    collections = await testCollections(mongodbUri);
     await api.createDatabase(database);
   });
   afterAll(async () => {

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { Client } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct } from '../support/product.js';
 
@@ -21,7 +22,7 @@ describe('ingesting scans', () => {
 
   beforeAll(async () => {
     api = await clientOf(org);
-    collections = await connectCollections(mongodbUri, 'postback-test');
+    collections = await testCollections(mongodbUri);
     temporal = await connectTemporal(temporalAddress, 'default');
     await api.createDatabase('archive');
   });

@@ -1,9 +1,10 @@
 import { expect } from '@jest/globals';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { scan, scannedPdf } from '../fixtures/scanned-files.js';
 import type { Client } from '../support/client.js';
 import type { CrashProduct, InterruptedWork } from '../support/crash-product.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import type { Receiver } from '../support/receiver.js';
 
@@ -45,7 +46,7 @@ export function scannedItem({ product }: CrashProduct): InterruptedWork {
   return {
     async begin() {
       // First, because drawing the pages keeps this process busy.
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
+      collections = await testCollections(product.mongodbUri);
       const pages = words.map((word) => scan([`This is page ${word} of the log`, 'The lamp was lit at dusk']));
       const content = scannedPdf(await Promise.all(pages));
       api = await clientOf(org, product);
@@ -86,7 +87,7 @@ export function lostItem({ product }: CrashProduct): InterruptedWork {
   let collections: Collections;
   return {
     async begin() {
-      collections = await connectCollections(product.mongodbUri, 'postback-test');
+      collections = await testCollections(product.mongodbUri);
       const page = await scan(['This page ends its worker', 'The lamp was lit at dusk']);
       const content = scannedPdf(Array(8).fill(page));
       api = await clientOf(org, product);

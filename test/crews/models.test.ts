@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectCollections } from '../../storage/collections.js';
 import { createOrganisations } from '../../storage/organisations.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import {
   type OpenAiServer,
   type RecordedRequest,
@@ -94,6 +94,11 @@ describe('crews with a language model and tools', () => {
     const crewsDir = join(folder, 'crews');
     cpSync('test/fixtures/crews', crewsDir, { recursive: true });
     writeTooledCrew(join(crewsDir, 'tooled'), toolServer.url);
+    for (const [name, organisations] of Object.entries({ broken: 'models', foreign: 'others' })) {
+      cpSync('test/fixtures/crews/letter', join(crewsDir, name), { recursive: true });
+      writeFileSync(join(crewsDir, name, 'tasks.yaml'), 'write_letter: fast\n');
+      writeFileSync(join(crewsDir, name, 'crew.yaml'), `organisations: [${organisations}]\n`);
+    }
     product = await startProcesses('models', {
       POSTBACK_EMBEDDINGS: 'off',
       POSTBACK_CREWS_DIR: crewsDir,
@@ -297,7 +302,7 @@ describe('crews with a language model and tools', () => {
     const org = 'models-tokens';
     const { key } = await makeKey(product.mongodbUri, org, 'crew_org');
     const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
-    const collections = await connectCollections(product.mongodbUri, 'postback-test');
+    const collections = await testCollections(product.mongodbUri);
     await createOrganisations(collections).setLimits(org, { model_tokens: 34 });
     await collections.mongoClient.close();
     script(completion('142 steps.'));
@@ -466,6 +471,19 @@ describe('crews with a language model and tools', () => {
       body: { status: 'completed' },
     });
     expect(await letter.status(id)).toMatchObject({ status: 'completed' });
+  });
+
+  test('a crew with mistakes in its files is listed with them to its organisations; the others run', async () => {
+    const { invalid } = (await crew('letter').get('/crews')).body;
+    expect(invalid).toEqual([
+      { name: 'broken', problems: ['crews/broken/tasks.yaml:1: write_letter must be a map of settings'] },
+    ]);
+    const inputs = {};
+    const messages = ['broken', 'foreign'].map(async (name) => (await crew(name).kickoff({ inputs })).body);
+    expect(await Promise.all(messages)).toMatchObject([
+      { message: 'The files of the crew "broken" have mistakes, which GET /crews lists.' },
+      { message: 'There is no crew "foreign".' },
+    ]);
   });
 
   describe('a crew with organisations and databases', () => {

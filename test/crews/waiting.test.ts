@@ -11,15 +11,16 @@ import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
-import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createStarters, type Starters } from '../../temporal/starters.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { startTimeSkipping, untilIdle } from '../support/time-skipping.js';
 
@@ -31,14 +32,11 @@ describe('an execution that waits', () => {
   let collections: Collections;
   let executions: CrewExecutions;
   const log = pino({ level: 'silent' });
-  const crew = loadCrews('test/fixtures/crews').get('letter')!;
+  const crew = loadCrews('test/fixtures/crews').crews.get('letter')!;
 
   beforeAll(async () => {
     env = await startTimeSkipping();
-    collections = await connectCollections(
-      databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'),
-      'postback-test',
-    );
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'));
     executions = createCrewExecutions(collections, DAY_MS);
   });
   afterAll(async () => {
@@ -92,7 +90,11 @@ describe('an execution that waits', () => {
     });
   }
 
-  async function addExecution(urls: Parameters<typeof webhookUrlsOf>[0] = {}, review?: CrewReview): Promise<string> {
+  async function addExecution(
+    urls: Parameters<typeof webhookUrlsOf>[0] = {},
+    review?: CrewReview,
+    changes: Partial<CrewExecutionRecord> = {},
+  ): Promise<string> {
     const id = randomUUID();
     const now = new Date();
     await executions.add({
@@ -111,6 +113,7 @@ describe('an execution that waits', () => {
       created_at: now,
       finished_at: null,
       expires_at: null,
+      ...changes,
     });
     return id;
   }
@@ -344,5 +347,23 @@ describe('an execution that waits', () => {
       await eventually('the new run waits', async () => (await resume(id, 2, true).catch(() => null)) === 'completed');
       expect(await executions.getById(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
     });
+  });
+
+  test('async tasks that completed before its workflow was lost do not run again', async () => {
+    const survey = loadCrews('test/fixtures/crews').crews.get('survey')!;
+    const tasks = survey.tasks.map(({ name, agent }) => {
+      const task = { task_id: name, agent, status: 'pending' as const, attempts: 0, output: null, model: null };
+      if (name === 'north') return { ...task, status: 'running' as const, attempts: 1 };
+      return name === 'south' ? { ...task, status: 'completed' as const, attempts: 1, output: 'Cliffs.' } : task;
+    });
+    const inputs = JSON.stringify({ coast: 'Frisia' });
+    const id = await addExecution({}, undefined, { crew: survey.name, definition: survey, inputs, tasks });
+    await withWorker(async () => {
+      await createStarters(env.client).startCrew((await executions.getById(id))!);
+      expect(await env.client.workflow.getHandle(`crew/${id}`).result()).toEqual({ status: 'completed' });
+    });
+    const ended = (await executions.getById(id))!;
+    expect(ended.tasks.map(({ attempts, status }) => [attempts, status])).toEqual(tasks.map(() => [1, 'completed']));
+    expect(ended.tasks.find(({ task_id }) => task_id === 'south')!.output).toBe('Cliffs.');
   });
 });

@@ -5,16 +5,16 @@
 import { randomBytes } from 'node:crypto';
 import { createFinishItem } from '../../activities/content/finish-item.js';
 import { createSealer } from '../../domain/sealing.js';
-import { connectCollections } from '../../storage/collections.js';
 import { createItems } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import type { Starters } from '../../temporal/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
+import { testCollections } from './mongodb.js';
 
 const [uri, item, version] = process.argv.slice(2);
-const collections = await connectCollections(uri!, 'postback-test');
+const collections = await testCollections(uri!);
 const finish = createFinishItem({
   mongoClient: collections.mongoClient,
   items: createItems(collections),

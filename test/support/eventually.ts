@@ -2,6 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
+/** Far longer than anything takes, because a busy machine can stand still for a minute. */
+export const PATIENCE_MS = 240_000;
 
 /**
  * Polls with growing pauses until the condition holds; long waits cost little CPU.
@@ -11,7 +13,7 @@ const LONGEST_PAUSE_MS = 500;
 export async function eventually<T>(
   what: string,
   poll: () => Promise<T | undefined | null | false> | T | undefined | null | false,
-  withinMs = 150_000,
+  withinMs = PATIENCE_MS,
 ): Promise<T> {
   const started = Date.now();
   const elapsed = () => Date.now() - started;

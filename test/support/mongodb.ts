@@ -1,46 +1,58 @@
 import { type Db, MongoClient } from 'mongodb';
 import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { type Collections, openCollections } from '../../storage/collections.js';
-import { eventually } from './eventually.js';
+import { type Collections, connectCollections, openCollections } from '../../storage/collections.js';
+import { PATIENCE_MS } from './eventually.js';
 
-/** The connections of the running test file by address: connecting costs more than most queries. */
+const APP = 'postback-test';
+
+/** The collections of a test, with their indexes. The test closes their client. */
+export function testCollections(uri: string): Promise<Collections> {
+  return connectCollections(uri, APP, PATIENCE_MS);
+}
+
+/** The same without creating indexes. */
+export function openTestCollections(uri: string): Promise<Collections> {
+  return openCollections(uri, APP, PATIENCE_MS);
+}
+
+/** A client of a test, which closes it. */
+export function connectMongo(uri: string, options: { monitorCommands?: boolean } = {}): Promise<MongoClient> {
+  return new MongoClient(uri, { serverSelectionTimeoutMS: PATIENCE_MS, ...options }).connect();
+}
+
+/** Connections of the running test file by address: connecting costs more than most queries. */
 const clients = new Map<string, Promise<MongoClient>>();
 const stores = new Map<string, Promise<Collections>>();
 
 /** Reads MongoDB directly, for data that the API does not return. */
-export async function withDb<T>(mongodbUri: string, query: (db: Db) => Promise<T>): Promise<T> {
-  const client = await shared(clients, mongodbUri, () => new MongoClient(mongodbUri).connect());
-  return query(client.db());
+export async function withDb<T>(uri: string, query: (db: Db) => Promise<T>): Promise<T> {
+  return query((await connectedOnce(clients, uri, connectMongo)).db());
 }
 
 /** Creates a key as the command line does. */
 export async function makeKey(
-  mongodbUri: string,
+  uri: string,
   org: string,
   kind: KeyKind = 'api',
   expires_at: Date | null = null,
   scopes: readonly Scope[] = SCOPES,
 ) {
-  const collections = await shared(stores, mongodbUri, () => openCollections(mongodbUri, 'postback-test'));
-  return createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
+  const keys = createApiKeys(await connectedOnce(stores, uri, openTestCollections));
+  return keys.create({ org, kind, label: 'test', scopes, expires_at });
 }
 
 /** Closes the connections of `withDb` and `makeKey`. The runner calls it after each test file. */
 export async function closeConnections(): Promise<void> {
-  const opened = await Promise.allSettled([
-    ...clients.values(),
-    ...[...stores.values()].map(async (store) => (await store).mongoClient),
-  ]);
+  const open = [...clients.values(), ...[...stores.values()].map(async (store) => (await store).mongoClient)];
   clients.clear();
   stores.clear();
-  await Promise.all(opened.map((client) => client.status === 'fulfilled' && client.value.close()));
+  for (const client of await Promise.allSettled(open)) if (client.status === 'fulfilled') await client.value.close();
 }
 
-/** A busy machine can take longer to connect than the product waits. */
-function shared<T>(open: Map<string, Promise<T>>, uri: string, connect: () => Promise<T>): Promise<T> {
-  const known = open.get(uri) ?? eventually(`a connection to ${uri}`, connect);
-  open.set(uri, known);
-  known.catch(() => open.delete(uri));
-  return known;
+function connectedOnce<T>(open: Map<string, Promise<T>>, uri: string, connect: (uri: string) => Promise<T>) {
+  const connected = open.get(uri) ?? connect(uri);
+  open.set(uri, connected);
+  connected.catch(() => open.delete(uri));
+  return connected;
 }

@@ -3,13 +3,14 @@ import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { newDeliveryId } from '../../domain/ids.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -27,7 +28,7 @@ describe('an attempt that another worker has begun', () => {
 
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
-    collections = await connectCollections(databaseBeside(mongodbUri, 'claims'), 'postback-test');
+    collections = await testCollections(databaseBeside(mongodbUri, 'claims'));
     [first, second] = [createDeliveryHarness(collections), createDeliveryHarness(collections)];
   });
   beforeEach(async () => {

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { newDeliveryId } from '../../domain/ids.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { aiJobRecord, deliveryRecord } from '../support/records.js';
@@ -28,10 +29,7 @@ describe('the delivery schedule', () => {
 
   beforeAll(async () => {
     env = await startTimeSkipping();
-    collections = await connectCollections(
-      databaseBeside(sharedProduct().mongodbUri, 'delivery-schedule'),
-      'postback-test',
-    );
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'delivery-schedule'));
     harness = createDeliveryHarness(collections);
     receiver = await startReceiver();
     await harness.registrations.register(org, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');

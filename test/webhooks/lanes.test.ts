@@ -4,13 +4,14 @@ import { MongoNetworkError } from 'mongodb';
 import { createOutcomeRecorder } from '../../activities/webhooks/outcome-recorder.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { LANE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLaneWaker } from '../../temporal/webhooks/lane-waker.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -30,7 +31,7 @@ describe('a lane', () => {
   const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
 
   beforeAll(async () => {
-    collections = await connectCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'), 'postback-test');
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
     harness = createDeliveryHarness(collections);
     receiver = await startReceiver();
     hanging = await startReceiver();

@@ -8,13 +8,14 @@ import { pino } from 'pino';
 import { createReceiverLoad } from '../../activities/webhooks/receiver-load.js';
 import { createWaitingDeliveries } from '../../activities/webhooks/waiting-deliveries.js';
 import { newDeliveryId } from '../../domain/ids.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { DELIVERY_SLOTS, DELIVERY_TUNING } from '../../worker/workers.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';
+import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -41,7 +42,7 @@ describe('a receiver that hangs', () => {
 
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
-    collections = await connectCollections(databaseBeside(mongodbUri, 'slow-receivers'), 'postback-test');
+    collections = await testCollections(databaseBeside(mongodbUri, 'slow-receivers'));
     temporal = await connectTemporal(temporalAddress, 'default');
     connection = await NativeConnection.connect({ address: temporalAddress });
     hanging = createServer((_request, response) => {

@@ -6,8 +6,9 @@ import { createIndexingCallback } from '../../activities/webhooks/indexing-callb
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import type { Collections } from '../../storage/collections.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
+import { testCollections } from '../support/mongodb.js';
 import { sharedProduct } from '../support/product.js';
 import { deliveryRecord } from '../support/records.js';
 
@@ -18,7 +19,7 @@ describe('disabling a webhook', () => {
   let counter = 0;
 
   beforeAll(async () => {
-    collections = await connectCollections(sharedProduct().mongodbUri, 'postback-test');
+    collections = await testCollections(sharedProduct().mongodbUri);
     registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
   });
   afterAll(() => collections.mongoClient.close());
