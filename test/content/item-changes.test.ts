@@ -132,8 +132,8 @@ describe('metadata updates', () => {
   });
 
   describe('by several processes at the same time', () => {
-    type Stores = IndexRowsStores &
-      WriteAloneDependencies & { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks };
+    type Stores = { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks } & IndexRowsStores &
+      WriteAloneDependencies;
     let collections: Collections;
     let processes: Stores[];
     let item: ItemRecord;
