@@ -22,6 +22,8 @@ const RULES = [
   ['tesseract.js-core', '.', (name) => name.endsWith('.wasm.js')],
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
+  ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
+  ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.full\.mjs|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
   // For the runtime Bare.
   ...['bare-buffer', 'bare-fs', 'bare-path', 'bare-url'].map((name) => [

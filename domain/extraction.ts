@@ -12,6 +12,8 @@ export interface SectionLocation {
   slide_title?: string;
   /** Sheet of a workbook. */
   sheet?: string;
+  /** Attachment of an e-mail, by its file name; `a.eml > b.pdf` for an attachment of an attached e-mail. */
+  attachment?: string;
 }
 
 /** Text that belongs together: a page, a slide, a table, or the text under a heading. */
@@ -32,7 +34,7 @@ export interface Extraction {
 /** Error codes of items, not of requests (specification, "Ingestion error codes"). */
 export const ITEM_ERRORS = {
   E1002:
-    'The file format is not supported. Accepted: PDF, Office documents, images, CSV, HTML, Markdown, JSON and text.',
+    'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, CSV, HTML, Markdown, JSON and text.',
   E2001: 'The file is damaged or cannot be read.',
   E2002: 'The file is encrypted. Remove the password and ingest it again.',
   E2003: 'The file is over a processing limit.',
@@ -78,6 +80,11 @@ const FILE_KINDS = [
   'ods',
   'odp',
   'rtf',
+  'doc',
+  'xls',
+  'msg',
+  'eml',
+  'epub',
   'image',
   'csv',
   'html',

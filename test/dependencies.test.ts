@@ -24,7 +24,18 @@ const { '': _root, ...packages } = readJson<{ packages: Record<string, Package> 
 
 /** SPDX identifiers of licences that ask for no more than attribution. */
 const PERMISSIVE = new Set([
-  ...['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0', 'Unlicense', 'CC0-1.0'],
+  ...[
+    'MIT',
+    'ISC',
+    'Apache-2.0',
+    'BSD-2-Clause',
+    'BSD-3-Clause',
+    '0BSD',
+    'MIT-0',
+    'BlueOak-1.0.0',
+    'Unlicense',
+    'CC0-1.0',
+  ],
   // Data about browsers, for build tools.
   'CC-BY-4.0',
 ]);

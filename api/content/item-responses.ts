@@ -108,6 +108,7 @@ export const itemDetailSchema = itemSchema
             slide: z.int().optional(),
             slide_title: z.string().optional(),
             sheet: z.string().nullable(),
+            attachment: z.string().optional(),
             rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
           })
           .meta({ id: 'ItemChunk' }),
@@ -150,6 +151,17 @@ export function describeItem(item: ItemRecord) {
 }
 
 /** A chunk in an item's response; without the fields that its kind of document does not have. */
-export function describeChunk({ _id, text, headings, page, page_label, slide, slide_title, sheet, rows }: ChunkRecord) {
-  return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, rows };
+export function describeChunk({
+  _id,
+  text,
+  headings,
+  page,
+  page_label,
+  slide,
+  slide_title,
+  sheet,
+  attachment,
+  rows,
+}: ChunkRecord) {
+  return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, attachment, rows };
 }

@@ -29,6 +29,7 @@ const locationSchema = z
     slide: z.int().optional(),
     slide_title: z.string().optional(),
     sheet: z.string().optional(),
+    attachment: z.string().optional().meta({ description: 'File name of the attachment of an e-mail.' }),
     rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet, from 1.' }),
     headings: z.array(z.string()).optional(),
   })

@@ -1,9 +1,8 @@
 import Router from '@koa/router';
-import { signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import type { RequestState } from '../request-context.js';
 import { deletedSchema } from '../webhooks/registration-responses.js';
-import { chooseSecret, ROTATION_DESCRIPTION, signingSecretSchema } from '../webhooks/signing-secret.js';
+import { chooseSecret, setSecretOperation } from '../webhooks/signing-secret.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 
@@ -19,15 +18,10 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
     '/',
     organisationOnly(),
     crewOperation(
-      {
-        summary: 'Set or generate the signing secret for crews',
-        scope: 'admin',
-        description: `Signs the callbacks of all crews of the organisation. ${ROTATION_DESCRIPTION}`,
-        body: signingSecretRequestSchema,
-        example: { signing_secret: 'at-least-16-characters' },
-        status: 200,
-        response: signingSecretSchema,
-      },
+      setSecretOperation(
+        'Set or generate the signing secret for crews',
+        'Signs the callbacks of all crews of the organisation.',
+      ),
       async (ctx, { body, respond }) => {
         const { secret, response } = chooseSecret(body.signing_secret);
         await crewSigningSecrets.set(ctx.state.principal.org, secret);

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { registrationRequestSchema, signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
+import { registrationRequestSchema } from '../../domain/webhooks/registrations.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 import { contentOperations } from '../content-operations.js';
 import { requireScope } from '../operation.js';
@@ -15,7 +15,7 @@ import {
   registrationSchema,
   testDeliverySchema,
 } from './registration-responses.js';
-import { chooseSecret, ROTATION_DESCRIPTION, signingSecretSchema } from './signing-secret.js';
+import { chooseSecret, setSecretOperation } from './signing-secret.js';
 import { sendTestDelivery } from './test-delivery.js';
 
 const operation = contentOperations('Webhooks');
@@ -97,16 +97,7 @@ export function registrationRoutes({
   router.post(
     '/signing-secret',
     operation(
-      {
-        summary: 'Set or generate the signing secret',
-        scope: 'admin',
-        description: ROTATION_DESCRIPTION,
-        body: signingSecretRequestSchema,
-        example: { signing_secret: 'at-least-16-characters' },
-        status: 200,
-        response: signingSecretSchema,
-        errors: ['WEBHOOK_NOT_FOUND'],
-      },
+      { ...setSecretOperation('Set or generate the signing secret'), errors: ['WEBHOOK_NOT_FOUND'] },
       async (ctx, { body, respond }) => {
         const { secret, response } = chooseSecret(body.signing_secret);
         if (!(await registrations.setSecret(ctx.state.principal.org, secret))) throw noWebhook();

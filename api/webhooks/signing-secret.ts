@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newSigningSecret } from '../../domain/ids.js';
+import { signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
 
 export const shownOnce = z
   .string()
@@ -13,8 +14,7 @@ export const signingSecretSchema = z.object({
   message: z.string(),
 });
 
-/** What replacing a signing secret does, for the document. */
-export const ROTATION_DESCRIPTION =
+const ROTATION =
   'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret. For 24 hours ' +
   '`webhook-signature` has a signature with the replaced secret too; `X-Service-Signature` has one with the new secret only.';
 
@@ -24,6 +24,19 @@ export function chooseSecret(given: string | undefined) {
   const secret = newSigningSecret();
   const message = 'Store the signing secret now: it cannot be read again.';
   return { secret, response: { generated: true, signing_secret: secret, message } };
+}
+
+/** The declaration of a route that sets a signing secret. @param signs which callbacks the secret signs, a sentence */
+export function setSecretOperation(summary: string, signs?: string) {
+  return {
+    summary,
+    scope: 'admin' as const,
+    description: signs === undefined ? ROTATION : `${signs} ${ROTATION}`,
+    body: signingSecretRequestSchema,
+    example: { signing_secret: 'at-least-16-characters' },
+    status: 200,
+    response: signingSecretSchema,
+  };
 }
 
 /** Headers of a signed webhook. */

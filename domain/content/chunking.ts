@@ -59,12 +59,12 @@ export function* chunkSections({ sections }: { sections: readonly ExtractedSecti
   }
 }
 
-/** @returns the text of a chunk for full-text search and embeddings, with title, sheet and headings, which queries often contain */
+/** @returns the text of a chunk for full-text search and embeddings, with title, attachment, sheet and headings, which queries often contain */
 export function searchableText(
   title: string | null,
-  chunk: { text: string; headings: readonly string[]; sheet?: string | null },
+  chunk: { text: string; headings: readonly string[]; sheet?: string | null; attachment?: string },
 ): string {
-  const labels = [title ?? '', chunk.sheet ?? '', chunk.headings.join(' > ')].map((label) =>
+  const labels = [title ?? '', chunk.attachment ?? '', chunk.sheet ?? '', chunk.headings.join(' > ')].map((label) =>
     label.trim().slice(0, MAX_LABEL),
   );
   return [...new Set(labels.filter((label) => label !== '')), chunk.text].join('\n');

@@ -15,6 +15,7 @@ export interface IndexableChunk {
   text: string;
   headings: readonly string[];
   sheet?: string | null;
+  attachment?: string;
   /** Null before the chunk is embedded, and without an embedding model. */
   vector: Float32Array | null;
 }

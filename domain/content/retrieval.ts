@@ -67,6 +67,7 @@ export interface RetrievedChunk {
   slide?: number;
   slide_title?: string;
   sheet: string | null;
+  attachment?: string;
   /** First and last row of a table, from 1. */
   rows?: [number, number];
 }
@@ -305,6 +306,7 @@ function locationOf(chunk: RetrievedChunk) {
     ...(chunk.slide === undefined ? {} : { slide: chunk.slide }),
     ...(chunk.slide_title === undefined ? {} : { slide_title: chunk.slide_title }),
     ...(chunk.sheet === null ? {} : { sheet: chunk.sheet }),
+    ...(chunk.attachment === undefined ? {} : { attachment: chunk.attachment }),
     ...(chunk.rows === undefined ? {} : { rows: chunk.rows }),
     ...(chunk.headings.length === 0 ? {} : { headings: chunk.headings }),
   };

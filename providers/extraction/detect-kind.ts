@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { fileTypeFromBuffer, fileTypeFromStream } from 'file-type';
 import { ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { detectCompoundKind } from './compound-file.js';
 import { detectTextKind } from './detect-text-kind.js';
 import { decodeText, sniffEncoding } from './plain-text.js';
 
@@ -14,6 +15,7 @@ const BINARY_KINDS: Record<string, FileKind> = {
   ods: 'ods',
   odp: 'odp',
   rtf: 'rtf',
+  epub: 'epub',
   png: 'image',
   jpg: 'image',
   webp: 'image',
@@ -26,10 +28,9 @@ const TEXT_MIME: Partial<Record<FileKind, string>> = {
   html: 'text/html',
   markdown: 'text/markdown',
   json: 'application/json',
+  eml: 'message/rfc822',
   text: 'text/plain',
 };
-/** Office documents with a password are compound files with this stream name in their directory. */
-const ENCRYPTED_PACKAGE = Buffer.from('EncryptedPackage', 'utf16le');
 
 /** First bytes of a TIFF in both byte orders. */
 const TIFF = ['II*\0', 'MM\0*'];
@@ -55,7 +56,7 @@ export async function detectFileKind(
   if (sniffEncoding(head)) return textKind(head, options.filename);
   const type = await detectFormat(head, options.openStream);
   const kind = type && BINARY_KINDS[type.ext];
-  if (type?.ext === 'cfb' && (await hasEncryptedPackage(head, options.openStream))) throw new ExtractionError('E2002');
+  if (type?.ext === 'cfb') return detectCompoundKind(head, options.openStream);
   if (!type || !kind) throw new ExtractionError('E1002');
   return { kind, mime_type: type.mime };
 }
@@ -103,16 +104,4 @@ async function detectFormat(head: Buffer, openStream: DetectOptions['openStream'
   } finally {
     stream.destroy();
   }
-}
-
-async function hasEncryptedPackage(head: Buffer, openStream: DetectOptions['openStream']): Promise<boolean> {
-  if (head.includes(ENCRYPTED_PACKAGE)) return true;
-  if (!openStream) return false;
-  let tail = Buffer.alloc(0);
-  for await (const chunk of openStream()) {
-    const window = Buffer.concat([tail, chunk as Buffer]);
-    if (window.includes(ENCRYPTED_PACKAGE)) return true;
-    tail = window.subarray(-ENCRYPTED_PACKAGE.length);
-  }
-  return false;
 }

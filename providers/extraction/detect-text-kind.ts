@@ -1,8 +1,9 @@
 import { extname } from 'node:path';
 import { type FileKind, HEAD_BYTES } from '../../domain/extraction.js';
 import { findDelimiter } from './formats/csv.js';
+import { looksLikeMail } from './mail-headers.js';
 
-type TextKind = Extract<FileKind, 'csv' | 'html' | 'markdown' | 'json' | 'text'>;
+type TextKind = Extract<FileKind, 'csv' | 'html' | 'markdown' | 'json' | 'eml' | 'text'>;
 const BY_EXTENSION: Record<string, TextKind> = {
   '.csv': 'csv',
   '.tsv': 'csv',
@@ -23,7 +24,7 @@ const BY_EXTENSION: Record<string, TextKind> = {
 };
 
 /**
- * Detects the kind of a text file. Markup and JSON are recognised by content; between a table, Markdown and prose the
+ * Detects the kind of a text file. Markup, JSON and e-mails are recognised by content; between a table, Markdown and prose the
  * content decides first, then the file name.
  * @param text the decoded beginning of the file, without leading white space
  * @param byteLength number of bytes that `text` was decoded from
@@ -33,6 +34,7 @@ export function detectTextKind(text: string, byteLength: number, filename = ''):
   const whole = byteLength < HEAD_BYTES;
   if (looksHtml(text) || (named === 'html' && /<[a-z][^<>]{0,500}>/i.test(text))) return 'html';
   if (looksJson(text, whole, named)) return 'json';
+  if (looksLikeMail(text, extname(filename).toLowerCase() === '.eml')) return 'eml';
   const delimiter = findDelimiter(text, whole, named === 'csv');
   if (named === 'csv' && delimiter) return 'csv';
   if (named === 'markdown' || named === 'text') return named;

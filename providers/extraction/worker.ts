@@ -7,6 +7,7 @@ import {
   type FileKind,
   failureOf,
 } from '../../domain/extraction.js';
+import type { ParseAttachment } from './formats/mail.js';
 import type { PdfText } from './formats/pdf.js';
 import { checkText, type ExtractionLimits } from './limits.js';
 import { withPages } from './ocr/scans.js';
@@ -36,6 +37,8 @@ export type ExtractionOutcome = { scans: number[] } | ExtractionFailure;
 
 /** Characters of one part. */
 const PART = 128 * 1024;
+/** E-mails attached to e-mails. */
+const MAX_NESTED_MAILS = 5;
 
 /** The work of an extraction process. A parser is loaded for the first file of its kind, so a process holds only what it uses. */
 export default async function run(
@@ -55,7 +58,16 @@ export default async function run(
   }
 }
 
-async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction & Partial<PdfText>> {
+/** @param depth number of e-mails around the file */
+async function parse(
+  { path, kind, limits }: Pick<ExtractionTask, 'path' | 'kind' | 'limits'>,
+  depth = 0,
+): Promise<Extraction & Partial<PdfText>> {
+  if (depth > MAX_NESTED_MAILS) throw new ExtractionError('E2003', 'It is nested too deeply.');
+  const parseAttachment: ParseAttachment = (file) =>
+    parse(file, depth + 1).catch((error: unknown) => {
+      throw error instanceof ExtractionError ? error : parserFailure(error);
+    });
   switch (kind) {
     case 'pdf':
       return (await import('./formats/pdf.js')).extractPdf(path, limits);
@@ -69,6 +81,16 @@ async function parse({ path, kind, limits }: ExtractionTask): Promise<Extraction
     case 'odp':
     case 'rtf':
       return (await import('./formats/office.js')).extractOffice(path, kind, limits);
+    case 'doc':
+      return (await import('./formats/doc.js')).extractDoc(path);
+    case 'xls':
+      return (await import('./formats/xls.js')).extractXls(path);
+    case 'epub':
+      return (await import('./formats/epub.js')).extractEpub(path, limits);
+    case 'eml':
+      return (await import('./formats/eml.js')).extractEml(path, limits, parseAttachment);
+    case 'msg':
+      return (await import('./formats/msg.js')).extractMsg(path, limits, parseAttachment);
     case 'csv':
       return (await import('./formats/csv.js')).extractCsv(path);
     case 'html':

@@ -185,7 +185,7 @@ function unpackVector(binary: Binary): Float32Array {
 
 /** @returns the chunk records of an item version, without vectors */
 export function chunkRecords(item: ChunkOwner, title: string | null, chunks: readonly Chunk[]): ChunkRecord[] {
-  return chunks.map(({ ordinal, text, headings, page, page_label, slide, slide_title, sheet, rows }) => ({
+  return chunks.map(({ ordinal, text, headings, page, page_label, slide, slide_title, sheet, attachment, rows }) => ({
     _id: chunkId(item._id, item.version, ordinal),
     item: item._id,
     version: item.version,
@@ -202,6 +202,7 @@ export function chunkRecords(item: ChunkOwner, title: string | null, chunks: rea
     slide,
     slide_title,
     sheet: sheet ?? null,
+    attachment,
     rows,
     vector: null,
   }));

@@ -2,14 +2,9 @@ import { Binary, type Collection } from 'mongodb';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { Sealer } from '../../domain/sealing.js';
 import { isDuplicateKey } from '../transactions.js';
-import { createSecretSealing, type SigningSecretFields } from '../webhooks/signing-secrets.js';
+import { createOrganisationSecrets, type OrganisationSecretRecord } from '../webhooks/signing-secrets.js';
 
-export interface PaymentSigningSecretRecord extends SigningSecretFields {
-  /** The organisation. */
-  _id: string;
-  updated_at: Date;
-}
-
+export type PaymentSigningSecretRecord = OrganisationSecretRecord;
 export type PaymentSigningSecrets = ReturnType<typeof createPaymentSigningSecrets>;
 
 /** The secret with which an organisation's callbacks of authentications are signed. It can be replaced, not removed. */
@@ -17,8 +12,9 @@ export function createPaymentSigningSecrets(
   { paymentSigningSecrets }: { paymentSigningSecrets: Collection<PaymentSigningSecretRecord> },
   sealer: Sealer,
 ) {
-  const secrets = createSecretSealing(sealer, 'payment-signing-secret');
   return {
+    ...createOrganisationSecrets(paymentSigningSecrets, sealer, 'payment-signing-secret'),
+
     /** @returns a new secret when the organisation had none, else null */
     async generateFirst(org: string): Promise<string | null> {
       if (await paymentSigningSecrets.findOne({ _id: org }, { projection: { _id: 1 } })) return null;
@@ -37,20 +33,6 @@ export function createPaymentSigningSecrets(
         if (isDuplicateKey(error)) return null;
         throw error;
       }
-    },
-
-    /** Replaces the secret; the replaced one signs beside it for a day. */
-    async set(org: string, secret: string): Promise<void> {
-      const updated_at = new Date();
-      const stored = await paymentSigningSecrets.findOne({ _id: org });
-      const fields = secrets.replacing(org, stored, secret, updated_at);
-      await paymentSigningSecrets.updateOne({ _id: org }, [{ $set: { ...fields, updated_at } }], { upsert: true });
-    },
-
-    /** @returns the secrets that sign now, the current one first */
-    async listOpen(org: string, now: Date): Promise<string[]> {
-      const stored = await paymentSigningSecrets.findOne({ _id: org });
-      return stored ? secrets.open(org, stored, now) : [];
     },
   };
 }

@@ -1,4 +1,4 @@
-import { Binary, type Document } from 'mongodb';
+import { Binary, type Collection, type Document } from 'mongodb';
 import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 
@@ -68,6 +68,37 @@ export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
       const previous = previous_secrets.filter(({ until }) => until > now);
       const sealed = [sealed_secret, ...previous.map((secret) => secret.sealed_secret)];
       return [...new Set(sealed.map((value) => open(org, value)))];
+    },
+  };
+}
+
+/** The signing secret of an organisation for the callbacks of one service. */
+export interface OrganisationSecretRecord extends SigningSecretFields {
+  /** The organisation. */
+  _id: string;
+  updated_at: Date;
+}
+
+/** The secrets with which organisations' callbacks of one service are signed. */
+export function createOrganisationSecrets(
+  collection: Collection<OrganisationSecretRecord>,
+  sealer: Sealer,
+  purpose: SealedPurpose,
+) {
+  const secrets = createSecretSealing(sealer, purpose);
+  return {
+    /** Replaces the secret; the replaced one signs beside it for a day. */
+    async set(org: string, secret: string): Promise<void> {
+      const updated_at = new Date();
+      const stored = await collection.findOne({ _id: org });
+      const fields = secrets.replacing(org, stored, secret, updated_at);
+      await collection.updateOne({ _id: org }, [{ $set: { ...fields, updated_at } }], { upsert: true });
+    },
+
+    /** @returns the secrets that sign now, the current one first; empty when callbacks are not signed */
+    async listOpen(org: string, now: Date): Promise<string[]> {
+      const stored = await collection.findOne({ _id: org });
+      return stored ? secrets.open(org, stored, now) : [];
     },
   };
 }

@@ -13,7 +13,7 @@ import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
 import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
-import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
@@ -90,7 +90,11 @@ describe('an execution that waits', () => {
     });
   }
 
-  async function addExecution(urls: Parameters<typeof webhookUrlsOf>[0] = {}, review?: CrewReview): Promise<string> {
+  async function addExecution(
+    urls: Parameters<typeof webhookUrlsOf>[0] = {},
+    review?: CrewReview,
+    changes: Partial<CrewExecutionRecord> = {},
+  ): Promise<string> {
     const id = randomUUID();
     const now = new Date();
     await executions.add({
@@ -109,6 +113,7 @@ describe('an execution that waits', () => {
       created_at: now,
       finished_at: null,
       expires_at: null,
+      ...changes,
     });
     return id;
   }
@@ -342,5 +347,23 @@ describe('an execution that waits', () => {
       await eventually('the new run waits', async () => (await resume(id, 2, true).catch(() => null)) === 'completed');
       expect(await executions.getById(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
     });
+  });
+
+  test('async tasks that completed before its workflow was lost do not run again', async () => {
+    const survey = loadCrews('test/fixtures/crews').crews.get('survey')!;
+    const tasks = survey.tasks.map(({ name, agent }) => {
+      const task = { task_id: name, agent, status: 'pending' as const, attempts: 0, output: null, model: null };
+      if (name === 'north') return { ...task, status: 'running' as const, attempts: 1 };
+      return name === 'south' ? { ...task, status: 'completed' as const, attempts: 1, output: 'Cliffs.' } : task;
+    });
+    const inputs = JSON.stringify({ coast: 'Frisia' });
+    const id = await addExecution({}, undefined, { crew: survey.name, definition: survey, inputs, tasks });
+    await withWorker(async () => {
+      await createStarters(env.client).startCrew((await executions.getById(id))!);
+      expect(await env.client.workflow.getHandle(`crew/${id}`).result()).toEqual({ status: 'completed' });
+    });
+    const ended = (await executions.getById(id))!;
+    expect(ended.tasks.map(({ attempts, status }) => [attempts, status])).toEqual(tasks.map(() => [1, 'completed']));
+    expect(ended.tasks.find(({ task_id }) => task_id === 'south')!.output).toBe('Cliffs.');
   });
 });

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import * as cheerio from 'cheerio';
-import { Parser } from 'htmlparser2';
+import { Parser, type ParserOptions } from 'htmlparser2';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { cleanText } from '../plain-text.js';
 import type { Grid, Span } from '../tables/layout.js';
@@ -14,6 +14,7 @@ const NOISE =
   'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
 const LAYOUT = 'table, h1, h2, h3, h4, h5, h6, ul, ol, p + p';
 const MAX_SPAN = 100;
+const SELF_CLOSING = { xmlMode: false, recognizeSelfClosing: true } as const satisfies ParserOptions;
 /** Browsers build 512 levels. The time of the tree builder grows with the square of the depth. */
 const MAX_DEPTH = 1_000;
 /** Elements without an end tag close each other, so that they alone cannot nest. */
@@ -30,10 +31,26 @@ const BLOCKS = new Set(
  * @throws ExtractionError E2003 nested too deeply
  */
 export async function extractHtml(path: string): Promise<Extraction> {
-  // Without a byte order mark, the page's own charset declaration applies.
   const file = await readFile(path);
-  checkDepth(file);
-  const $ = cheerio.loadBuffer(file);
+  // Tags are ASCII in every encoding that has no zero bytes.
+  checkDepth(file.toString('latin1'));
+  // Without a byte order mark, the page's own charset declaration applies.
+  return pageOf(cheerio.loadBuffer(file));
+}
+
+/** Reads HTML as `extractHtml` does. @throws ExtractionError E2003 nested too deeply */
+export function readHtml(html: string): Extraction {
+  checkDepth(html);
+  return pageOf(cheerio.load(html));
+}
+
+/** Reads XHTML, where any element can close itself (`<title/>`). @throws ExtractionError E2003 nested too deeply */
+export function readXhtml(xhtml: string): Extraction {
+  checkDepth(xhtml, SELF_CLOSING);
+  return pageOf(cheerio.load(xhtml, { xml: SELF_CLOSING }));
+}
+
+function pageOf($: cheerio.CheerioAPI): Extraction {
   const title = cleanText($('title').first().text()).replace(/\s+/g, ' ').trim();
   $(NOISE).remove();
   const sections = new HeadingSections();
@@ -73,19 +90,21 @@ export async function extractHtml(path: string): Promise<Extraction> {
   return { title: title || null, sections: sections.finish() };
 }
 
-function checkDepth(file: Buffer): void {
+function checkDepth(html: string, options: ParserOptions = {}): void {
   let depth = 0;
-  const parser = new Parser({
-    onopentag(name) {
-      if (!OPTIONAL_END.has(name) && ++depth > MAX_DEPTH)
-        throw new ExtractionError('E2003', 'It is nested too deeply.');
+  const parser = new Parser(
+    {
+      onopentag(name) {
+        if (!OPTIONAL_END.has(name) && ++depth > MAX_DEPTH)
+          throw new ExtractionError('E2003', 'It is nested too deeply.');
+      },
+      onclosetag(name) {
+        if (!OPTIONAL_END.has(name)) depth--;
+      },
     },
-    onclosetag(name) {
-      if (!OPTIONAL_END.has(name)) depth--;
-    },
-  });
-  // Tags are ASCII in every encoding that has no zero bytes.
-  parser.end(file.toString('latin1'));
+    options,
+  );
+  parser.end(html);
 }
 
 /** Tables are also used for layout: one with headings, lists or other tables inside holds no data. */

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import * as sheetjs from '@e965/xlsx';
+import * as codepages from '@e965/xlsx/dist/cpexcel.full.mjs';
+import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import type { Grid } from '../tables/layout.js';
+import { tableSections } from '../tables/sections.js';
+
+/** A row of a few bytes can claim 256 columns, so the cells are counted. */
+const MAX_CELLS = 2_000_000;
+
+// For texts of workbooks from before Excel 97.
+sheetjs.set_cptable(codepages);
+
+/**
+ * The tables of the visible sheets of a workbook of Excel 2003 or earlier. Formulas are read as their last values.
+ * @throws ExtractionError E2001 damaged, E2002 with a password, E2003 with too many cells
+ */
+export async function extractXls(path: string): Promise<Extraction> {
+  const workbook = open(await readFile(path));
+  const sections: ExtractedSection[] = [];
+  const budget = { cells: MAX_CELLS };
+  for (const [index, sheet] of workbook.SheetNames.entries()) {
+    if (workbook.Workbook?.Sheets?.[index]?.Hidden) continue;
+    sections.push(...tableSections(gridOf(workbook.Sheets[sheet]!, budget), { sheet }));
+  }
+  return { title: workbook.Props?.Title?.trim() || null, sections };
+}
+
+function open(file: Buffer): sheetjs.WorkBook {
+  try {
+    return sheetjs.read(file, { type: 'buffer', dense: true, cellDates: true, UTC: true, cellFormula: false });
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    // The library has no error codes.
+    throw new ExtractionError(/password|encrypt/i.test((error as Error).message) ? 'E2002' : 'E2001');
+  }
+}
+
+function gridOf(sheet: sheetjs.WorkSheet, budget: { cells: number }): Grid {
+  const rows = Array.from(sheet['!data'] ?? [], (row) => {
+    const width = row?.length ?? 0;
+    budget.cells -= Math.max(1, width);
+    if (budget.cells < 0) throw new ExtractionError('E2003', 'The workbook has too many cells.');
+    return Array.from({ length: width }, (_, column) => cellText(row![column]));
+  });
+  const spans = (sheet['!merges'] ?? []).map(({ s, e }) => ({ top: s.r, left: s.c, bottom: e.r, right: e.c }));
+  return { rows, spans };
+}
+
+function cellText(cell?: sheetjs.CellObject): string {
+  if (!cell || cell.t === 'z' || cell.v === undefined) return '';
+  if (cell.t === 'e') return cell.w ?? '';
+  if (cell.v instanceof Date)
+    return cell.v
+      .toISOString()
+      .replace(/T00:00:00\.000Z$/, '')
+      .replace(/\.000Z$/, '');
+  return String(cell.v);
+}
