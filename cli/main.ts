@@ -61,15 +61,9 @@ program
 program
   .command('bench')
   .description('run a benchmark; see bench/README.md')
-  .argument(
-    '[name]',
-    'throughput (default), deliveries, receivers, jobs, footprint, latency, crashes, fairness, memory, hostile or retrieval',
-  )
-  .argument(
-    '[argument]',
-    'for retrieval: folder with documents.jsonl and queries.jsonl; for hostile: a part of the names',
-  )
-  .action(async (name, argument) => (await import('../bench/main.js')).bench(name ?? 'throughput', argument));
+  .argument('[name]', 'a name of bench/README.md; default: overview')
+  .argument('[argument]', 'such as the scale of the run, or a folder')
+  .action(async (name, argument) => (await import('../bench/main.js')).bench(name, argument));
 
 const keys = program.command('keys').description('manage API keys');
 keys
