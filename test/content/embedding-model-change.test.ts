@@ -60,11 +60,15 @@ describe('a change of the embedding model', () => {
 
   /** While it is set, the server answers no request with more than one text. */
   let gate: Promise<void> | undefined;
+  /** Whether the server rejects the key. */
+  let revoked = false;
 
   beforeAll(async () => {
     server = await startOpenAiServer();
     server.respondWith(async (request, response) => {
       const { model, input, dimensions } = request.json() as unknown as Embedding;
+      if (revoked) return sendJson(response, {}, 401);
+      if (model === 'second' && input.some((text) => text.includes('unacceptable'))) return sendJson(response, {}, 400);
       if (input.length > 1) await gate;
       const data = input.map((text, index) => ({ index, embedding: vectorOf(text, dimensions) }));
       sendJson(response, { object: 'list', model, data });
@@ -78,9 +82,10 @@ describe('a change of the embedding model', () => {
       memories: JSON.stringify([
         { id: 'otter', text: 'The otter swims in the river.' },
         { id: 'kiln', text: 'The kiln is hot.' },
+        { id: 'odd', text: 'Some unacceptable words.' },
       ]),
     });
-    for (const id of ['otter', 'kiln']) await api.ended('library', id);
+    for (const id of ['otter', 'kiln', 'odd']) await api.ended('library', id);
   });
   afterAll(async () => {
     await product?.remove();
@@ -161,16 +166,17 @@ describe('a change of the embedding model', () => {
 
     const plan = await postback('index', 'rebuild', '--embed', '--dry-run', '--price', '20');
     expect(plan).toMatch(/Change to second \(24 dimensions\)/);
-    expect(plan).toMatch(/model-change\/library .*bge-small-en-v1.5 \(384 dimensions\), 2 of 2 chunks to embed/);
-    expect(plan).toMatch(/2 of 2 chunks in 1 databases: about \d+ characters, \d+ tokens, 1 calls.*about 0\.00 at 20/);
+    expect(plan).toMatch(/model-change\/library .*bge-small-en-v1.5 \(384 dimensions\), 3 of 3 chunks to embed/);
+    expect(plan).toMatch(/3 of 3 chunks in 1 databases: about \d+ characters, \d+ tokens, 1 calls.*about 0\.00 at 20/);
     expect(modelsAsked()).toEqual([]);
 
     const done = await postback('index', 'rebuild', '--embed');
-    expect(done).toMatch(/2 of 2 chunks \(100 %\), 2 embedded; databases switched: 1 of 1\nDone: queries use second/);
+    expect(done).toMatch(/3 of 3 chunks \(100 %\), 2 embedded; databases switched: 1 of 1\nDone: queries use second/);
     server.requests.length = 0;
     expect((await query('kiln hot'))[0]).toBe('kiln');
     expect(modelsAsked()).toEqual(['second']);
-    expect(await postback('index', 'rebuild', '--embed')).toMatch(/^All databases have vectors of second/);
+    // The model rejects one text, which keeps no vector.
+    expect(await postback('index', 'rebuild', '--embed', '--dry-run')).toMatch(/second .*, 1 of 3 chunks to embed/);
   });
 
   test('without the model before: readiness and log say so, and items are indexed without vectors', async () => {
@@ -202,7 +208,7 @@ describe('a change of the embedding model', () => {
       );
     await api.ingest({ database: 'library', memories: notes(0, 300) });
     await eventually('the notes completed', () =>
-      withDb(product.mongodbUri, async (db) => (await db.collection('items').countDocuments(COMPLETED)) === 303),
+      withDb(product.mongodbUri, async (db) => (await db.collection('items').countDocuments(COMPLETED)) === 304),
     );
 
     const open = closeGate();
@@ -232,6 +238,7 @@ describe('a change of the embedding model', () => {
       expect(output).toMatch(/databases switched: 1 of 1\nDone/);
 
     expect(await readiness()).toEqual({ available: true, model: 'third', dimensions: 8 });
+    expect(await postback('index', 'rebuild', '--embed')).toMatch(/^All databases have vectors of third/);
     await eventually('exactly one row with a vector for each chunk', async () => {
       return (await rowsWithVector()) === (await servedChunks());
     });
@@ -249,7 +256,12 @@ describe('a change of the embedding model', () => {
     await restart(settings('fourth', 12, ['third', 8]));
     const open = closeGate();
     server.requests.length = 0;
+    revoked = true;
     const rebuild = postback('index', 'rebuild', '--embed').catch((error) => error.stdout);
+    await eventually('the error of the server', () =>
+      withDb(product.mongodbUri, (db) => db.collection('index_rebuilds').findOne({ error: /status 401/ })),
+    );
+    revoked = false;
     await eventually('a batch of the rebuild', () => server.requests.some((request) => inputOf(request).length > 1));
     await postback('index', 'cancel');
     open();

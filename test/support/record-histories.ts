@@ -69,10 +69,13 @@ async function deliveryOf(id: string) {
 }
 
 /** Embeds all databases again. @returns the id of the workflow */
-async function rebuildIndexes(): Promise<string> {
+async function rebuildIndexes({ cancelled = false } = {}): Promise<string> {
   const collections = await openCollections(product.mongodbUri, 'postback-test');
   const { _id } = await createIndexRebuilds(collections).add({ database: null, all: true }, 'running');
-  await createStarters(temporal).startRebuild(_id, 1_000);
+  const starters = createStarters(temporal);
+  await starters.startRebuild(_id, 1_000);
+  if (cancelled) await starters.cancelRebuild(_id);
+  else await temporal.workflow.getHandle(`index-rebuild/${_id}`).result();
   await collections.mongoClient.close();
   return `index-rebuild/${_id}`;
 }
@@ -189,6 +192,7 @@ try {
   await reconcile(product);
   await record('refresh-index-rows', await newest('WorkflowType="refreshIndexRows"'));
   await record('rebuild-index', await rebuildIndexes());
+  await record('rebuild-index-cancelled', await rebuildIndexes({ cancelled: true }));
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');
