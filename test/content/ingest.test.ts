@@ -380,6 +380,7 @@ describe('ingesting', () => {
         name: 'notready',
         status: 'provisioning',
         metadata_schema: [],
+        index: { generation: 1, embeddings: null },
         graph_ready: false,
         created_at: now,
         updated_at: now,
