@@ -61,7 +61,9 @@ async function currentDocument() {
   const [{ createServices }, { createHttpMetrics }, { openApiDocument }] = await Promise.all(
     ['app.js', 'metrics.js', 'openapi.js'].map(load),
   );
-  return JSON.parse(JSON.stringify(openApiDocument(createServices({ rateLimits: {} }, createHttpMetrics()))));
+  // Routes that take an `Idempotency-Key` are declared with the store of these keys.
+  const services = createServices({ rateLimits: {}, idempotencyKeys: {} }, createHttpMetrics());
+  return JSON.parse(JSON.stringify(openApiDocument(services)));
 }
 
 async function generate() {

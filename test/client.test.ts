@@ -31,20 +31,24 @@ describe('the TypeScript client', () => {
     const example = fileURLToPath(new URL('../client/examples/ask-a-file.js', import.meta.url));
     const env = { ...process.env, POSTBACK_URL: apiUrl, POSTBACK_API_KEY: key };
     const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
-    expect(stdout).toMatch(/^\d\.\d\d # Berths\n[\s\S]*A night at the north quay costs forty crowns\.\n/);
+    expect(stdout).toMatch(/^\d\.\d\d A night at the north quay costs forty crowns\.\n/);
     expect(stdout).toContain('afterwards: 404 DATABASE_NOT_FOUND');
   });
 
   test('throws the code, message and request id of an error, also for payments', async () => {
     const postback = createPostback({ url: apiUrl, key: 'wrong' });
     const query: Schemas['QueryDatabaseRequest'] = { database: 'none', query: 'none' };
-    for (const call of [bodyOf(postback.POST('/query', { body: query })), bodyOf(postback.GET('/authentication'))])
-      await expect(call).rejects.toMatchObject({
-        name: 'PostbackError',
-        status: 401,
-        code: expect.any(String),
-        message: expect.stringMatching(/\w/),
-        requestId: expect.stringMatching(/\w/),
-      });
+    const unauthorized = {
+      name: 'PostbackError',
+      status: 401,
+      code: expect.any(String),
+      message: expect.stringMatching(/\w/),
+      requestId: expect.stringMatching(/\w/),
+    };
+    await expect(bodyOf(postback.POST('/query', { body: query }))).rejects.toMatchObject(unauthorized);
+    await expect(bodyOf(postback.GET('/authentication'))).rejects.toMatchObject({
+      ...unauthorized,
+      message: expect.stringContaining('api-key'),
+    });
   });
 });
