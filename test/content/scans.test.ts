@@ -93,10 +93,11 @@ describe('ingesting scans', () => {
     ]);
     const files = [{ name: 'sign.png', content: picture }];
     const document_metadata = JSON.stringify([{ language: 'tlh' }]);
-    for (const fields of [{ language: 'tlh' }, { document_metadata }]) {
+    const requests: Record<string, string>[] = [{ language: 'tlh' }, { document_metadata }];
+    for (const fields of requests) {
       const { status, body } = await api.ingest({ database: 'archive', ...fields }, files);
-      expect([status, body.error.code]).toEqual([422, 'VALIDATION_ERROR']);
-      for (const language of OCR_LANGUAGES) expect(body.error.message).toContain(language);
+      expect([status, body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
+      for (const language of OCR_LANGUAGES) expect(body.error?.message).toContain(language);
     }
   });
 
