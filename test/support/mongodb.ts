@@ -1,4 +1,6 @@
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
+import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
+import { createApiKeys } from '../../storage/api-keys.js';
 import { type Collections, connectCollections, openCollections } from '../../storage/collections.js';
 import { PATIENCE_MS } from './eventually.js';
 
@@ -17,4 +19,40 @@ export function openTestCollections(uri: string): Promise<Collections> {
 /** A client of a test, which closes it. */
 export function connectMongo(uri: string, options: { monitorCommands?: boolean } = {}): Promise<MongoClient> {
   return new MongoClient(uri, { serverSelectionTimeoutMS: PATIENCE_MS, ...options }).connect();
+}
+
+/** Connections of the running test file by address: connecting costs more than most queries. */
+const clients = new Map<string, Promise<MongoClient>>();
+const stores = new Map<string, Promise<Collections>>();
+
+/** Reads MongoDB directly, for data that the API does not return. */
+export async function withDb<T>(uri: string, query: (db: Db) => Promise<T>): Promise<T> {
+  return query((await connectedOnce(clients, uri, connectMongo)).db());
+}
+
+/** Creates a key as the command line does. */
+export async function makeKey(
+  uri: string,
+  org: string,
+  kind: KeyKind = 'api',
+  expires_at: Date | null = null,
+  scopes: readonly Scope[] = SCOPES,
+) {
+  const keys = createApiKeys(await connectedOnce(stores, uri, openTestCollections));
+  return keys.create({ org, kind, label: 'test', scopes, expires_at });
+}
+
+/** Closes the connections of `withDb` and `makeKey`. The runner calls it after each test file. */
+export async function closeConnections(): Promise<void> {
+  const open = [...clients.values(), ...[...stores.values()].map(async (store) => (await store).mongoClient)];
+  clients.clear();
+  stores.clear();
+  for (const client of await Promise.allSettled(open)) if (client.status === 'fulfilled') await client.value.close();
+}
+
+function connectedOnce<T>(open: Map<string, Promise<T>>, uri: string, connect: (uri: string) => Promise<T>) {
+  const connected = open.get(uri) ?? connect(uri);
+  open.set(uri, connected);
+  connected.catch(() => open.delete(uri));
+  return connected;
 }

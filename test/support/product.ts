@@ -7,11 +7,10 @@ import { startChild } from '../../cli/child.js';
 import { type Instance, startInstance } from '../../cli/instance.js';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 import { choosePorts } from '../../dev-stack/ports.js';
-import { type KeyKind, SCOPES, type Scope } from '../../domain/api-keys.js';
-import { createApiKeys } from '../../storage/api-keys.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from './eventually.js';
-import { connectMongo, openTestCollections } from './mongodb.js';
+
+export { makeKey, withDb } from './mongodb.js';
 
 /** How to reach a running product, in a form that can be passed to test processes. */
 export interface ProductAddress {
@@ -171,30 +170,4 @@ export function databaseBeside(mongodbUri: string, name: string): string {
   const uri = new URL(mongodbUri);
   uri.pathname = `/${name}`;
   return uri.toString();
-}
-
-/** Creates a key as the command line does. */
-export async function makeKey(
-  mongodbUri: string,
-  org: string,
-  kind: KeyKind = 'api',
-  expires_at: Date | null = null,
-  scopes: readonly Scope[] = SCOPES,
-) {
-  const collections = await openTestCollections(mongodbUri);
-  try {
-    return await createApiKeys(collections).create({ org, kind, label: 'test', scopes, expires_at });
-  } finally {
-    await collections.mongoClient.close();
-  }
-}
-
-/** Reads MongoDB directly, for data that the API does not return. */
-export async function withDb<T>(mongodbUri: string, query: (db: import('mongodb').Db) => Promise<T>): Promise<T> {
-  const client = await connectMongo(mongodbUri);
-  try {
-    return await query(client.db());
-  } finally {
-    await client.close();
-  }
 }

@@ -11,6 +11,7 @@ import { createClient } from './client.js';
 import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
 import { createJobClient } from './job-client.js';
+import { closeConnections } from './mongodb.js';
 import { sendJson, startOpenAiServer } from './openai-server.js';
 import { createMerchant } from './payments.js';
 import { makeKey, startProduct, withDb } from './product.js';
@@ -194,6 +195,7 @@ try {
   await temporal.connection.close();
   await receiver.close();
   await openai.close();
+  await closeConnections();
   await product.remove();
   rmSync(crews, { recursive: true });
 }

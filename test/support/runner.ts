@@ -2,6 +2,7 @@ import { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import circus, { type TestRunner } from 'jest-circus/runner';
 import { useJestGlobals } from './jest-globals.js';
+import { closeConnections } from './mongodb.js';
 
 type Exports = Record<string, unknown>;
 
@@ -19,14 +20,18 @@ register(
  * again for every test file, which costs a second of CPU and more each time; here a worker process loads a module once,
  * and all its test files share it. So `jest.mock` is not available, and no module of the tests keeps state between files.
  */
-const runTestFile: TestRunner = (globalConfig, config, environment, runtime, path, ...rest) => {
+const runTestFile: TestRunner = async (globalConfig, config, environment, runtime, path, ...rest) => {
   shareClasses(environment.global);
   runtime.unstable_shouldLoadAsEsm = (file) => file === path;
   runtime.unstable_importModule = (file) => {
     useJestGlobals(runtime.requireModuleOrMock(file, '@jest/globals') as Exports);
     return import(pathToFileURL(file).href);
   };
-  return circus.default(globalConfig, config, environment, runtime, path, ...rest);
+  try {
+    return await circus.default(globalConfig, config, environment, runtime, path, ...rest);
+  } finally {
+    await closeConnections();
+  }
 };
 export default runTestFile;
 
