@@ -62,8 +62,9 @@ async function currentDocument() {
     ['app.js', 'metrics.js', 'openapi.js'].map(load),
   );
   // Routes that take an `Idempotency-Key` are declared with the store of these keys.
-  const services = createServices({ rateLimits: {}, idempotencyKeys: {} }, createHttpMetrics());
-  return JSON.parse(JSON.stringify(openApiDocument(services)));
+  const [health, ...services] = createServices({ rateLimits: {}, idempotencyKeys: {} }, createHttpMetrics());
+  // In the order in which the product lists them.
+  return JSON.parse(JSON.stringify(openApiDocument([...services, health])));
 }
 
 async function generate() {
