@@ -2,10 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { request } from '../cli/api-client.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { scan, scannedPdf } from '../test/fixtures/scanned-files.js';
+import { measureBare } from './support/bare.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { perSecond, runConcurrently } from './support/measure.js';
 import { submitShortJob } from './support/work.js';
-import { measureBare } from './throughput.js';
 
 const JOBS = 400;
 const CONCURRENCY = 50;

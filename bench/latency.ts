@@ -1,9 +1,9 @@
-import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
 import { rowsOf } from '../domain/content/index-rows.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
-import { chunkRecords, createChunks, type EmbeddedChunk, packVector } from '../storage/content/chunks.js';
+import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
@@ -11,6 +11,7 @@ import { type Corpus, createCorpus } from './support/corpus.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { percentile } from './support/measure.js';
 import { benchItem } from './support/records.js';
+import { type Figure, printFigures, writeResult } from './support/results.js';
 import { createDatabase } from './support/work.js';
 
 const SIZES = [1_000, 10_000, 100_000];
@@ -18,6 +19,10 @@ const CHUNKS_PER_ITEM = 4;
 const WRITE_BATCH = 2_000;
 const WARM_UP = 20;
 const QUESTIONS = 100;
+/** Questions of the first clients after the index has changed or the API has started. */
+const FIRST = 5;
+/** The API loads its indexes in the background after its start. */
+const AFTER_START_MS = 10_000;
 
 const SCHEMA = [
   { name: 'brand', data_type: 'VARCHAR' },
@@ -35,9 +40,10 @@ const CASES: Record<string, object> = {
 
 /**
  * Measures p50 and p95 of hybrid queries over HTTP, one after the other, in a growing database, with and without
- * filters.
+ * filters, and the first queries after a compaction and after a restart of the API.
+ * @param chunks the largest number of chunks
  */
-export async function latency(): Promise<void> {
+export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
   const instance = await startBenchInstance();
   const folder = instance.env.POSTBACK_EMBEDDING_MODEL_DIR!;
   const embedder = createEmbedder({
@@ -47,30 +53,64 @@ export async function latency(): Promise<void> {
     threads: 1,
   })!;
   const index = createLanceIndex({ location: join(instance.env.POSTBACK_DATA_DIR!, 'index') });
+  const groups: Record<string, Figure[]> = {};
   try {
     const corpus = await createCorpus(embedder);
+    const { model, dimensions } = embedder;
     await embedder.close();
     await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
     const database = (await instance.collections.databases.findOne({ name: 'large' }))!;
+    const embeddings = { model, dimensions };
+    await instance.collections.databases.updateOne({ _id: database._id }, { $set: { 'index.embeddings': embeddings } });
     let stored = 0;
-    for (const size of SIZES) {
+    for (const size of SIZES.filter((each) => each <= Number(chunks))) {
       const started = performance.now();
       for (; stored < size; stored += Math.min(WRITE_BATCH, size - stored)) {
         await store(instance, index, database, corpus, stored, Math.min(WRITE_BATCH, size - stored));
       }
       const written = performance.now();
       await index.compact(database._id);
-      const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(1);
-      console.log(
-        `\n${size} chunks: stored in ${seconds(started, written)} s, compacted in ${seconds(written, performance.now())} s`,
-      );
-      for (const [name, filter] of Object.entries(CASES)) await measure(instance, corpus, name, filter);
-      console.log(`peak memory of the API: ${instance.peakMemory().api} MiB`);
+      const figures: Figure[] = [
+        { name: 'stored', value: (written - started) / 1000, unit: 's' },
+        { name: 'compacted', value: (performance.now() - written) / 1000, unit: 's' },
+        await measureFirst(instance, corpus, 'first questions after the compaction'),
+      ];
+      for (const [name, filter] of Object.entries(CASES))
+        figures.push(...(await measure(instance, corpus, name, filter)));
+      await restartApi(instance);
+      figures.push(await measureFirst(instance, corpus, 'first questions after a restart of the API'));
+      figures.push({ name: 'peak memory of the API', value: instance.peakMemory().api, unit: 'MiB' });
+      groups[`${size} chunks`] = figures;
+      printFigures(`${size} chunks`, figures);
     }
+    writeResult('latency', chunks, groups);
   } finally {
     await index.close();
     await instance.stop();
   }
+}
+
+async function restartApi(instance: BenchInstance): Promise<void> {
+  const before = instance.pids.api();
+  instance.kill('api');
+  const ready = () =>
+    fetch(`${instance.apiUrl}/readyz`).then(
+      ({ ok }) => ok && instance.pids.api() !== before,
+      () => false,
+    );
+  while (!(await ready())) await wait(100);
+  await wait(AFTER_START_MS);
+}
+
+/** @returns the longest of the first questions, which are asked at once */
+async function measureFirst(instance: BenchInstance, corpus: Corpus, name: string): Promise<Figure> {
+  const ask = async (n: number) => {
+    const sent = performance.now();
+    await call(instance, 'POST', '/query', { database: 'large', query: corpus.question(n * 17) });
+    return performance.now() - sent;
+  };
+  const times = await Promise.all(Array.from({ length: FIRST }, (_, n) => ask(n)));
+  return { name: `${name}, the longest of ${FIRST} at once`, value: Math.max(...times), unit: 'ms' };
 }
 
 /** Writes the records and index rows of indexed items, without the work of indexing. */
@@ -86,9 +126,7 @@ async function store(
   const items = Array.from({ length: count / CHUNKS_PER_ITEM }, (_, n) => indexedItem(database, first + n));
   await collections.items.insertMany(items, { ordered: false });
   const chunks = items.map((item) => chunksOf(item, corpus));
-  await createChunks(collections).put(
-    chunks.flat().map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) })),
-  );
+  await createChunks(collections).put(chunks.flat().map((chunk) => withPackedVector(chunk, 1)));
   await index.write(
     database._id,
     items.flatMap((item, n) => rowsOf(item, chunks[n]!, SCHEMA)),
@@ -124,22 +162,20 @@ function chunksOf(item: ItemRecord, corpus: Corpus): EmbeddedChunk[] {
   return chunkRecords(item, null, texts).map((record) => ({ ...record, vector: corpus.vector(topic) }));
 }
 
-async function measure(instance: BenchInstance, corpus: Corpus, name: string, filter: object): Promise<void> {
+async function measure(instance: BenchInstance, corpus: Corpus, name: string, filter: object): Promise<Figure[]> {
   const times: number[] = [];
-  let fewest = Number.POSITIVE_INFINITY;
   let cpu = 0;
   for (let n = 0; n < WARM_UP + QUESTIONS; n++) {
     const question = { database: 'large', query: corpus.question(n * 13), ...filter };
     if (n === WARM_UP) cpu = instance.apiCpu();
     const sent = performance.now();
     const { chunks } = await call(instance, 'POST', '/query', question);
-    if (n < WARM_UP) continue;
-    times.push(performance.now() - sent);
-    fewest = Math.min(fewest, chunks.length);
+    if (chunks.length === 0) throw new Error(`a question with ${name} has no hits`);
+    if (n >= WARM_UP) times.push(performance.now() - sent);
   }
-  const cpuPerQuery = ((instance.apiCpu() - cpu) / QUESTIONS).toFixed(1).padStart(6);
-  const at = (share: number) => percentile(times, share).toFixed(1).padStart(6);
-  console.log(
-    `${name.padEnd(20)} p50 ${at(0.5)} ms   p95 ${at(0.95)} ms   API ${cpuPerQuery} ms CPU   at least ${fewest} hits   load ${loadavg()[0]!.toFixed(1)}`,
-  );
+  const api = (instance.apiCpu() - cpu) / QUESTIONS;
+  return [
+    { name: `${name}, p50`, value: percentile(times, 0.5), unit: 'ms', cpu: { api } },
+    { name: `${name}, p95`, value: percentile(times, 0.95), unit: 'ms' },
+  ];
 }

@@ -1,3 +1,4 @@
+import { age } from './age.js';
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
@@ -10,37 +11,42 @@ import { jobs } from './jobs.js';
 import { lanes } from './lanes.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
+import { overview } from './overview/index.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
-import { throughput } from './throughput.js';
 
-const BENCHMARKS: Record<string, () => Promise<void>> = {
-  throughput,
-  deliveries: deliveryList,
-  indexing,
-  receivers,
-  jobs,
-  footprint,
-  latency,
-  crashes,
-  fairness,
-  hanging,
-  lanes,
+interface Benchmark {
+  run(argument?: string): Promise<void>;
+  /** Of the usage message; in brackets when it may be absent. */
+  argument?: string;
+}
+
+const BENCHMARKS: Record<string, Benchmark> = {
+  overview: { run: overview, argument: '[<scale>]' },
+  age: { run: age, argument: '[<scale>]' },
+  hanging: { run: hanging, argument: '[<deliveries>]' },
+  hostile: { run: hostile, argument: '[<pattern>]' },
+  latency: { run: latency, argument: '[<chunks>]' },
+  memory: { run: memory, argument: '[<items>]' },
+  lanes: { run: lanes, argument: '[<scale>]' },
+  jobs: { run: jobs },
+  indexing: { run: indexing },
+  deliveries: { run: deliveryList },
+  receivers: { run: receivers },
+  footprint: { run: footprint },
+  crashes: { run: crashes },
+  fairness: { run: fairness },
+  retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
+  fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
 };
 
 /**
  * `postback bench`: runs a benchmark of `bench/README.md` by its name.
- * @param argument the folder of the test collection for `retrieval` and `fusion`; for `hostile`, a part of the names of the cases to run; for `memory`, the number of items
- * @throws Error for an unknown name
+ * @throws Error for an unknown name, and without an argument that is required
  */
-export async function bench(name: string, argument?: string): Promise<void> {
-  if (name === 'retrieval' && argument !== undefined) return retrieval(argument);
-  if (name === 'fusion' && argument !== undefined) return fusion(argument);
-  if (name === 'hostile') return hostile(argument);
-  if (name === 'memory') return memory(argument);
+export async function bench(name = 'overview', argument?: string): Promise<void> {
   const benchmark = BENCHMARKS[name];
-  if (benchmark) return benchmark();
-  throw new Error(
-    `usage: npm run bench [-- ${Object.keys(BENCHMARKS).join(' | ')} | hostile [<pattern>] | memory [<items>] | retrieval <folder> | fusion <folder>]`,
-  );
+  if (benchmark && (argument !== undefined || !benchmark.argument?.startsWith('<'))) return benchmark.run(argument);
+  const usage = Object.entries(BENCHMARKS).map(([each, { argument: text = '' }]) => `${each} ${text}`.trim());
+  throw new Error(`usage: npm run bench [-- ${usage.join(' | ')}]`);
 }

@@ -49,6 +49,9 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     },
     /** Ids of the current processes. */
     pids: { api: api.pid, worker: worker.pid },
+    embedderPid: (): number | undefined => embedder?.pid(),
+    /** Of Temporal and MongoDB. */
+    serverPids: stack.startedPids,
     /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time of the API so far, in milliseconds on one core. */

@@ -1,0 +1,89 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { call } from '../../cli/api-client.js';
+import { chunkSections } from '../../domain/content/chunking.js';
+import { createEmbedder } from '../../providers/embeddings/index.js';
+import { readConfig } from '../../runtime/config.js';
+import { embedderConfig } from '../../runtime/provider-config.js';
+import type { BenchInstance } from '../support/instance.js';
+import type { CountingReceiver } from '../support/receiver.js';
+import type { Figure } from '../support/results.js';
+import { measureUnits, type Units } from '../support/units.js';
+import { createDatabase, ingest, noteText, proseText } from '../support/work.js';
+
+/** Items by kind. All texts of a run are different. */
+const KINDS = {
+  'notes of five words': { count: 300, text: noteText, file: false },
+  'abstracts of 1,000 characters': { count: 120, text: (n: number) => proseText(n, 1_000), file: false },
+  'texts of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), file: false },
+  'files of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), file: true },
+} as const;
+type Kind = (typeof KINDS)[keyof typeof KINDS];
+
+/** Items of each kind that are indexed before anything is measured. */
+const WARM_UP = 10;
+
+/** Embeds the chunks of the items alone, then indexes the items: from one request to the last webhook. */
+export async function measureIndexing(
+  instance: BenchInstance,
+  receiver: CountingReceiver,
+  scale: number,
+): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [name, kind] of Object.entries(KINDS)) {
+    const count = Math.max(1, Math.round(kind.count * scale));
+    const alone = await embedAlone(instance, kind, count);
+    await index(instance, receiver, kind, -WARM_UP, WARM_UP);
+    const { perSecond, cpu } = await index(instance, receiver, kind, count, count);
+    figures.push({ name: `${name}, embedding alone`, value: alone.perSecond, unit: 'a second', cpu: alone.cpu });
+    const ratio = { to: 'embedding alone', value: perSecond / alone.perSecond };
+    figures.push({ name, value: perSecond, unit: 'a second', ratio, cpu });
+  }
+  return figures;
+}
+
+async function embedAlone(instance: BenchInstance, { text }: Kind, count: number): Promise<Units> {
+  const embedder = createEmbedder(embedderConfig(readConfig(instance.env)));
+  if (!embedder) throw new Error('the benchmark needs the embedding model');
+  const chunks = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => text(from + n)).flatMap((whole) =>
+      [...chunkSections({ sections: [{ text: whole, headings: [] }] })].map((chunk) => chunk.text),
+    );
+  try {
+    await embedder.embedDocuments(chunks(count, count + WARM_UP));
+    const texts = chunks(0, count);
+    const { perSecond, cpu } = await measureUnits(instance, count, () => embedder.embedDocuments(texts));
+    return { perSecond, cpu: { embedder: cpu.embedder! } };
+  } finally {
+    await embedder.close();
+  }
+}
+
+let databases = 0;
+
+async function index(
+  instance: BenchInstance,
+  receiver: CountingReceiver,
+  { text, file }: Kind,
+  from: number,
+  count: number,
+): Promise<Units> {
+  const database = `overview-${++databases}`;
+  await createDatabase(instance, database);
+  const entries = Array.from({ length: count }, (_, n) => ({ id: `item-${n}`, text: text(Math.abs(from + n)) }));
+  const target = receiver.count() + count;
+  return measureUnits(instance, count, async () => {
+    if (file) await upload(instance, database, entries);
+    else await ingest(instance, database, 'memories', entries);
+    await receiver.reached(target);
+    const completed = { database, indexing_status: 'completed' } as const;
+    while ((await instance.collections.items.countDocuments(completed)) < count) await wait(20);
+  });
+}
+
+async function upload(instance: BenchInstance, database: string, entries: { id: string; text: string }[]) {
+  const form = new FormData();
+  form.set('database', database);
+  form.set('document_metadata', JSON.stringify(entries.map(({ id }) => ({ id }))));
+  for (const { id, text } of entries) form.append('documents', new Blob([text]), `${id}.txt`);
+  await call(instance, 'POST', '/context/ingest', form);
+}
