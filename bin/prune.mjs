@@ -21,12 +21,8 @@ const RULES = [
   ['pdfjs-dist', '.', (name) => ['build', 'web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy', (name) => ['web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy/build', (name) => /\.(map|min\.mjs)$|sandbox/.test(name)],
-  // Node loads the `.js` files with their `.wasm`. OCR uses the LSTM engine alone.
-  [
-    'tesseract.js-core',
-    '.',
-    (name) => name.endsWith('.wasm.js') || /^tesseract-core(?!.*-lstm).*\.(wasm|js)$/.test(name),
-  ],
+  // Node loads the `.js` files with their `.wasm`, and tesseract.js 7 always those of both engines.
+  ['tesseract.js-core', '.', (name) => /\.wasm\.js$|-lstm\.(wasm|js)$/.test(name)],
   ...OCR_DATA.map((name) => [`@tesseract.js-data/${name}`, '.', (entry) => entry === '4.0.0']),
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
