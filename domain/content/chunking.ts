@@ -128,11 +128,12 @@ function* divide(paragraph: string): Generator<string> {
   }
 }
 
-/** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair */
+/** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair or a Thai word */
 function endOfWord(text: string, start: number, end: number): number {
   for (let index = end; index > start + (end - start) / 2; index -= 1) {
     if (/\s/.test(text[index - 1]!)) return index;
   }
+  if (end < text.length && isUnspaced(text[end]!)) return startOfWord(text, Math.max(start, end - MAX_WORDS), end);
   return isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
 }
 
