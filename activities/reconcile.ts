@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { tableOf } from '../domain/content/index-generations.js';
 import type { SearchIndex } from '../domain/content/search.js';
 import type { FileStore } from '../domain/file-store.js';
 import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
@@ -122,9 +123,10 @@ export function createReconcileActivities({
 
   async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const { _id, status } of await databases.listAll()) {
+    for (const database of await databases.listAll()) {
       if (signal.aborted) return report;
-      if (status === 'ready') await attempt(report, _id, () => index.compact(_id));
+      const { _id, status } = database;
+      if (status === 'ready') await attempt(report, _id, () => index.compact(tableOf(_id, database.index)));
     }
     return report;
   }

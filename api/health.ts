@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import { z } from 'zod';
+import { type EmbeddingModel, modelOf, type OtherModel } from '../domain/content/embedding-models.js';
 import { plainEnvelope } from './envelope.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
@@ -7,8 +8,10 @@ import type { RequestState } from './request-context.js';
 export interface HealthDependencies {
   temporalReachable: () => Promise<boolean>;
   mongoReachable: () => Promise<boolean>;
-  /** The name of the model, or the reason why there is none. */
-  embeddings: { model: string } | { unavailable: string };
+  /** The model, or the reason why there is none. */
+  embeddings: EmbeddingModel | { unavailable: string };
+  /** Models of databases that a rebuild would change; null when they cannot be read. */
+  otherModels: () => Promise<OtherModel[] | null>;
   /** Whether webhooks may be sent to this machine itself: true only in development. */
   loopbackAllowed: boolean;
 }
@@ -23,7 +26,25 @@ const detailsSchema = z.object({
     loopback: z.boolean().meta({ description: 'Whether webhooks may be sent to this machine itself.' }),
   }),
   embeddings: z.union([
-    z.object({ available: z.literal(true), model: z.string() }),
+    z.object({
+      available: z.literal(true),
+      model: z.string(),
+      dimensions: z.int(),
+      other_models: z
+        .array(
+          z.object({
+            model: z.string(),
+            dimensions: z.int(),
+            databases: z.int().meta({ description: 'Databases with vectors of this model.' }),
+            available: z.boolean().meta({
+              description: 'Whether the API has the model. Without it, these databases are searched by text only.',
+            }),
+            advice: z.string(),
+          }),
+        )
+        .optional()
+        .meta({ description: 'Databases with vectors of another model; absent when there are none.' }),
+    }),
     z.object({ available: z.literal(false), reason: z.string(), search: z.literal('full text only') }),
   ]),
 });
@@ -34,7 +55,7 @@ const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...deta
  * @param withDetails whether `/readyz` also says which dependency is missing
  */
 export function healthRoutes(
-  { temporalReachable, mongoReachable, embeddings, loopbackAllowed }: HealthDependencies,
+  { temporalReachable, mongoReachable, embeddings, otherModels, loopbackAllowed }: HealthDependencies,
   withDetails: boolean,
 ): Router<RequestState> {
   const router = new Router<RequestState>();
@@ -57,7 +78,11 @@ export function healthRoutes(
         response: readySchema,
       },
       async (ctx, { respond }) => {
-        const [temporal, mongodb] = await Promise.all([temporalReachable(), mongoReachable()]);
+        const [temporal, mongodb, others] = await Promise.all([
+          temporalReachable(),
+          mongoReachable(),
+          withDetails ? otherModels() : null,
+        ]);
         const ready = temporal && mongodb;
         const details: z.input<typeof detailsSchema> = {
           temporal,
@@ -65,7 +90,7 @@ export function healthRoutes(
           outbound: { loopback: loopbackAllowed },
           embeddings:
             'model' in embeddings
-              ? { available: true, model: embeddings.model }
+              ? { available: true, ...modelOf(embeddings), ...describeOthers(others) }
               : { available: false, reason: embeddings.unavailable, search: 'full text only' },
         };
         respond({ status: ready ? 'ready' : 'unavailable', ...(withDetails ? details : {}) });
@@ -75,4 +100,10 @@ export function healthRoutes(
   );
 
   return router;
+}
+
+function describeOthers(others: readonly OtherModel[] | null) {
+  if (!others || others.length === 0) return {};
+  const advice = 'Run "postback index rebuild --embed".';
+  return { other_models: others.map((other) => ({ ...other, advice })) };
 }

@@ -6,6 +6,8 @@ import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
 import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
+import { type OtherModel, otherModels } from '../domain/content/embedding-models.js';
+import { tableOf } from '../domain/content/index-generations.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
 import { type LoadedCrews, loadCrews } from '../providers/crews/load-crews.js';
@@ -13,6 +15,7 @@ import { createExtractor, describeFile, detectFileKind } from '../providers/extr
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
+import { warnOfOtherModels } from '../runtime/other-models.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
@@ -77,6 +80,7 @@ async function runApi(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
   process.send?.({ ready: true, port });
+  void warnOfOtherModels(shared, log);
   void warmIndexes(shared, log, stopping.signal);
 
   await stopped;
@@ -97,10 +101,12 @@ async function warmIndexes(
   stopping: AbortSignal,
 ): Promise<void> {
   try {
-    for (const id of await databases.listNewestReady(WARM_DATABASES)) {
+    for (const database of await databases.listNewestReady(WARM_DATABASES)) {
       if (stopping.aborted) return;
       // A database may be deleted, or its index cleared for a rebuild, at any time.
-      await index.warm(id).catch((error) => log.debug({ database: id, reason: error.message }, 'index not warmed'));
+      await index
+        .warm(tableOf(database._id, database.index))
+        .catch((error) => log.debug({ database: database._id, reason: error.message }, 'index not warmed'));
     }
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'indexes not warmed: first queries are slower');
@@ -123,6 +129,7 @@ function apiDependencies(
     starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags),
     temporalReachable: () => temporalReachable(client),
     mongoReachable: () => mongoReachable(shared.db),
+    otherModels: () => readOtherModels(shared),
     retrieval: createRetrieval(shared),
     crews,
     invalidCrews: invalid,
@@ -169,6 +176,16 @@ async function mongoReachable(db: Db): Promise<boolean> {
     return await Promise.race([db.command({ ping: 1 }).then(() => true), wait(PING_MS, false)]);
   } catch {
     return false;
+  }
+}
+
+/** @returns null when MongoDB does not respond */
+async function readOtherModels({ databaseIndexes, embedders }: SharedDependencies): Promise<OtherModel[] | null> {
+  try {
+    const read = databaseIndexes.listModels().then((uses) => otherModels(uses, embedders));
+    return await Promise.race([read, wait(PING_MS, null)]);
+  } catch {
+    return null;
   }
 }
 

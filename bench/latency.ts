@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
 import { rowsOf } from '../domain/content/index-rows.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
-import { chunkRecords, createChunks, type EmbeddedChunk, packVector } from '../storage/content/chunks.js';
+import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
@@ -56,9 +56,12 @@ export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
   const groups: Record<string, Figure[]> = {};
   try {
     const corpus = await createCorpus(embedder);
+    const { model, dimensions } = embedder;
     await embedder.close();
     await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
     const database = (await instance.collections.databases.findOne({ name: 'large' }))!;
+    const embeddings = { model, dimensions };
+    await instance.collections.databases.updateOne({ _id: database._id }, { $set: { 'index.embeddings': embeddings } });
     let stored = 0;
     for (const size of SIZES.filter((each) => each <= Number(chunks))) {
       const started = performance.now();
@@ -123,9 +126,7 @@ async function store(
   const items = Array.from({ length: count / CHUNKS_PER_ITEM }, (_, n) => indexedItem(database, first + n));
   await collections.items.insertMany(items, { ordered: false });
   const chunks = items.map((item) => chunksOf(item, corpus));
-  await createChunks(collections).put(
-    chunks.flat().map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) })),
-  );
+  await createChunks(collections).put(chunks.flat().map((chunk) => withPackedVector(chunk, 1)));
   await index.write(
     database._id,
     items.flatMap((item, n) => rowsOf(item, chunks[n]!, SCHEMA)),

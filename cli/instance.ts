@@ -86,10 +86,14 @@ function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** The settings by which the processes find the embedding model, or the reason why there is none. */
 async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (line: string) => void) {
-  if (config.POSTBACK_EMBEDDINGS_URL) return { env: {}, isLocal: false, reason: null };
+  const usesEndpoint = config.POSTBACK_EMBEDDINGS_URL !== undefined;
+  if (usesEndpoint && config.POSTBACK_PREVIOUS_EMBEDDINGS_URL !== 'local') {
+    return { env: {}, isLocal: false, reason: null };
+  }
   const model = await obtainEmbeddingModel({ cacheDir: defaultCacheDir(env), env, log: print });
   if ('unavailable' in model) {
     const { unavailable } = model;
+    if (usesEndpoint) return { env: {}, isLocal: false, reason: null };
     const env = { POSTBACK_EMBEDDINGS: 'off', POSTBACK_EMBEDDINGS_OFF_REASON: unavailable };
     return { env, isLocal: false, reason: unavailable };
   }

@@ -141,13 +141,24 @@ program
   .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
   .action(async () => (await import('./sealing-key.js')).rotateSealingKey());
 
-program
-  .command('index')
-  .description('manage the search index')
+const index = program.command('index').description('manage the search index');
+index
   .command('rebuild')
-  .description('write the search index again from MongoDB')
+  .description('write the search index again from MongoDB, or with --embed for another embedding model')
   .option('--database <id>', 'only the database with this internal id')
-  .action(async ({ database }) => (await import('./rebuild-index.js')).rebuildIndex(database));
+  .option('--embed', 'embed the chunks again with the configured model, beside the index in use')
+  .option('--dry-run', 'with --embed: only print what would be embedded')
+  .option('--all', 'with --embed: also databases that have vectors of the model')
+  .option('--price <amount>', 'with --embed: price of a million tokens, for the estimate', asPrice)
+  .option('--yes', 'with --embed: do not ask before it starts')
+  .action(async ({ embed, ...options }) => {
+    if (embed) await (await import('./rebuild-embeddings.js')).rebuildEmbeddings(options);
+    else await (await import('./rebuild-index.js')).rebuildIndex(options.database);
+  });
+index
+  .command('cancel')
+  .description('cancel the rebuild that runs; databases that are not switched yet keep their index')
+  .action(async () => (await import('./rebuild-embeddings.js')).cancelRebuild());
 
 program
   .command('model')
@@ -166,6 +177,12 @@ function asScopes(list: string): Scope[] {
   const names = list.split(',').map((name) => name.trim());
   if (names.every((name): name is Scope => (SCOPES as readonly string[]).includes(name))) return [...new Set(names)];
   throw new InvalidArgumentError(`Use one or more of ${SCOPES.join(', ')}, separated by commas.`);
+}
+
+function asPrice(text: string): number {
+  const price = Number(text);
+  if (text.trim() === '' || !(price >= 0)) throw new InvalidArgumentError('Use a number such as 0.02.');
+  return price;
 }
 
 function asExpiry(value: string): Date | 'never' {

@@ -1,7 +1,5 @@
-import { rowsOf } from '../domain/content/index-rows.js';
-import type { IndexRow } from '../domain/content/search.js';
-import { asServed } from '../domain/content/served.js';
-import { isTerminal } from '../domain/states.js';
+import { tableOf } from '../domain/content/index-generations.js';
+import { rowsOfCurrent } from '../domain/content/index-rows.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
@@ -34,38 +32,24 @@ export async function rebuildIndex(databaseId?: string): Promise<void> {
 
 /** @returns how many chunks were written */
 async function rebuildDatabase(dependencies: SharedDependencies, database: DatabaseRecord): Promise<number> {
-  const { index, chunks } = dependencies;
-  await index.create(database._id);
-  await index.clear(database._id);
+  const { index, chunks, items } = dependencies;
+  const table = tableOf(database._id, database.index);
+  await index.create(table);
+  await index.clear(table);
   let batch: EmbeddedChunk[] = [];
   let written = 0;
   const flush = async () => {
-    const rows = await indexRows(dependencies, database, batch);
-    if (rows.length > 0) await index.write(database._id, rows);
+    const owners = await items.listByKeys([...new Set(batch.map(({ item }) => item))]);
+    const rows = rowsOfCurrent(owners, batch, database.metadata_schema);
+    if (rows.length > 0) await index.write(table, rows);
     written += rows.length;
     batch = [];
   };
-  for await (const chunk of chunks.streamDatabase(database._id)) {
+  for await (const chunk of chunks.streamDatabase(database._id, database.index.generation)) {
     batch.push(chunk);
     if (batch.length === BATCH) await flush();
   }
   await flush();
-  await index.compact(database._id);
+  await index.compact(table);
   return written;
-}
-
-/** The index rows of these chunks: of served versions, and of versions in progress, whose rows may be written already. */
-async function indexRows(
-  { items }: Pick<SharedDependencies, 'items'>,
-  { metadata_schema }: DatabaseRecord,
-  chunks: readonly EmbeddedChunk[],
-): Promise<IndexRow[]> {
-  const owners = await items.listByKeys([...new Set(chunks.map((chunk) => chunk.item))]);
-  const current = new Map(owners.map((item) => [item._id, item]));
-  return chunks.flatMap((chunk) => {
-    const item = current.get(chunk.item);
-    if (item?.served_version === chunk.version) return rowsOf(asServed(item), [chunk], metadata_schema);
-    if (item?.version !== chunk.version || isTerminal(item.indexing_status)) return [];
-    return rowsOf(item, [chunk], metadata_schema);
-  });
 }

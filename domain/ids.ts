@@ -20,6 +20,7 @@ export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
 export const newItemId = prefixed('itm');
 export const newRemovalId = prefixed('rmv');
+export const newRebuildId = prefixed('rbd');
 export const newChangeId = prefixed('chg');
 export const newConnectorId = prefixed('con');
 export const newKeyId = prefixed('key');

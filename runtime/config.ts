@@ -89,7 +89,12 @@ export const settingsSchema = z.object({
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
   POSTBACK_EMBEDDINGS_KEY: z.string().optional(),
   POSTBACK_EMBEDDINGS_MODEL: z.string().default('text-embedding-3-small'),
-  POSTBACK_EMBEDDINGS_DIMENSIONS: positive.default(384),
+  POSTBACK_EMBEDDINGS_DIMENSIONS: positive.default(1536),
+  /** The model before, for databases that still have its vectors. An endpoint, or `local`. */
+  POSTBACK_PREVIOUS_EMBEDDINGS_URL: z.union([z.literal('local'), z.url()]).optional(),
+  POSTBACK_PREVIOUS_EMBEDDINGS_KEY: z.string().optional(),
+  POSTBACK_PREVIOUS_EMBEDDINGS_MODEL: z.string().default('text-embedding-3-small'),
+  POSTBACK_PREVIOUS_EMBEDDINGS_DIMENSIONS: positive.default(1536),
   POSTBACK_EMBEDDING_THREADS: positive.default(2),
 
   /** Child processes of a worker that parse files, and that read scanned pages. */

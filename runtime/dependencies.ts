@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
+import { createEmbedders } from '../domain/content/embedding-models.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createLaneSwitch } from '../domain/webhooks/lanes.js';
@@ -16,9 +17,11 @@ import { createConnectorResources } from '../storage/connectors/resources.js';
 import { createConnectorSyncs } from '../storage/connectors/syncs.js';
 import { createChunks } from '../storage/content/chunks.js';
 import { createDatabaseContents } from '../storage/content/database-contents.js';
+import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createFeedback } from '../storage/content/feedback.js';
 import { createGraphStore } from '../storage/content/graph.js';
+import { createIndexRebuilds } from '../storage/content/index-rebuilds.js';
 import { createInterruptedNotifier } from '../storage/content/interrupted-items.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
 import { createItemGroups } from '../storage/content/item-groups.js';
@@ -47,7 +50,7 @@ import { createLanes } from '../storage/webhooks/lanes.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
-import { embedderConfig, filesLocation, indexLocation } from './provider-config.js';
+import { embedderConfig, filesLocation, indexLocation, previousEmbedders } from './provider-config.js';
 
 /**
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
@@ -64,7 +67,9 @@ export async function createSharedDependencies(
   const sealer = createConfiguredSealer(config, opensSecrets);
   const index = createLanceIndex({ location: await indexLocation(config), log });
   const embedding = embedderConfig(config);
-  const embedder = createEmbedder(embedding);
+  const embedders = createEmbedders(
+    [embedding, ...previousEmbedders(config)].map(createEmbedder).filter((embedder) => embedder !== null),
+  );
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
   const registrations = createRegistrations(collections, sealer);
@@ -77,10 +82,8 @@ export async function createSharedDependencies(
     mongoClient: collections.mongoClient,
     db: collections.db,
     index,
-    embedder,
-    embeddings: embedder
-      ? { model: embedder.model }
-      : { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
+    embedders,
+    embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
     keys: createApiKeys(collections),
     rateLimiter: createRateLimiter(collections, log),
@@ -90,6 +93,8 @@ export async function createSharedDependencies(
       defaultLimits(config),
     ),
     databases: createDatabases(collections),
+    databaseIndexes: createDatabaseIndexes(collections),
+    indexRebuilds: createIndexRebuilds(collections),
     items: createItems(collections),
     itemGroups: createItemGroups(collections),
     itemQueue: createItemQueue(collections),
@@ -131,7 +136,7 @@ export async function createSharedDependencies(
       ttlMs: config.POSTBACK_IDEMPOTENCY_HOURS * 3_600_000,
     }),
     async close(): Promise<void> {
-      await Promise.allSettled([embedder?.close(), outbound.close(), index.close()]);
+      await Promise.allSettled([embedders.close(), outbound.close(), index.close()]);
       await collections.mongoClient.close();
     },
   };

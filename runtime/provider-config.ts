@@ -29,7 +29,7 @@ function s3Location(config: Config, uri: string): S3Location | undefined {
   return location ? { ...location, endpoint: config.AWS_ENDPOINT_URL, region: config.AWS_REGION } : undefined;
 }
 
-/** The embedding model to use: none, an OpenAI-compatible endpoint, the embedding process, or the local model. */
+/** The embedding model of new databases: none, an OpenAI-compatible endpoint, the embedding process, or the local model. */
 export function embedderConfig(config: Config): EmbedderConfig {
   if (config.POSTBACK_EMBEDDINGS === 'off') {
     return { kind: 'none', reason: config.POSTBACK_EMBEDDINGS_OFF_REASON ?? 'POSTBACK_EMBEDDINGS is off' };
@@ -43,11 +43,37 @@ export function embedderConfig(config: Config): EmbedderConfig {
       dimensions: config.POSTBACK_EMBEDDINGS_DIMENSIONS,
     };
   }
-  if (config.POSTBACK_EMBEDDER_SOCKET) return { kind: 'socket', socketPath: config.POSTBACK_EMBEDDER_SOCKET };
-  const model = localModel(config);
-  if (model) return { kind: 'local', ...model };
+  const local = localEmbedder(config);
+  if (local) return local;
   const reason = 'no embedding model is configured: set POSTBACK_EMBEDDING_MODEL_DIR or POSTBACK_EMBEDDINGS_URL';
   return { kind: 'none', reason };
+}
+
+/** Models that databases may have from before a change of the model: queries use them until a rebuild has switched. */
+export function previousEmbedders(config: Config): EmbedderConfig[] {
+  if (config.POSTBACK_EMBEDDINGS === 'off') return [];
+  const url = config.POSTBACK_PREVIOUS_EMBEDDINGS_URL;
+  const local = config.POSTBACK_EMBEDDINGS_URL ? localEmbedder(config) : undefined;
+  const endpoint: EmbedderConfig[] =
+    url === undefined || url === 'local'
+      ? []
+      : [
+          {
+            kind: 'openai',
+            baseUrl: url,
+            apiKey: config.POSTBACK_PREVIOUS_EMBEDDINGS_KEY,
+            model: config.POSTBACK_PREVIOUS_EMBEDDINGS_MODEL,
+            dimensions: config.POSTBACK_PREVIOUS_EMBEDDINGS_DIMENSIONS,
+          },
+        ];
+  return [...endpoint, ...(local ? [local] : [])];
+}
+
+/** The local model, in the embedding process or in this one. */
+function localEmbedder(config: Config): EmbedderConfig | undefined {
+  if (config.POSTBACK_EMBEDDER_SOCKET) return { kind: 'socket', socketPath: config.POSTBACK_EMBEDDER_SOCKET };
+  const model = localModel(config);
+  return model && { kind: 'local', ...model };
 }
 
 /** The files and threads of the local model; undefined without POSTBACK_EMBEDDING_MODEL_DIR. */

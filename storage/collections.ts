@@ -10,6 +10,7 @@ import type { ChunkRecord } from './content/chunks.js';
 import type { DatabaseRecord } from './content/databases.js';
 import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js';
 import type { EntityRecord, RelationRecord } from './content/graph.js';
+import type { IndexRebuildRecord } from './content/index-rebuilds.js';
 import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
 import type { CrewExecutionRecord } from './crews/executions.js';
@@ -40,6 +41,7 @@ export interface Collections {
   modelTokens: Collection<ModelTokensRecord>;
   rateLimits: Collection<RateLimitRecord>;
   databases: Collection<DatabaseRecord>;
+  indexRebuilds: Collection<IndexRebuildRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
@@ -111,6 +113,7 @@ export async function openCollections(
     modelTokens: db.collection('model_tokens'),
     rateLimits: db.collection('rate_limits'),
     databases: db.collection('databases'),
+    indexRebuilds: db.collection('index_rebuilds'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),
     chunks: db.collection('chunks'),

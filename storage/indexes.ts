@@ -45,7 +45,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
     // The reconciler: items whose index rows are out of date.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
-  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1 } }],
+  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1, _id: 1 } }],
   feedback: [
     { key: { database_id: 1, _id: -1, rating: 1 } },
     { key: { database_id: 1, source_id: 1, _id: -1, rating: 1 } },
@@ -83,6 +83,11 @@ const INDEXES: Record<string, IndexDescription[]> = {
       key: { signing_key: 1 },
       partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
+  ],
+  // At most one rebuild runs.
+  index_rebuilds: [
+    { key: { status: 1 }, unique: true, partialFilterExpression: { status: 'running' } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   delivery_replays: [
     { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { status: 'running' } },

@@ -9,6 +9,7 @@ export const workflowIds = {
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, databaseId: string) => `database/${org}/${databaseId}`,
   databaseRemoval: (org: string, databaseId: string) => `database-removal/${org}/${databaseId}`,
+  rebuild: (rebuildId: string) => `index-rebuild/${rebuildId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
   authentication: (authenticationId: string) => `authentication/${authenticationId}`,

@@ -147,6 +147,8 @@ describe('the reconciler', () => {
         name: `notes-${n}`,
         status: 'ready',
         metadata_schema: [],
+        index: { generation: 1, embeddings: null },
+        index_generations: 1,
         graph_ready: true,
         created_at: now,
         updated_at: now,

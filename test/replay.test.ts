@@ -37,6 +37,7 @@ describe('executions that run during a deployment continue', () => {
       'indexItem',
       'indexItems',
       'provisionDatabase',
+      'rebuildIndex',
       'refreshIndexRows',
       'removeConnector',
       'replayDeliveries',

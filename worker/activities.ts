@@ -7,6 +7,7 @@ import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
 import { createItemRemovalActivities } from '../activities/content/item-removal.js';
+import { createRebuildActivities } from '../activities/content/rebuild-index.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
@@ -65,6 +66,7 @@ function contentActivities(dependencies: WorkerDependencies) {
   return {
     ...createItemActivities({ ...dependencies, clearOutdated }),
     ...createItemMaintenanceActivities(dependencies),
+    ...createRebuildActivities(dependencies),
   };
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
+import { warnOfOtherModels } from '../runtime/other-models.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
@@ -41,6 +42,7 @@ async function runWorker(): Promise<void> {
     ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
     log,
   });
+  if (queues.includes('content')) await warnOfOtherModels(dependencies, log);
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));

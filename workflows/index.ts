@@ -5,6 +5,7 @@ export { deleteDatabase, provisionDatabase } from './content/databases.js';
 export { indexItem } from './content/index-item.js';
 export { indexItems } from './content/index-items.js';
 export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
+export { rebuildIndex } from './content/rebuild-index.js';
 export { runCrew } from './crews/run-crew.js';
 export { expireAuthentication } from './payments/expire-authentication.js';
 // Existing schedules start the reconciler under the name `sweep`.

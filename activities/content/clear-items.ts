@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { SearchIndex } from '../../domain/content/search.js';
+import { type IndexStores, removeRows } from '../../domain/content/index-rows.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
@@ -7,10 +7,9 @@ import type { GraphStore } from '../../storage/content/graph.js';
 import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
 import type { VersionRange } from '../../storage/content/version-range.js';
 
-export interface ClearItemsDependencies {
+export interface ClearItemsDependencies extends IndexStores {
   chunks: Pick<Chunks, 'listIds' | 'remove'>;
   graph: Pick<GraphStore, 'remove'>;
-  index: Pick<SearchIndex, 'exists' | 'write'>;
 }
 
 export interface ClearRemovalDependencies extends ClearItemsDependencies {
@@ -26,14 +25,14 @@ const PAGE = 100;
  * @param databaseId the database of all these items
  */
 export async function clearItems(
-  { chunks, graph, index }: ClearItemsDependencies,
+  { chunks, graph, ...stores }: ClearItemsDependencies,
   databaseId: string,
   versions: readonly VersionRange[],
 ): Promise<void> {
   const chunkIds = (await Promise.all(versions.map(chunks.listIds))).flat();
   if (chunkIds.length > 0) {
-    // Index rows are found by the ids of their chunks, so they go first. A deleted database has no table.
-    if (await index.exists(databaseId)) await index.write(databaseId, [], chunkIds);
+    // Index rows are found by the ids of their chunks, so they go first.
+    await removeRows(stores, databaseId, chunkIds);
     await chunks.remove(chunkIds);
   }
   await Promise.all(versions.map(graph.remove));

@@ -1,3 +1,4 @@
+import { tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
@@ -5,7 +6,7 @@ import type { Databases } from '../../storage/content/databases.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface DatabaseDependencies {
-  databases: Pick<Databases, 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
+  databases: Pick<Databases, 'getById' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
   contents: Omit<DatabaseContents, 'collections' | 'stats'>;
   files: Pick<FileStore, 'remove'>;
   index: Pick<SearchIndex, 'create' | 'drop'>;
@@ -48,7 +49,13 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
 
     removeDatabaseGraph: (databaseId: string): Promise<void> => withHeartbeat(() => contents.removeGraph(databaseId)),
 
-    dropSearchTable: (databaseId: string): Promise<void> => withHeartbeat(() => index.drop(databaseId)),
+    dropSearchTable: (databaseId: string): Promise<void> =>
+      withHeartbeat(async () => {
+        const database = await databases.getById(databaseId);
+        for (let generation = 1; generation <= (database?.index_generations ?? 1); generation += 1) {
+          await index.drop(tableOf(databaseId, { generation }));
+        }
+      }),
 
     async removeDatabaseRecord(databaseId: string): Promise<void> {
       await databases.remove(databaseId);

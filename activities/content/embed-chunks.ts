@@ -8,16 +8,20 @@ const PAGE = 512;
 /** Chunks embedded and stored at a time; a killed worker repeats at most this many. */
 const BATCH = 64;
 
-/** @returns a function that reads the chunks of a version page by page; the only page of a small item is read once */
+/**
+ * @param generation of the index, whose vectors the chunks get
+ * @returns a function that reads the chunks of a version page by page; the only page of a small item is read once
+ */
 export async function pagedChunks(
   chunks: Pick<Chunks, 'listEmbedded'>,
   ref: ItemRef,
+  generation: number,
 ): Promise<() => AsyncIterable<EmbeddedChunk[]>> {
-  const first = await chunks.listEmbedded(ref, 0, PAGE);
+  const first = await chunks.listEmbedded(ref, generation, 0, PAGE);
   return async function* () {
     if (first.length < PAGE) return yield first;
     for (let from = 0; ; from += PAGE) {
-      const page = await chunks.listEmbedded(ref, from, PAGE);
+      const page = await chunks.listEmbedded(ref, generation, from, PAGE);
       if (page.length > 0) yield page;
       if (page.length < PAGE) return;
     }
@@ -26,13 +30,14 @@ export async function pagedChunks(
 
 /**
  * Embeds and stores missing vectors batch by batch, and adds them to the given chunks.
+ * @param generation of the index that the vectors are for
  * @param org whose chunks they are
  */
 export async function embedMissing(
   model: Pick<Embedder, 'embedDocuments'>,
   chunks: Pick<Chunks, 'setVectors'>,
   all: readonly EmbeddedChunk[],
-  org: string,
+  { generation, org }: { generation: number; org: string },
   signal: AbortSignal,
 ): Promise<void> {
   const missing = all.filter((chunk) => chunk.vector === null);
@@ -40,7 +45,7 @@ export async function embedMissing(
     const batch = missing.slice(n, n + BATCH);
     const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
     const vectors = await model.embedDocuments(texts, signal, org);
-    await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])));
+    await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])), generation);
     for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
   }
 }

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
-import { rowsOf } from '../../domain/content/index-rows.js';
-import type { Embedder, SearchIndex } from '../../domain/content/search.js';
+import { tableOf } from '../../domain/content/index-generations.js';
+import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
@@ -24,14 +24,17 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
+import { createIndexBeside, createModelChoice } from './index-beside.js';
 import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
 
 export interface ItemDependencies extends FinishItemDependencies {
   items: FinishItemDependencies['items'] &
+    IndexTogetherDependencies['items'] &
     Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
-  databases: Pick<Databases, 'isOpen' | 'metadataSchema'>;
+  databases: Pick<Databases, 'isOpen'>;
+  databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
   chunks: ClearItemsDependencies['chunks'] &
     IndexTogetherDependencies['chunks'] &
@@ -39,13 +42,13 @@ export interface ItemDependencies extends FinishItemDependencies {
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   itemGroups: IndexTogetherDependencies['itemGroups'];
   starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
-  index: Pick<SearchIndex, 'exists' | 'write'>;
+  index: IndexTogetherDependencies['index'];
+  itemCatalogue: IndexTogetherDependencies['itemCatalogue'];
   files: Pick<FileStore, 'copyTo' | 'remove'>;
   checkpoints: CheckpointStore;
   scratch: Scratch;
   extractor: Pick<Extractor, 'extractChunks'>;
-  /** Null without an embedding model. */
-  embedder: Pick<Embedder, 'embedDocuments'> | null;
+  embedders: IndexTogetherDependencies['embedders'];
   graphExtractor: GraphExtractor;
   log: Pick<Logger, 'warn'>;
 }
@@ -54,10 +57,12 @@ export type ItemActivities = ReturnType<typeof createItemActivities>;
 
 /** The steps of indexing one item version, in the order of its statuses. Each can be repeated. */
 export function createItemActivities(deps: ItemDependencies) {
-  const { items, chunks, files, checkpoints, databases, index, embedder } = deps;
+  const { items, chunks, files, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const finish = createFinishItem(deps);
   const runs = createItemRuns(items);
   const indexTogether = createIndexTogether(deps);
+  const indexBeside = createIndexBeside(deps);
+  const modelFor = createModelChoice(deps);
 
   return {
     /** queued -> processing -> graph_creation -> completed, for a short text. */
@@ -97,23 +102,33 @@ export function createItemActivities(deps: ItemDependencies) {
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
     embedAndIndexItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
-        const chunksOf = await pagedChunks(chunks, ref);
-        if (embedder) for await (const page of chunksOf()) await embedMissing(embedder, chunks, page, item.org, signal);
+        // Read after the chunks were stored: a rebuild that begins later finds them.
+        const database = await databaseIndexes.getForEmbedding(item.database_id, embedders.current);
+        if (!database) throw superseded();
+        const { index: current, next_index: next } = database;
+        const { generation } = current;
+        const chunksOf = await pagedChunks(chunks, ref, generation);
+        const model = modelFor(database._id, current);
+        if (model) {
+          for await (const page of chunksOf()) {
+            await embedMissing(model, chunks, page, { generation, org: item.org }, signal);
+          }
+        }
         // Embedding takes long; a newer version may have replaced this version.
         if (!(await items.isCurrent(ref))) throw superseded();
-        const schema = await databases.metadataSchema(item.database_id);
         const chunkIds: string[] = [];
         for await (const page of chunksOf()) {
           signal.throwIfAborted();
           const ids = page.map((chunk) => chunk._id);
           // The rows of the served version stay until this version is complete.
           const repeatedIds = Context.current().info.attempt > 1 ? ids : [];
-          await index.write(item.database_id, rowsOf(item, page, schema), repeatedIds);
+          await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
+        if (next) await indexBeside({ ...ref, org: item.org }, database._id, next, signal);
         if (!(await items.isCurrent(ref))) {
-          // Removed by id, because the chunks may be gone already. A deleted database has no table.
-          if (await index.exists(item.database_id)) await index.write(item.database_id, [], chunkIds);
+          // Removed by id, because the chunks may be gone already.
+          await removeRows(deps, item.database_id, chunkIds);
           throw superseded();
         }
       }),
@@ -200,7 +215,7 @@ export function createItemActivities(deps: ItemDependencies) {
     const databaseId = await chunks.findDatabaseId(ref);
     const ids = await chunks.listIds(onlyVersion(ref));
     if (databaseId === null || ids.length === 0) return;
-    if (await index.exists(databaseId)) await index.write(databaseId, [], ids);
+    await removeRows(deps, databaseId, ids);
     await chunks.remove(ids);
   }
 

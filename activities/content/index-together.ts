@@ -1,29 +1,29 @@
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 import type { Graph } from '../../domain/content/graph.js';
-import { rowsOf } from '../../domain/content/index-rows.js';
-import type { Embedder, SearchIndex } from '../../domain/content/search.js';
+import { generationsOf, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
+import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
+import type { SearchIndex } from '../../domain/content/search.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
-import type { Databases } from '../../storage/content/databases.js';
+import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { type CompleteItemsDependencies, createCompleteItems } from './complete-items.js';
+import { createIndexBeside, createModelChoice, type IndexBesideDependencies } from './index-beside.js';
 import { isSuperseded, superseded } from './item-failures.js';
 
 export interface GraphExtractor {
   extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
 }
 
-export interface IndexTogetherDependencies extends CompleteItemsDependencies {
+export interface IndexTogetherDependencies extends CompleteItemsDependencies, IndexBesideDependencies {
   itemGroups: CompleteItemsDependencies['itemGroups'] &
     Pick<ItemGroups, 'getStatuses' | 'keepInProgress' | 'linkGraph'>;
-  databases: Pick<Databases, 'metadataSchema'>;
-  chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
+  databaseIndexes: Pick<DatabaseIndexes, 'getById' | 'getForEmbedding'>;
+  chunks: IndexBesideDependencies['chunks'] & Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
   graph: Pick<GraphStore, 'put'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
-  /** Null without an embedding model. */
-  embedder: Pick<Embedder, 'embedDocuments'> | null;
   graphExtractor: GraphExtractor;
 }
 
@@ -38,8 +38,10 @@ interface Work {
  * with the errors of the items that did not complete here, by key.
  */
 export function createIndexTogether(deps: IndexTogetherDependencies) {
-  const { itemGroups, databases, chunks, graph, index } = deps;
+  const { itemGroups, databaseIndexes, embedders, chunks, graph, index } = deps;
   const complete = createCompleteItems(deps);
+  const indexBeside = createIndexBeside(deps);
+  const modelFor = createModelChoice(deps);
 
   return async (items: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
     /** Keeps the work whose items the check keeps; the others were replaced or deleted, or another run finished them. */
@@ -50,8 +52,11 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     };
 
     let work = divide(items, failures);
+    if (work.length === 0) return;
     const stored = await chunks.listStored(items);
-    await embed(work, stored, signal);
+    const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
+    const read = database?.index ?? { generation: 1, embeddings: null };
+    await embed(work, stored, read, signal);
     work = await keep(work, itemGroups.keepInProgress);
     if (work.length === 0) return;
 
@@ -59,7 +64,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     signal.throwIfAborted();
     const written = work;
     try {
-      await writeChunks(work, stored);
+      await writeChunks(work, stored, read, signal);
       work = await keep(work, itemGroups.linkGraph);
       await linkGraph(work, stored, failures, signal);
       work = work.filter(({ item }) => !failures.has(item._id));
@@ -83,8 +88,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     if (left.length === 0) return;
     const databaseId = left[0]!.item.database_id;
     const ids = left.flatMap(({ chunks: own }) => own.map(({ _id }) => _id));
-    // A deleted database has no table.
-    if (await index.exists(databaseId)) await index.write(databaseId, [], ids);
+    await removeRows(deps, databaseId, ids);
     await chunks.remove(ids);
   }
 
@@ -99,27 +103,51 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
   }
 
   /** Embeds all chunks in one batch, except those that an earlier run has stored. */
-  async function embed(work: readonly Work[], repeated: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    if (!deps.embedder) return;
+  async function embed(
+    work: readonly Work[],
+    repeated: ReadonlySet<string>,
+    generation: IndexGeneration,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const model = modelFor(work[0]!.item.database_id, generation);
+    if (!model) return;
     const all = work.flatMap(({ chunks: own }) => own);
-    const known = await chunks.getVectors([...repeated]);
+    const known = await chunks.getVectors([...repeated], generation.generation);
     for (const chunk of all) chunk.vector = known.get(chunk._id) ?? null;
     const missing = all.filter(({ vector }) => vector === null);
     if (missing.length === 0) return;
     const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await deps.embedder.embedDocuments(texts, signal, work[0]!.item.org);
+    const vectors = await model.embedDocuments(texts, signal, work[0]!.item.org);
     for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
   }
 
-  /** Stores the chunks and writes them to the search index. The rows of served versions stay. */
-  async function writeChunks(work: readonly Work[], stored: ReadonlySet<string>): Promise<void> {
+  /**
+   * Stores the chunks and writes them to the search index. The rows of served versions stay.
+   * @param embedded the index whose vectors the chunks have
+   */
+  async function writeChunks(
+    work: readonly Work[],
+    stored: ReadonlySet<string>,
+    embedded: IndexGeneration,
+    signal: AbortSignal,
+  ): Promise<void> {
     const databaseId = work[0]!.item.database_id;
-    const schema = await databases.metadataSchema(databaseId);
     const all = work.flatMap(({ chunks: own }) => own);
-    await chunks.add(all, stored);
-    const repeated = all.flatMap(({ _id }) => (stored.has(_id) ? [_id] : []));
-    const rows = work.flatMap(({ item, chunks: own }) => rowsOf(item, own, schema));
-    await index.write(databaseId, rows, repeated);
+    await chunks.add(all, embedded.generation, stored);
+    // Read after the chunks were stored: a rebuild that begins later finds them.
+    const database = await databaseIndexes.getById(databaseId);
+    if (!database) throw new Error('The database is being deleted.');
+    for (const generation of generationsOf(database)) {
+      if (generation.generation === embedded.generation) {
+        const repeated = all.flatMap(({ _id }) => (stored.has(_id) ? [_id] : []));
+        const rows = work.flatMap(({ item, chunks: own }) => rowsOf(item, own, database.metadata_schema));
+        await index.write(tableOf(databaseId, generation), rows, repeated);
+      } else {
+        for (const { item } of work) {
+          await indexBeside({ item: item._id, version: item.version, org: item.org }, databaseId, generation, signal);
+        }
+      }
+    }
   }
 
   /** Extracts and stores the graphs. An item whose graph cannot be extracted fails alone. */

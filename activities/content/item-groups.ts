@@ -18,7 +18,7 @@ import { describeItemError, isSuperseded, itemFailureRules } from './item-failur
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
   itemGroups: ItemGroups;
-  databases: IndexTogetherDependencies['databases'] & Pick<Databases, 'isOpen'>;
+  databases: Pick<Databases, 'isOpen'>;
   chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
   graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
   deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'listUnattemptedByKeys'>;

@@ -1,17 +1,12 @@
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
-import type { SearchIndex } from '../../domain/content/search.js';
 import { workflowUnits } from '../../domain/content/small-items.js';
 import type { IngestRef, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
-export interface ItemMaintenanceDependencies {
+export interface ItemMaintenanceDependencies extends IndexRowsStores {
   items: Pick<Items, 'streamQueued'> & IndexRowsStores['items'];
-  databases: IndexRowsStores['databases'];
-  itemCatalogue: IndexRowsStores['itemCatalogue'];
-  chunks: IndexRowsStores['chunks'];
-  index: Pick<SearchIndex, 'exists' | 'write'>;
   starters: Pick<ContentStarters, 'startItems'>;
 }
 

@@ -7,6 +7,7 @@ import {
   type MetadataField,
   nameSchema,
 } from '../../domain/content/databases.js';
+import { tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -151,7 +152,10 @@ function routes(
       },
       async (ctx, { query, respond }) => {
         const database = await databases.requireAnyForOrg(ctx.state.principal.org, query.database);
-        const [scheduler, vectorstore] = await Promise.all([deps.temporalReachable(), deps.index.exists(database._id)]);
+        const [scheduler, vectorstore] = await Promise.all([
+          deps.temporalReachable(),
+          deps.index.exists(tableOf(database._id, database.index)),
+        ]);
         respond({
           database: database.name,
           status: database.status,

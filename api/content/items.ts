@@ -9,6 +9,7 @@ import { asServed } from '../../domain/content/served.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
+import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -34,6 +35,7 @@ const download = plainOperations('Context');
 
 export interface ItemDependencies {
   databases: Databases;
+  databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
   itemCatalogue: ItemCatalogue;
   items: Items;
   chunks: Chunks;

@@ -91,4 +91,8 @@ export const queryResultSchema = z.object({
     ),
     relations: z.array(relationSchema),
   }),
+  warning: z.string().optional().meta({
+    description:
+      'Why `hybrid` searched by text only: the operator has changed the embedding model, and the database is not rebuilt yet.',
+  }),
 });

@@ -98,7 +98,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
         }
         const filters = body.metadata_filters;
         const { collections, weights } = collectionsOf(body);
-        const { chunks, graph } = await deps.retrieval.query(database, {
+        const { chunks, graph, warning } = await deps.retrieval.query(database, {
           query: body.query,
           mode: body.query_by,
           operator: body.operator,
@@ -112,7 +112,7 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           graph_context: body.graph_context,
           explain: body.explain,
         });
-        respond({ chunks, graph });
+        respond({ chunks, graph, ...(warning === undefined ? {} : { warning }) });
       },
     ),
   );

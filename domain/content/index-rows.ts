@@ -1,5 +1,6 @@
 import { type IndexingStatus, isTerminal } from '../states.js';
 import { searchableText } from './chunking.js';
+import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
 import { asServed } from './served.js';
@@ -55,13 +56,46 @@ export function rowsOf(
   }));
 }
 
+/** @returns the rows of chunks of served versions, and of versions in progress, whose rows may be written already */
+export function rowsOfCurrent(
+  items: readonly IndexableItem[],
+  chunks: readonly (IndexableChunk & ItemRef)[],
+  schema: readonly FilterableField[],
+): IndexRow[] {
+  const current = new Map(items.map((item) => [item._id, item]));
+  return chunks.flatMap((chunk) => {
+    const item = current.get(chunk.item);
+    if (item?.served_version === chunk.version) return rowsOf(asServed(item), [chunk], schema);
+    if (item?.version !== chunk.version || isTerminal(item.indexing_status)) return [];
+    return rowsOf(item, [chunk], schema);
+  });
+}
+
+/** What removing rows needs. */
+export interface IndexStores {
+  databaseIndexes: { getById(databaseId: string): Promise<IndexedDatabase | null> };
+  index: Pick<SearchIndex, 'exists' | 'write'>;
+}
+
+/** Removes rows from every index of a database. A deleted database has no index. */
+export async function removeRows(
+  { databaseIndexes, index }: IndexStores,
+  databaseId: string,
+  chunkIds: readonly string[],
+): Promise<void> {
+  const database = chunkIds.length === 0 ? null : await databaseIndexes.getById(databaseId);
+  if (!database) return;
+  for (const generation of generationsOf(database)) {
+    const table = tableOf(databaseId, generation);
+    if (await index.exists(table)) await index.write(table, [], chunkIds);
+  }
+}
+
 /** The stores that a refresh reads and writes. */
-export interface IndexRowsStores {
-  databases: { metadataSchema(databaseId: string): Promise<readonly FilterableField[]> };
+export interface IndexRowsStores extends IndexStores {
   items: { getByKey(key: string): Promise<IndexableItem | null> };
   itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
-  chunks: { listByRef(ref: ItemRef): Promise<IndexableChunk[]> };
-  index: Pick<SearchIndex, 'write'>;
+  chunks: { listByRef(ref: ItemRef, generation: number): Promise<IndexableChunk[]> };
 }
 
 /**
@@ -83,17 +117,24 @@ export async function refreshIndexRows(stores: IndexRowsStores, key: string, cha
     const { database_id, served_version }: IndexableItem = item;
     item = await stores.items.getByKey(key);
     // Another version is served, or the item was deleted: these rows may have been written after their removal.
-    if (item?.served_version !== served_version) await stores.index.write(database_id, [], written);
+    if (item?.served_version !== served_version) await removeRows(stores, database_id, written);
     if (!item) return;
   }
 }
 
-/** @returns the ids of the rows; an item without a served version has none */
-async function writeRows({ databases, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
-  if (item.served_version === null) return [];
-  const schema = await databases.metadataSchema(item.database_id);
-  const found = await chunks.listByRef({ item: item._id, version: item.served_version });
-  const ids = found.map(({ _id }) => _id);
-  await index.write(item.database_id, rowsOf(asServed(item), found, schema), ids);
+/**
+ * Writes the rows to the index that queries read, and to that of a rebuild.
+ * @returns the ids of the rows; an item without a served version has none
+ */
+async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
+  const database = await databaseIndexes.getById(item.database_id);
+  if (item.served_version === null || !database) return [];
+  const ref = { item: item._id, version: item.served_version };
+  let ids: string[] = [];
+  for (const generation of generationsOf(database)) {
+    const found = await chunks.listByRef(ref, generation.generation);
+    ids = found.map(({ _id }) => _id);
+    await index.write(tableOf(database._id, generation), rowsOf(asServed(item), found, database.metadata_schema), ids);
+  }
   return ids;
 }

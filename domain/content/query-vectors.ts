@@ -1,3 +1,4 @@
+import { describeModel } from './embedding-models.js';
 import type { Embedder } from './search.js';
 
 /** Vectors that are kept: 1.5 MB with 384 dimensions. */
@@ -9,12 +10,16 @@ export type QueryVectors = ReturnType<typeof createQueryVectors>;
  * Keeps the vectors of the last queries, because people and programs repeat queries, and the model takes a third of the time
  * of a query. Kept by database, so that the response time does not reveal what others have asked.
  */
-export function createQueryVectors(embedder: Pick<Embedder, 'embedQuery'>) {
+export function createQueryVectors() {
   const vectors = new Map<string, Promise<Float32Array>>();
   return {
     /** @returns the vector of a query; equal queries at the same time share one run. @throws EmbeddingError, which is not kept */
-    get(databaseId: string, query: string): Promise<Float32Array> {
-      const key = `${databaseId}/${query}`;
+    get(
+      embedder: Pick<Embedder, 'model' | 'dimensions' | 'embedQuery'>,
+      databaseId: string,
+      query: string,
+    ): Promise<Float32Array> {
+      const key = `${databaseId}/${describeModel(embedder)}/${query}`;
       const vector = vectors.get(key) ?? embedder.embedQuery(query);
       // The map's order is the order of use.
       vectors.delete(key);

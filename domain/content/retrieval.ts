@@ -1,11 +1,12 @@
 import { ServiceError } from '../errors.js';
 import { chunkOwner } from '../ids.js';
+import { describeModel, type Embedders } from './embedding-models.js';
 import type { Relation } from './graph.js';
+import { type IndexGeneration, tableOf } from './index-generations.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from './ranking.js';
 import {
-  type Embedder,
   type ItemType,
   type QueryMode,
   type SearchHit,
@@ -89,7 +90,7 @@ export interface RetrievedItem {
 /** The stores and models that a query reads. */
 export interface RetrievalDependencies {
   index: Pick<SearchIndex, 'search'>;
-  embedder: Pick<Embedder, 'embedQuery'> | null;
+  embedders: Pick<Embedders, 'current' | 'find'>;
   chunks: { getByIds(ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
   items: {
     listByKeys(keys: readonly string[]): Promise<RetrievedItem[]>;
@@ -97,6 +98,13 @@ export interface RetrievalDependencies {
   };
   graph: { graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number): Promise<GraphContext> };
   feedback: { getTallies(databaseId: string, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
+}
+
+/** The fields of a stored database that a query needs. */
+export interface QueriedDatabase {
+  /** Internal id (`tnt_…`). */
+  _id: string;
+  index: IndexGeneration;
 }
 
 /** The part of the knowledge graph that the hits mention. */
@@ -132,24 +140,19 @@ interface Best {
  * becomes served has all its rows before, and the rows of its predecessor are removed after that.
  */
 export function createRetrieval(deps: RetrievalDependencies) {
-  const queryVectors = deps.embedder && createQueryVectors(deps.embedder);
+  const queryVectors = createQueryVectors();
   return {
     /**
      * @returns chunks, best first, and the graph around them
-     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model and there is none; INVALID_PARAMETERS
-     * when it has ids without a collection, and one of them exists in several
+     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model that this process does not have;
+     * INVALID_PARAMETERS when it has ids without a collection, and one of them exists in several
      */
-    async query(database: { _id: string }, question: Question) {
-      if (question.mode === 'vector' && !deps.embedder) {
-        throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');
-      }
-      const vector =
-        queryVectors && question.mode !== 'text' ? await queryVectors.get(database._id, question.query) : null;
-      const { best, graph } = await search(database._id, question, {
+    async query(database: QueriedDatabase, question: Question) {
+      const { best, graph } = await search(database, question, {
         mode: question.mode,
         query: question.query,
         operator: question.operator,
-        vector,
+        vector: await vectorOf(database, question),
         collections: question.collections,
         type: question.type,
         sources: await sourcesOf(database._id, question),
@@ -170,18 +173,37 @@ export function createRetrieval(deps: RetrievalDependencies) {
           type: chunk.type,
         })),
         graph,
+        warning: question.mode === 'hybrid' && lacksModel(database) ? lackingModel(database) : undefined,
       };
     },
   };
+
+  function lacksModel({ index }: QueriedDatabase): boolean {
+    return index.embeddings !== null && deps.embedders.current !== null && !deps.embedders.find(index.embeddings);
+  }
+
+  /** @returns the vector of the query, of the model that the database's vectors have; null: only full text is searched */
+  async function vectorOf({ _id, index }: QueriedDatabase, { mode, query }: Question): Promise<Float32Array | null> {
+    if (mode === 'text') return null;
+    const embedder = deps.embedders.find(index.embeddings);
+    if (embedder) return queryVectors.get(embedder, _id, query);
+    if (mode !== 'vector') return null;
+    if (!deps.embedders.current) {
+      throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');
+    }
+    if (index.embeddings === null) return null;
+    throw new ServiceError('SERVICE_UNAVAILABLE', `${lackingModel({ index })} query_by can only be "text".`);
+  }
 
   /**
    * Searches again for versions that became served after the search, and deeper when too few hits are served. A version that
    * is missing twice does not match the query.
    */
-  async function search(databaseId: string, question: Question, request: SearchRequest) {
+  async function search(database: QueriedDatabase, question: Question, request: SearchRequest) {
+    const databaseId = database._id;
     const missing = new Set<string>();
     for (let searches = 1, { limit } = request; ; searches += 1) {
-      const hits = await deps.index.search(databaseId, { ...request, limit });
+      const hits = await deps.index.search(tableOf(databaseId, database.index), { ...request, limit });
       const found = await readBest(await reorder(databaseId, question, hits), question);
       const switched = found.missing.some((version) => !missing.has(version));
       const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
@@ -280,6 +302,10 @@ function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, 
     const served = item?.served_version ?? 0;
     return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
   });
+}
+
+function lackingModel({ index }: Pick<QueriedDatabase, 'index'>): string {
+  return `The vectors of the database are of ${describeModel(index.embeddings)}, a model that is not available until the index is rebuilt: only text is searched.`;
 }
 
 /** @returns the items and versions that the chunks belong to, each once */

@@ -58,3 +58,28 @@ export const SUPERSEDED = 'Superseded';
 
 /** The queue of the activities of files and long texts, likewise with slots of its own. */
 export const FILE_QUEUE = 'content-files';
+
+/** A rebuild of search indexes with new vectors, or its plan. */
+export interface RebuildRef {
+  /** `rbd_…` */
+  rebuild: string;
+  /** How long old indexes stay after the switch, for queries in progress. */
+  grace_ms?: number;
+}
+
+/** The database that a rebuild works on. */
+export interface RebuiltDatabase {
+  database_id: string;
+  generation: number;
+}
+
+export interface RebuildProgress {
+  /** Chunks that have been handled, of about `chunks`. */
+  handled: number;
+  chunks: number;
+  /** Databases that are not switched yet. */
+  remaining: number;
+  /** The database whose chunks are all embedded, so that it can be switched. */
+  embedded?: RebuiltDatabase;
+  ended: boolean;
+}

@@ -10,12 +10,12 @@ export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
   title: string | null;
   ordinal: number;
-  /** 32-bit floats, little endian; null until embedded, and without an embedding model. */
-  vector: Binary | null;
+  /** By generation of the index: 32-bit floats, little endian. Absent until embedded, and without an embedding model. */
+  vectors?: Record<string, Binary>;
 }
 
-/** A chunk with its vector as numbers. */
-export type EmbeddedChunk = Omit<ChunkRecord, 'vector'> & { vector: Float32Array | null };
+/** A chunk with its vector of one generation of the index. */
+export type EmbeddedChunk = Omit<ChunkRecord, 'vectors'> & { vector: Float32Array | null };
 
 /** The fields that a chunk copies from its item. */
 export interface ChunkOwner {
@@ -47,8 +47,8 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      * Stores the chunks of small items with their vectors.
      * @param stored ids of those that an earlier run may have stored
      */
-    async add(embedded: readonly EmbeddedChunk[], stored: ReadonlySet<string>): Promise<void> {
-      const records = embedded.map((chunk) => ({ ...chunk, vector: chunk.vector && packVector(chunk.vector) }));
+    async add(embedded: readonly EmbeddedChunk[], generation: number, stored: ReadonlySet<string>): Promise<void> {
+      const records = embedded.map((chunk) => withPackedVector(chunk, generation));
       if (records.length === 0) return;
       await chunks.bulkWrite(
         records.map((record) =>
@@ -71,30 +71,91 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the vectors of these chunks that are stored, by chunk id */
-    async getVectors(ids: readonly string[]): Promise<Map<string, Float32Array>> {
+    async getVectors(ids: readonly string[], generation: number): Promise<Map<string, Float32Array>> {
       const vectors = new Map<string, Float32Array>();
       if (ids.length === 0) return vectors;
-      const found = chunks.find({ _id: { $in: [...ids] } }).project<Pick<ChunkRecord, '_id' | 'vector'>>({ vector: 1 });
-      for await (const { _id, vector } of found) if (vector) vectors.set(_id, unpackVector(vector));
+      const found = chunks
+        .find({ _id: { $in: [...ids] } })
+        .project<Pick<ChunkRecord, '_id' | 'vectors'>>({ [vectorField(generation)]: 1 });
+      for await (const { _id, vectors: own } of found) {
+        const vector = own?.[generation];
+        if (vector) vectors.set(_id, unpackVector(vector));
+      }
       return vectors;
     },
 
     /** @returns the chunks of a version in order, with vectors */
-    listByRef(ref: ItemRef): Promise<EmbeddedChunk[]> {
-      return chunks.find({ item: ref.item, version: ref.version }).sort({ ordinal: 1 }).map(withVector).toArray();
+    listByRef(ref: ItemRef, generation: number): Promise<EmbeddedChunk[]> {
+      return chunks
+        .find({ item: ref.item, version: ref.version })
+        .sort({ ordinal: 1 })
+        .map(withVectorOf(generation))
+        .toArray();
     },
 
     /**
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, with vectors
      */
-    listEmbedded(ref: ItemRef, from: number, limit: number): Promise<EmbeddedChunk[]> {
+    listEmbedded(ref: ItemRef, generation: number, from: number, limit: number): Promise<EmbeddedChunk[]> {
       return chunks
         .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
         .sort({ ordinal: 1 })
         .limit(limit)
-        .map(withVector)
+        .map(withVectorOf(generation))
         .toArray();
+    },
+
+    /** @returns these chunks with vectors */
+    listById(ids: readonly string[], generation: number): Promise<EmbeddedChunk[]> {
+      return chunks
+        .find({ _id: { $in: [...ids] } })
+        .map(withVectorOf(generation))
+        .toArray();
+    },
+
+    /**
+     * @param after the last chunk of the page before; null for the first page
+     * @param missing only chunks without a vector of this generation
+     * @returns one page of a database's chunks in the order of their ids, with vectors
+     */
+    listOfDatabase(
+      databaseId: string,
+      generation: number,
+      { after, limit, missing = false }: { after: string | null; limit: number; missing?: boolean },
+    ): Promise<EmbeddedChunk[]> {
+      return chunks
+        .find({
+          database_id: databaseId,
+          ...(after === null ? {} : { _id: { $gt: after } }),
+          ...(missing ? { [vectorField(generation)]: { $exists: false } } : {}),
+        })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .map(withVectorOf(generation))
+        .toArray();
+    },
+
+    /** @returns the number of a database's chunks, the characters of their texts, and chunks without a vector of the generation */
+    async measure(
+      databaseId: string,
+      generation: number,
+    ): Promise<{ chunks: number; characters: number; missing: number }> {
+      const [sums] = await chunks
+        .aggregate<{ chunks: number; characters: number; missing: number }>([
+          { $match: { database_id: databaseId } },
+          {
+            $group: {
+              _id: null,
+              chunks: { $sum: 1 },
+              characters: { $sum: { $add: [{ $strLenCP: '$text' }, { $strLenCP: { $ifNull: ['$title', ''] } }] } },
+              missing: { $sum: { $cond: [{ $gt: [`$${vectorField(generation)}`, null] }, 0, 1] } },
+            },
+          },
+          { $project: { _id: 0 } },
+        ])
+        .toArray();
+      return sums ?? { chunks: 0, characters: 0, missing: 0 };
     },
 
     /** @returns the first chunks of a version in order, with at most so many characters together */
@@ -120,28 +181,34 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @param vectors by chunk id */
-    async setVectors(vectors: ReadonlyMap<string, Float32Array>): Promise<void> {
+    async setVectors(vectors: ReadonlyMap<string, Float32Array>, generation: number): Promise<void> {
       if (vectors.size === 0) return;
       await chunks.bulkWrite(
         [...vectors].map(([_id, vector]) => ({
-          updateOne: { filter: { _id }, update: { $set: { vector: packVector(vector) } } },
+          updateOne: { filter: { _id }, update: { $set: { [vectorField(generation)]: packVector(vector) } } },
         })),
         { ordered: false },
       );
+    },
+
+    /** Removes the vectors of a generation from all chunks of a database. */
+    async dropVectors(databaseId: string, generation: number): Promise<void> {
+      const field = vectorField(generation);
+      await chunks.updateMany({ database_id: databaseId, [field]: { $exists: true } }, { $unset: { [field]: true } });
     },
 
     /** @returns chunks by id, without vectors. Responses show these, and never the text of the index. */
     async getByIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
       const found = await chunks
         .find({ _id: { $in: [...ids] } })
-        .project<ChunkRecord>({ vector: 0 })
+        .project<ChunkRecord>({ vectors: 0 })
         .toArray();
       return new Map(found.map((chunk) => [chunk._id, chunk]));
     },
 
     /** @returns every chunk of a database, in no order, to rebuild its index */
-    streamDatabase(databaseId: string): AsyncIterable<EmbeddedChunk> {
-      return chunks.find({ database_id: databaseId }).map(withVector);
+    streamDatabase(databaseId: string, generation: number): AsyncIterable<EmbeddedChunk> {
+      return chunks.find({ database_id: databaseId }).map(withVectorOf(generation));
     },
 
     /**
@@ -153,7 +220,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
         .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
         .sort({ ordinal: 1 })
         .limit(limit)
-        .project<ChunkRecord>({ vector: 0 })
+        .project<ChunkRecord>({ vectors: 0 })
         .toArray();
     },
 
@@ -169,13 +236,23 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
 }
 
 /** Packs a vector into 4 bytes per number; an array of doubles in BSON takes about 11. */
-export function packVector(vector: Float32Array): Binary {
+function packVector(vector: Float32Array): Binary {
   return new Binary(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
 }
 
-function withVector(record: ChunkRecord): EmbeddedChunk {
-  return { ...record, vector: record.vector && unpackVector(record.vector) };
+/** @returns a chunk as it is stored */
+export function withPackedVector({ vector, ...record }: EmbeddedChunk, generation: number): ChunkRecord {
+  return vector ? { ...record, vectors: { [generation]: packVector(vector) } } : record;
 }
+
+const vectorField = (generation: number) => `vectors.${generation}`;
+
+const withVectorOf =
+  (generation: number) =>
+  ({ vectors, ...record }: ChunkRecord): EmbeddedChunk => {
+    const vector = vectors?.[generation];
+    return { ...record, vector: vector ? unpackVector(vector) : null };
+  };
 
 function unpackVector(binary: Binary): Float32Array {
   // Copied, because a Float32Array must start at a multiple of four, and the driver's buffer may not.
@@ -204,6 +281,5 @@ export function chunkRecords(item: ChunkOwner, title: string | null, chunks: rea
     sheet: sheet ?? null,
     attachment,
     rows,
-    vector: null,
   }));
 }

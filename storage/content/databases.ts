@@ -1,5 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
+import type { IndexGeneration, NextIndex } from '../../domain/content/index-generations.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
@@ -13,12 +14,25 @@ export interface DatabaseRecord {
   name: string;
   status: DatabaseStatus;
   metadata_schema: MetadataField[];
+  /** The search index that queries read. */
+  index: IndexGeneration;
+  /** The search index that a rebuild writes. */
+  next_index?: NextIndex;
+  /** Indexes that are not used any more and still exist. */
+  retired_indexes?: RetiredIndex[];
+  /** The highest number that an index of this database has had. */
+  index_generations: number;
   /** Set by the provisioning workflow when the graph can be written. */
   graph_ready: boolean;
   /** Time after which the reconciler checks the workflow again; absent before its first check. */
   check_at?: Date;
   created_at: Date;
   updated_at: Date;
+}
+
+export interface RetiredIndex {
+  generation: number;
+  retired_at: Date;
 }
 
 export type Databases = ReturnType<typeof createDatabases>;
@@ -45,6 +59,8 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         name,
         status: 'provisioning',
         metadata_schema: mergeFields([], metadataSchema),
+        index: { generation: 1, embeddings: null },
+        index_generations: 1,
         graph_ready: false,
         created_at: now,
         updated_at: now,
@@ -73,6 +89,10 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     /** @returns a database in any state. @throws ServiceError DATABASE_NOT_FOUND */
     async requireAnyForOrg(org: string, name: string): Promise<DatabaseRecord> {
       return (await databases.findOne({ org, name })) ?? notFound(name);
+    },
+
+    getById(databaseId: string): Promise<DatabaseRecord | null> {
+      return databases.findOne({ _id: databaseId });
     },
 
     /** @returns one page, newest first */
@@ -132,16 +152,9 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return found.map(({ name }) => name);
     },
 
-    /** @returns the ids of the newest databases that can be queried, of all organisations */
-    async listNewestReady(limit: number): Promise<string[]> {
-      const found = databases.find({ status: 'ready' }, { projection: { _id: 1 } });
-      return (await found.sort({ _id: -1 }).limit(limit).toArray()).map(({ _id }) => _id);
-    },
-
-    /** @returns the metadata schema; empty when the database does not exist */
-    async metadataSchema(databaseId: string): Promise<MetadataField[]> {
-      const record = await databases.findOne({ _id: databaseId }, { projection: { metadata_schema: 1 } });
-      return record?.metadata_schema ?? [];
+    /** @returns the newest databases that can be queried, of all organisations */
+    listNewestReady(limit: number): Promise<DatabaseRecord[]> {
+      return databases.find({ status: 'ready' }).sort({ _id: -1 }).limit(limit).toArray();
     },
 
     async markGraphReady(databaseId: string): Promise<void> {

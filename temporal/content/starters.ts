@@ -25,7 +25,7 @@ const DIRECT_STARTS = 4;
 export type ContentStarters = ReturnType<typeof createContentStarters>;
 
 /** Starts the workflows of items and databases. */
-export function createContentStarters({ start }: WorkflowStarter) {
+export function createContentStarters({ start, client }: WorkflowStarter) {
   const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
   const interactive = createInteractiveQuota();
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
@@ -110,6 +110,24 @@ export function createContentStarters({ start }: WorkflowStarter) {
         staticSummary: `Delete ${database}`,
         ...ownedBy({ org: ref.org, database }),
       }),
+
+    /**
+     * Starts a rebuild, or the planning of one.
+     * @param graceMs how long old indexes stay after the switch
+     */
+    startRebuild: (rebuildId: string, graceMs?: number): Promise<void> =>
+      start('rebuildIndex', {
+        workflowId: workflowIds.rebuild(rebuildId),
+        taskQueue: 'content',
+        args: [{ rebuild: rebuildId, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) }],
+        staticSummary: 'Embed the chunks again and switch to the new index',
+        priority: { priorityKey: PRIORITIES.upkeep },
+      }),
+
+    /** Asks a rebuild to stop. Databases that are not switched yet keep their index. */
+    cancelRebuild: async (rebuildId: string): Promise<void> => {
+      await client.workflow.getHandle(workflowIds.rebuild(rebuildId)).cancel();
+    },
 
     /** Clears the remaining data of deleted items. */
     startRemoval: (ref: RemovalRef): Promise<void> =>

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-beside.js';
+import { tableOf } from '../../domain/content/index-generations.js';
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { Collections } from '../../storage/collections.js';
-import { createChunks } from '../../storage/content/chunks.js';
-import { createDatabases } from '../../storage/content/databases.js';
+import { type Chunks, createChunks } from '../../storage/content/chunks.js';
+import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
@@ -130,10 +132,8 @@ describe('metadata updates', () => {
   });
 
   describe('by several processes at the same time', () => {
-    interface Stores extends IndexRowsStores {
-      itemCatalogue: ItemCatalogue;
-      index: SearchIndex;
-    }
+    type Stores = { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks } & IndexRowsStores &
+      WriteAloneDependencies;
     let collections: Collections;
     let processes: Stores[];
     let item: ItemRecord;
@@ -143,7 +143,7 @@ describe('metadata updates', () => {
       await remember([{ id: 'contested', text: 'A book about knots.' }]);
       collections = await testCollections(mongodbUri);
       processes = [1, 2, 3].map(() => ({
-        databases: createDatabases(collections),
+        databaseIndexes: createDatabaseIndexes(collections),
         items: createItems(collections),
         itemCatalogue: createItemCatalogue(collections),
         chunks: createChunks(collections),
@@ -163,9 +163,9 @@ describe('metadata updates', () => {
         () => undefined,
       );
     const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, item._id, due);
-    const found = async (round: number) =>
+    const found = async (round: number, table = item.database_id) =>
       (
-        await processes[0]!.index.search(item.database_id, {
+        await processes[0]!.index.search(table, {
           mode: 'text',
           query: 'knots',
           operator: 'or',
@@ -186,6 +186,32 @@ describe('metadata updates', () => {
         expect([round, await found(round), await found(round - 1)]).toEqual([round, 1, 0]);
       }
       expect(await due()).toEqual([]);
+    });
+
+    test('leave exactly one row in the index of a rebuild, which writes the same rows', async () => {
+      const next = { generation: 2, embeddings: { model: 'next', dimensions: 4 }, rebuild: 'rbd_changes' };
+      const table = tableOf(item.database_id, next);
+      const [rebuild, ...writers] = processes as [Stores, ...Stores[]];
+      await rebuild.index.create(table);
+      const database = { _id: item.database_id };
+      await collections.databases.updateOne(database, { $set: { next_index: next } });
+      try {
+        for (let round = 11; round <= 15; round += 1) {
+          const chunks = await rebuild.chunks.listByRef({ item: item._id, version: item.version }, next.generation);
+          await Promise.all([
+            writeRowsAlone(rebuild, database._id, next, chunks, new AbortController().signal),
+            ...writers.map(async (stores, n) => {
+              await writeRows(stores, (await change(stores, { round, [`by_${n}`]: round })).change);
+            }),
+          ]);
+          for (const index of [database._id, table]) {
+            expect([round, await found(round, index), await found(round - 1, index)]).toEqual([round, 1, 0]);
+          }
+        }
+      } finally {
+        await collections.databases.updateOne(database, { $unset: { next_index: true } });
+        await rebuild.index.drop(table);
+      }
     });
 
     test('are written again when a process dies after it has written outdated rows', async () => {

@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { createClearOutdated } from '../../activities/content/clear-items.js';
 import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
+import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
@@ -19,8 +20,10 @@ import { createSealer } from '../../domain/sealing.js';
 import { ProcessLostError } from '../../providers/isolation/errors.js';
 import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
+import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { createGraphStore } from '../../storage/content/graph.js';
+import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItemGroups } from '../../storage/content/item-groups.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
@@ -100,6 +103,8 @@ describe('a group of items', () => {
       name: 'notes',
       status: 'ready',
       metadata_schema: [],
+      index: { generation: 1, embeddings: null },
+      index_generations: 1,
       graph_ready: true,
       created_at: now,
       updated_at: now,
@@ -131,6 +136,9 @@ describe('a group of items', () => {
       mongoClient: collections.mongoClient,
       itemGroups: createItemGroups(collections),
       databases: createDatabases(collections),
+      databaseIndexes: createDatabaseIndexes(collections),
+      items: createItems(collections),
+      itemCatalogue: createItemCatalogue(collections),
       chunks: createChunks(collections),
       graph: {
         ...graph,
@@ -150,13 +158,19 @@ describe('a group of items', () => {
           await index.write(...change);
         },
       },
-      embedder: {
-        async embedDocuments(texts: readonly string[]) {
-          await onEmbed();
-          embedded += texts.length;
-          return texts.map(() => Float32Array.from([1, 0, 0, 0]));
+      embedders: createEmbedders([
+        {
+          model: 'four',
+          dimensions: 4,
+          close: async () => undefined,
+          embedQuery: async () => Float32Array.from([1, 0, 0, 0]),
+          async embedDocuments(texts: readonly string[]) {
+            await onEmbed();
+            embedded += texts.length;
+            return texts.map(() => Float32Array.from([1, 0, 0, 0]));
+          },
         },
-      },
+      ]),
       graphExtractor: {
         async extract([chunk]: { chunk_id: string; text: string }[]) {
           await onGraph(chunk!.text);
@@ -188,6 +202,7 @@ describe('a group of items', () => {
       files: { remove: async () => undefined },
       chunks: createChunks(collections),
       graph: createGraphStore(collections),
+      databaseIndexes: createDatabaseIndexes(collections),
       index,
       log: pino({ level: 'silent' }),
     })(ref);
@@ -199,7 +214,7 @@ describe('a group of items', () => {
       ItemDependencies,
       'files' | 'checkpoints' | 'scratch' | 'extractor'
     >;
-    return createItemActivities({ ...dependencies(), ...unused, items: createItems(collections) }).indexSmallItem(ref);
+    return createItemActivities({ ...dependencies(), ...unused }).indexSmallItem(ref);
   }
 
   const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>

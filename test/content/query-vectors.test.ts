@@ -5,6 +5,8 @@ describe('vectors of queries', () => {
   /** Returns the number of the call as the vector. */
   function counting(fails: (call: number) => boolean = () => false) {
     const model = {
+      model: 'counting',
+      dimensions: 1,
       calls: 0,
       async embedQuery() {
         model.calls += 1;
@@ -12,7 +14,9 @@ describe('vectors of queries', () => {
         return Float32Array.of(model.calls);
       },
     };
-    return { model, vectors: createQueryVectors(model) };
+    const { get } = createQueryVectors();
+    const vectors = { get: (database: string, query: string) => get(model, database, query) };
+    return { model, vectors };
   }
 
   test('are computed once for a query that is repeated, also at the same time', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createEmbedders } from '../../domain/content/embedding-models.js';
 import { createRetrieval } from '../../domain/content/retrieval.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { newBatchId } from '../../domain/ids.js';
@@ -234,7 +235,7 @@ describe('a replacement', () => {
     };
     const { query } = createRetrieval({
       index: slow,
-      embedder: null,
+      embedders: createEmbedders([]),
       chunks: createChunks(collections),
       items: createItems(collections),
       graph: createGraphStore(collections),
@@ -242,7 +243,7 @@ describe('a replacement', () => {
     });
     const { database_id: _id } = await itemOf('ferry');
     const question = { query: 'ferry', mode: 'text', operator: 'or', max_results: 3, graph_context: true } as const;
-    const { chunks } = await query({ _id }, question);
+    const { chunks } = await query({ _id, index: { generation: 1, embeddings: null } }, question);
     expect(chunks.map(({ text }) => text)).toEqual(['The ferry leaves at ten.']);
     await index.close();
   });
@@ -251,11 +252,11 @@ describe('a replacement', () => {
     await memories([{ id: 'lock', text: 'Marie Curie worked with Pierre Curie at the lock.' }]);
     await api.ended(database, 'lock');
     const item = await itemOf('lock');
-    const [chunk] = await createChunks(collections).listByRef({ item: item._id, version: 1 });
+    const [chunk] = await createChunks(collections).listByRef({ item: item._id, version: 1 }, 1);
     // As after the switch to a second version, whose predecessor was not cleared.
     await collections.items.updateOne({ _id: item._id }, { $set: { version: 2, served_version: 2 } });
     const second = `${chunk!._id.slice(0, -3)}2_0`;
-    await createChunks(collections).add([{ ...chunk!, _id: second, version: 2 }], new Set());
+    await createChunks(collections).add([{ ...chunk!, _id: second, version: 2 }], 1, new Set());
     await collections.removedItems.insertOne({
       _id: item._id,
       org,

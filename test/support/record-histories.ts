@@ -6,7 +6,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { openCollections } from '../../storage/collections.js';
+import { createIndexRebuilds } from '../../storage/content/index-rebuilds.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import { createStarters } from '../../temporal/starters.js';
 import { createClient } from './client.js';
 import { connectorsOf } from './connectors.js';
 import { eventually } from './eventually.js';
@@ -63,6 +66,15 @@ async function deliveryOf(id: string) {
     const { deliveries } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data;
     return deliveries.find((delivery: { doc_id: string }) => delivery.doc_id === id);
   });
+}
+
+/** Embeds all databases again. @returns the id of the workflow */
+async function rebuildIndexes(): Promise<string> {
+  const collections = await openCollections(product.mongodbUri, 'postback-test');
+  const { _id } = await createIndexRebuilds(collections).add({ database: null, all: true }, 'running');
+  await createStarters(temporal).startRebuild(_id, 1_000);
+  await collections.mongoClient.close();
+  return `index-rebuild/${_id}`;
 }
 
 try {
@@ -176,6 +188,7 @@ try {
   );
   await reconcile(product);
   await record('refresh-index-rows', await newest('WorkflowType="refreshIndexRows"'));
+  await record('rebuild-index', await rebuildIndexes());
   await api.request('DELETE', '/context', { json: { database: 'library', ids: ['well', 'broken'] } });
   await record('clear-removed-items', await newest('WorkflowType="clearRemovedItems"'));
   await api.del('/databases/library');

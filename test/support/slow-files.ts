@@ -5,6 +5,7 @@
  */
 export const SLOW_FILES: readonly string[] = [
   'recovery',
+  'content/embedding-model-change',
   'cli',
   'content/extraction-files',
   'outages',

@@ -4,6 +4,7 @@ import type * as Arrow from 'apache-arrow';
 import { UNSPACED } from '../../../domain/content/chunking.js';
 import { NO_METADATA } from '../../../domain/content/indexed-metadata.js';
 import type { IndexRow } from '../../../domain/content/search.js';
+import { EmbeddingError } from '../../../domain/errors.js';
 
 // Loaded with require, as LanceDB does, because LanceDB accepts only objects of that copy's classes.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
@@ -65,7 +66,7 @@ export function dimensionsOf(schema: Arrow.Schema): number | null {
   return field ? (field.type as Arrow.FixedSizeList).listSize : null;
 }
 
-/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws Error when it differs */
+/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws EmbeddingError when it differs */
 export function dimensionsIn(rows: readonly IndexRow[]): number | null {
   let dimensions: number | null = null;
   for (const { vector } of rows) {
@@ -76,10 +77,11 @@ export function dimensionsIn(rows: readonly IndexRow[]): number | null {
   return dimensions;
 }
 
-/** The error for a vector that does not fit the table. */
-export function dimensionsDiffer(expected: number, actual: number): Error {
-  return new Error(
+/** The error for a vector that does not fit the table. A retry does not help. */
+export function dimensionsDiffer(expected: number, actual: number): EmbeddingError {
+  return new EmbeddingError(
     `The search index has vectors of ${expected} dimensions and got a vector of ${actual}: rebuild it for the new model.`,
+    false,
   );
 }
 

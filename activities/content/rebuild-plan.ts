@@ -1,0 +1,46 @@
+import { type EmbeddingModel, isSameModel } from '../../domain/content/embedding-models.js';
+import type { Chunks } from '../../storage/content/chunks.js';
+import type { Databases } from '../../storage/content/databases.js';
+import type { PlannedDatabase, RebuildPlan, RebuildRequest } from '../../storage/content/index-rebuilds.js';
+
+export interface PlanDependencies {
+  databases: Pick<Databases, 'listAll'>;
+  chunks: Pick<Chunks, 'measure'>;
+}
+
+/** Databases that a plan lists; the sums have all. */
+const LISTED = 200;
+
+/** @returns what a rebuild would embed, and the internal ids of its databases */
+export async function planOf(
+  { databases, chunks }: PlanDependencies,
+  { database, all }: RebuildRequest,
+  model: EmbeddingModel,
+  signal: AbortSignal,
+): Promise<{ plan: RebuildPlan; ids: string[] }> {
+  const planned: PlannedDatabase[] = [];
+  for (const { _id, org, name, status, index } of await databases.listAll()) {
+    signal.throwIfAborted();
+    if (status === 'deleting' || (database !== null && database !== _id)) continue;
+    const measured = await chunks.measure(_id, index.generation);
+    const isNew = all || !isSameModel(index.embeddings, model);
+    const toEmbed = isNew ? measured.chunks : measured.missing;
+    // A database without chunks and without vectors gets the model with its first item.
+    if (toEmbed === 0 && (!isNew || index.embeddings === null)) continue;
+    const characters = Math.round((measured.characters * toEmbed) / Math.max(1, measured.chunks));
+    planned.push({ _id, org, name, from: index.embeddings, chunks: measured.chunks, to_embed: toEmbed, characters });
+  }
+  const sum = (field: 'chunks' | 'to_embed' | 'characters') =>
+    planned.reduce((total, entry) => total + entry[field], 0);
+  return {
+    ids: planned.map(({ _id }) => _id),
+    plan: {
+      model,
+      databases: planned.length,
+      chunks: sum('chunks'),
+      to_embed: sum('to_embed'),
+      characters: sum('characters'),
+      list: planned.slice(0, LISTED),
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describeModel } from '../domain/content/embedding-models.js';
+import type { Config } from '../runtime/config.js';
+import { openCollections } from '../storage/collections.js';
+import { createIndexRebuilds, type IndexRebuildRecord, type RebuildPlan } from '../storage/content/index-rebuilds.js';
+import { connectTemporal, temporalAccess } from '../temporal/connection.js';
+import { dataConverterOf } from '../temporal/payload-codec.js';
+import { createStarters, type Starters } from '../temporal/starters.js';
+import { runningSettings } from './data-folder.js';
+
+export interface RebuildOptions {
+  /** Internal id of the only database. */
+  database?: string;
+  /** Also databases that have all vectors of the model. */
+  all?: boolean;
+  dryRun?: boolean;
+  /** Does not ask. */
+  yes?: boolean;
+  /** Price of a million tokens, for the estimate. */
+  price?: number;
+}
+
+const POLL_MS = 500;
+/** Then a plan is overdue, unless there are millions of chunks. */
+const HINT_MS = 15_000;
+/** Between two lines of progress. */
+const PROGRESS_MS = 5_000;
+/** Of English text; a model's own tokenizer may differ by a quarter. */
+const CHARACTERS_PER_TOKEN = 4;
+/** Texts of one call. */
+const TEXTS_PER_CALL = 64;
+
+/**
+ * `postback index rebuild --embed`: prints what is to be embedded, then starts the workflow that embeds it and shows its
+ * progress. The workflow goes on when this process ends; the same command shows it again.
+ */
+export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
+  await withRebuilds(async (rebuilds, starters) => {
+    const running = await rebuilds.getRunning();
+    if (running) {
+      console.log(`A rebuild is running (${running._id}).`);
+      // After a termination of its workflow, it continues.
+      if (!options.dryRun) await starters.startRebuild(running._id);
+      return options.dryRun ? undefined : follow(rebuilds, running._id);
+    }
+    const request = { database: options.database ?? null, all: options.all ?? false };
+    const planned = await rebuilds.add(request, 'planning');
+    await starters.startRebuild(planned._id);
+    const hint = setTimeout(() => console.error('No plan yet: is a worker for the queue content running?'), HINT_MS);
+    const { plan } = await until(rebuilds, planned._id, ({ status }) => status !== 'planning');
+    clearTimeout(hint);
+    if (!plan) return fail(rebuilds, planned._id);
+    for (const line of describePlan(plan, options.price)) console.log(line);
+    if (options.dryRun || plan.databases === 0 || !(options.yes || (await confirmed()))) return;
+    const rebuild = await rebuilds.add(request, 'running');
+    await starters.startRebuild(rebuild._id);
+    await follow(rebuilds, rebuild._id);
+  });
+}
+
+/** `postback index cancel`: stops the rebuild that runs. Databases that are not switched yet keep their index. */
+export async function cancelRebuild(): Promise<void> {
+  await withRebuilds(async (rebuilds, starters) => {
+    const running = await rebuilds.getRunning();
+    if (!running) return console.log('No rebuild is running.');
+    // If its workflow was terminated, a new run takes the request.
+    await starters.startRebuild(running._id);
+    await starters.cancelRebuild(running._id);
+    await until(rebuilds, running._id, ({ status }) => status !== 'running');
+    console.log(`The rebuild ${running._id} is cancelled.`);
+  });
+}
+
+async function withRebuilds(
+  use: (rebuilds: ReturnType<typeof createIndexRebuilds>, starters: Starters) => Promise<void>,
+): Promise<void> {
+  const config: Config = runningSettings(process.env);
+  const collections = await openCollections(config.MONGODB_URI, 'postback-rebuild');
+  try {
+    const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
+    const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+    const client = await connectTemporal(address, namespace, temporalAccess(config), dataConverter);
+    await use(createIndexRebuilds(collections), createStarters(client)).finally(() => client.connection.close());
+  } finally {
+    await collections.mongoClient.close();
+  }
+}
+
+type Rebuilds = ReturnType<typeof createIndexRebuilds>;
+
+async function until(
+  rebuilds: Rebuilds,
+  id: string,
+  isDone: (rebuild: IndexRebuildRecord) => boolean,
+): Promise<IndexRebuildRecord> {
+  for (;;) {
+    const rebuild = await rebuilds.getById(id);
+    if (!rebuild) throw new Error(`There is no rebuild ${id}.`);
+    if (isDone(rebuild)) return rebuild;
+    await wait(POLL_MS);
+  }
+}
+
+/** Prints the progress until the rebuild ends. */
+async function follow(rebuilds: Rebuilds, id: string): Promise<void> {
+  console.log(`Rebuild ${id}: it goes on when you press Ctrl-C; "postback index cancel" stops it.`);
+  let shown = '';
+  let shownAt = Number.NEGATIVE_INFINITY;
+  const ended = await until(rebuilds, id, (rebuild) => {
+    const line = progressOf(rebuild);
+    if (line !== shown && performance.now() - shownAt > PROGRESS_MS) {
+      console.log(line);
+      [shown, shownAt] = [line, performance.now()];
+    }
+    return rebuild.status !== 'running';
+  });
+  if (ended.status === 'failed') return fail(rebuilds, id);
+  console.log(progressOf(ended));
+  console.log(
+    ended.status === 'completed'
+      ? `Done: queries use ${describeModel(ended.plan?.model ?? null)}.`
+      : 'Cancelled: databases that were not switched keep their index.',
+  );
+  if (ended.status !== 'completed') process.exitCode = 1;
+}
+
+function progressOf({ plan, handled, embedded, remaining, error }: IndexRebuildRecord): string {
+  if (!plan) return error === null ? 'Counting the chunks' : `Waiting: ${error}`;
+  const percent = plan.chunks === 0 ? 100 : Math.min(100, Math.floor((handled / plan.chunks) * 100));
+  const counts = `${handled} of ${plan.chunks} chunks (${percent} %), ${embedded} embedded; databases switched: ${plan.databases - remaining.length} of ${plan.databases}`;
+  return error === null ? counts : `${counts}. Waiting: ${error}`;
+}
+
+function describePlan(plan: RebuildPlan, price: number | undefined): string[] {
+  const { model, databases, chunks, to_embed: toEmbed, characters, list } = plan;
+  if (databases === 0) {
+    return [`All databases have vectors of ${describeModel(model)}. To embed them again, use --all.`];
+  }
+  const tokens = Math.ceil(characters / CHARACTERS_PER_TOKEN);
+  const cost =
+    price === undefined
+      ? 'with --price <per million tokens>, the cost is estimated'
+      : `about ${((tokens / 1_000_000) * price).toFixed(2)} at ${price} per million tokens`;
+  return [
+    `Change to ${describeModel(model)}:`,
+    ...list.map(
+      ({ _id, org, name, from, to_embed, chunks: own }) =>
+        `  ${org}/${name} (${_id}): ${describeModel(from)}, ${to_embed} of ${own} chunks to embed`,
+    ),
+    ...(databases > list.length ? [`  and ${databases - list.length} other databases`] : []),
+    `${toEmbed} of ${chunks} chunks in ${databases} databases: about ${characters} characters, ${tokens} tokens, ${Math.ceil(toEmbed / TEXTS_PER_CALL)} calls of the model or more; ${cost}.`,
+  ];
+}
+
+/** Only a person is asked; a script has decided. */
+async function confirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return true;
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const response = await terminal.question('Start? [y/N] ');
+  terminal.close();
+  return /^y(es)?$/i.test(response.trim());
+}
+
+async function fail(rebuilds: Rebuilds, id: string): Promise<void> {
+  console.error((await rebuilds.getById(id))?.error ?? 'The rebuild could not be planned.');
+  process.exitCode = 1;
+}

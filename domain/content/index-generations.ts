@@ -1,0 +1,36 @@
+import type { EmbeddingModel } from './embedding-models.js';
+import type { FilterableField } from './indexed-metadata.js';
+
+/** One search index of a database. A rebuild writes the next generation beside the current one. */
+export interface IndexGeneration {
+  /** From 1; never used twice for one database. */
+  generation: number;
+  /** The model of its vectors; null while it has none. */
+  embeddings: EmbeddingModel | null;
+}
+
+/** An index that a rebuild writes. */
+export interface NextIndex extends IndexGeneration {
+  embeddings: EmbeddingModel;
+  /** `rbd_…` */
+  rebuild: string;
+}
+
+/** What writing index rows of a database needs. */
+export interface IndexedDatabase {
+  _id: string;
+  metadata_schema: readonly FilterableField[];
+  /** The index that queries read. */
+  index: IndexGeneration;
+  next_index?: NextIndex | undefined;
+}
+
+/** @returns the name of a generation's table. The first has the database's internal id */
+export function tableOf(databaseId: string, { generation }: Pick<IndexGeneration, 'generation'>): string {
+  return generation === 1 ? databaseId : `${databaseId}_${generation}`;
+}
+
+/** @returns the indexes that rows are written to: the current one, and the one of a rebuild */
+export function generationsOf({ index, next_index }: Pick<IndexedDatabase, 'index' | 'next_index'>): IndexGeneration[] {
+  return next_index ? [index, next_index] : [index];
+}

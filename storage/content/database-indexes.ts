@@ -1,0 +1,104 @@
+import type { Collection } from 'mongodb';
+import { type EmbeddingModel, type ModelUse, modelOf } from '../../domain/content/embedding-models.js';
+import type { IndexedDatabase, NextIndex } from '../../domain/content/index-generations.js';
+import type { DatabaseRecord } from './databases.js';
+
+export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
+
+const PROJECTION = { metadata_schema: 1, index: 1, next_index: 1 } as const;
+
+/** The search indexes of databases: which one queries read, which one a rebuild writes, and the model of each. */
+export function createDatabaseIndexes({ databases }: { databases: Collection<DatabaseRecord> }) {
+  const read = (databaseId: string) =>
+    databases.findOne<IndexedDatabase>({ _id: databaseId }, { projection: PROJECTION });
+
+  return {
+    /** @returns null when the database does not exist */
+    getById: read,
+
+    /**
+     * The first vectors of a database decide its model.
+     * @param model the configured model; null: none
+     * @returns the database, with the model of its vectors; null when it does not exist
+     */
+    async getForEmbedding(databaseId: string, model: EmbeddingModel | null): Promise<IndexedDatabase | null> {
+      const database = await read(databaseId);
+      if (!database || database.index.embeddings || database.next_index || !model) return database;
+      await databases.updateOne(
+        { _id: databaseId, 'index.embeddings': null, next_index: { $exists: false } },
+        { $set: { 'index.embeddings': modelOf(model) } },
+      );
+      return read(databaseId);
+    },
+
+    /** @returns a number that no index of this database has had; null when it has a next index already, or is being deleted */
+    async reserveGeneration(databaseId: string): Promise<number | null> {
+      const reserved = await databases.findOneAndUpdate(
+        { _id: databaseId, status: { $ne: 'deleting' }, next_index: { $exists: false } },
+        { $inc: { index_generations: 1 } },
+        { returnDocument: 'after', projection: { index_generations: 1 } },
+      );
+      return reserved?.index_generations ?? null;
+    },
+
+    /** From now on, writers write to the next index, too. */
+    async begin(databaseId: string, next: NextIndex): Promise<void> {
+      await databases.updateOne(
+        { _id: databaseId, status: { $ne: 'deleting' }, next_index: { $exists: false } },
+        { $set: { next_index: next } },
+      );
+    },
+
+    /** Makes the next index the one that queries read. Does nothing when it is, or when the rebuild was cancelled. */
+    async switchTo(databaseId: string, generation: number): Promise<void> {
+      const retired = { generation: '$index.generation', retired_at: new Date() };
+      await databases.updateOne({ _id: databaseId, 'next_index.generation': generation }, [
+        {
+          $set: {
+            index: { generation: '$next_index.generation', embeddings: '$next_index.embeddings' },
+            retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] },
+          },
+        },
+        { $unset: 'next_index' },
+      ]);
+    },
+
+    /** Ends the writing to the next indexes of a rebuild that was cancelled. */
+    async abandon(rebuild: string): Promise<void> {
+      const retired = { generation: '$next_index.generation', retired_at: new Date() };
+      await databases.updateMany({ 'next_index.rebuild': rebuild }, [
+        { $set: { retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] } } },
+        { $unset: 'next_index' },
+      ]);
+    },
+
+    /** @returns the indexes that were used last before `before` */
+    async listRetired(before: Date): Promise<{ database_id: string; generation: number }[]> {
+      const found = await databases
+        .find({ 'retired_indexes.retired_at': { $lte: before } }, { projection: { retired_indexes: 1 } })
+        .toArray();
+      return found.flatMap(({ _id, retired_indexes = [] }) =>
+        retired_indexes
+          .filter(({ retired_at }) => retired_at <= before)
+          .map(({ generation }) => ({ database_id: _id, generation })),
+      );
+    },
+
+    /** Records that a retired index does not exist any more. */
+    async markRemoved(databaseId: string, generation: number): Promise<void> {
+      await databases.updateOne({ _id: databaseId }, { $pull: { retired_indexes: { generation } } });
+    },
+
+    /** @returns the models of all databases that can be queried */
+    async listModels(): Promise<ModelUse[]> {
+      return databases
+        .aggregate<ModelUse>([
+          { $match: { status: 'ready' } },
+          { $group: { _id: '$index.embeddings', databases: { $sum: 1 } } },
+          { $project: { _id: 0, model: '$_id', databases: 1 } },
+          { $sort: { databases: -1 } },
+        ])
+        .toArray();
+    },
+  };
+}
