@@ -27,8 +27,10 @@ const RULES = [
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
-  ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.full\.mjs|LICENSE)$/.test(name)],
+  ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
+  ['echarts', '.', (name) => ['asset', 'build', 'dist', 'i18n', 'ssr', 'theme'].includes(name)],
+  ['zrender', '.', (name) => ['build', 'dist'].includes(name)],
   // For the runtime Bare.
   ...['bare-buffer', 'bare-fs', 'bare-path', 'bare-url'].map((name) => [
     name,
