@@ -55,7 +55,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         await receiveForm(ctx, deps, FORM_FIELDS, batch, async ({ fields, files, received }) => {
           const request = readRequest(fields);
           const database = await requireReady(deps.databases, org, request.database);
-          const drafts = await draftItems(request.type, fields, files, deps.limits.maxItems);
+          const drafts = await draftItems(request, fields, files, deps.limits.maxItems);
           await checkDrafts(drafts, database, deps.limits.maxItems);
           const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(drafts, accepted), write),
