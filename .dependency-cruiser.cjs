@@ -13,6 +13,7 @@ const layers = {
   api: ['domain', 'storage', 'temporal', 'api'],
   'dev-stack': ['dev-stack', 'runtime/process-identity'],
   receiver: ['receiver'],
+  client: ['client'],
 };
 
 /** A process puts its parts together from every layer. */

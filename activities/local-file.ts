@@ -4,12 +4,13 @@ import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Checkpoints } from '../domain/checkpoints.js';
 import { type DetectKind, type Extraction, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
+import type { OcrLanguage } from '../domain/ocr-languages.js';
 
 /** Extracts the text of a local file. @throws ExtractionError; the signal's reason when it was aborted */
 export interface TextExtractor {
   /** @param checkpoints store the scanned pages that have been read */
   extract(
-    source: { path: string; kind: FileKind },
+    source: { path: string; kind: FileKind; language?: OcrLanguage },
     signal?: AbortSignal,
     checkpoints?: Checkpoints,
   ): Promise<Extraction>;

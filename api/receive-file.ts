@@ -4,7 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
 import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
-import type { UploadedFile } from './multipart.js';
+import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
+import { respondOnce } from './idempotency.js';
+import { readMultipart, type UploadedFile, type UploadLimits } from './multipart.js';
+import type { RequestContext } from './request-context.js';
 
 /** An uploaded file as it was stored. */
 export interface FileReceipt<Kind = FileKind> {
@@ -31,8 +34,42 @@ export interface ReceivedFiles<Kind = FileKind> {
   kept: ReadonlySet<string> | 'all';
 }
 
+/** A form that has arrived, with its files in the file store. */
+export interface ReceivedForm<Kind = FileKind> {
+  /** Values of the text fields. */
+  fields: ReadonlyMap<string, string>;
+  files: UploadedFile<FileReceipt<Kind>>[];
+  received: Pick<ReceivedFiles<Kind>, 'kept'>;
+}
+
+export interface FormDependencies<Kind = FileKind> extends ReceiveDependencies<Kind> {
+  limits: UploadLimits;
+  idempotencyKeys: IdempotencyKeys;
+}
+
+/**
+ * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that the work has not declared as
+ * kept.
+ * @param known the text fields that the form may have, each once
+ * @param batch id of the files of this request
+ */
+export async function receiveForm<Kind>(
+  ctx: RequestContext,
+  deps: FormDependencies<Kind>,
+  known: ReadonlySet<string>,
+  batch: string,
+  work: (form: ReceivedForm<Kind>) => Promise<void>,
+): Promise<void> {
+  const { org } = ctx.state.principal;
+  await receiveFiles(deps, { org, batch }, async (received) => {
+    const { fields, files } = await readMultipart(ctx.req, deps.limits, known, received.receive, ctx.state.holdBody);
+    const once = () => work({ fields, files, received });
+    await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
+  });
+}
+
 /** Receives the files of a request, and finally removes those that the work has not declared as kept. */
-export async function receiveFiles<Kind>(
+async function receiveFiles<Kind>(
   deps: ReceiveDependencies<Kind>,
   owner: { org: string; batch: string },
   work: (received: ReceivedFiles<Kind>) => Promise<void>,
@@ -88,7 +125,7 @@ async function receiveFile<Kind>(
  * The content of a form as text, to compare requests: clients choose a new boundary for each request, so the bytes of two
  * equal requests differ.
  */
-export function contentOf(
+function contentOf(
   fields: ReadonlyMap<string, string>,
   files: readonly UploadedFile<Pick<FileReceipt, 'sha256'>>[],
 ): string {

@@ -37,6 +37,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   crashes: { run: crashes },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
+  page: { run: async () => (await import('./page/index.js')).page() },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
 };
 

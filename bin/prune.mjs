@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 const ARCHITECTURE = { x64: 'x86_64', arm64: 'aarch64' }[process.arch];
 const SYSTEM = { linux: 'linux', darwin: 'apple', win32: 'windows' }[process.platform];
 
+/** Languages that OCR reads. Their packages also have the data of an older engine. */
+const OCR_DATA = 'eng ara deu spa fra hin ita jpn nld pol por tur ukr chi_sim'.split(' ');
+
 /** Per package: a folder, and which of its entries are not needed on this machine. */
 const RULES = [
   ['onnxruntime-node', 'bin/napi-v6', (name) => name !== process.platform],
@@ -18,13 +21,16 @@ const RULES = [
   ['pdfjs-dist', '.', (name) => ['build', 'web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy', (name) => ['web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy/build', (name) => /\.(map|min\.mjs)$|sandbox/.test(name)],
-  // Node loads the `.js` files with their `.wasm`.
-  ['tesseract.js-core', '.', (name) => name.endsWith('.wasm.js')],
+  // Node loads the `.js` files with their `.wasm`, and tesseract.js 7 always those of both engines.
+  ['tesseract.js-core', '.', (name) => /\.wasm\.js$|-lstm\.(wasm|js)$/.test(name)],
+  ...OCR_DATA.map((name) => [`@tesseract.js-data/${name}`, '.', (entry) => entry === '4.0.0']),
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
-  ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.full\.mjs|LICENSE)$/.test(name)],
+  ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
+  ['echarts', '.', (name) => ['asset', 'build', 'dist', 'i18n', 'ssr', 'theme'].includes(name)],
+  ['zrender', '.', (name) => ['build', 'dist'].includes(name)],
   // For the runtime Bare.
   ...['bare-buffer', 'bare-fs', 'bare-path', 'bare-url'].map((name) => [
     name,

@@ -19,6 +19,16 @@ export interface TemporalServer extends SupervisedChild {
 
 const TITLE = 'Temporal';
 const NAMESPACE = 'default';
+const SETTINGS = [
+  // Task queues serve fairness keys (organisations) in turn.
+  'matching.useNewMatcher=true',
+  'matching.enableFairness=true',
+  // Partitions spread a queue over servers. On one server they only pass tasks and polls on, and turns are kept in each.
+  'matching.numTaskqueueReadPartitions=1',
+  'matching.numTaskqueueWritePartitions=1',
+  // No requests to the internet for version checks.
+  'frontend.enableServerVersionCheck=false',
+];
 /** Used when they are free. */
 const PREFERRED_PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9233 };
 
@@ -43,13 +53,8 @@ async function startOnce({ binary, dir, env }: ServerOptions, ports: typeof PREF
       ...['--db-filename', join(dir, 'temporal.db')],
       // Three times the throughput of SQLite's defaults; acknowledged writes survive kill -9.
       ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
-      // Task queues serve fairness keys (organisations) in turn.
-      ...['matching.useNewMatcher=true', 'matching.enableFairness=true'].flatMap((setting) => [
-        '--dynamic-config-value',
-        setting,
-      ]),
-      // No requests to the internet for version checks and news.
-      ...['--dynamic-config-value', 'frontend.enableServerVersionCheck=false', '--ui-disable-news-fetch'],
+      ...SETTINGS.flatMap((setting) => ['--dynamic-config-value', setting]),
+      '--ui-disable-news-fetch',
     ],
     env,
     logFile: join(dir, 'temporal.log'),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { lockDataFolder } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
+import { runCommand } from './support/command.js';
 import { eventually } from './support/eventually.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
@@ -15,10 +16,13 @@ describe('the postback command', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-cli-'));
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-  /** Runs the command until it exits. */
-  async function postback(args: string[], env: Record<string, string> = {}) {
+  const settings = { MONGODB_URI: mongodbUri, POSTBACK_DATA_DIR: dataDir };
+  const postback = (args: string[], env: Record<string, string> = {}) => runCommand(args, { ...settings, ...env });
+
+  /** Runs the command as a process until it exits. */
+  async function postbackProcess(args: string[], env: Record<string, string> = {}) {
     const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
-      env: { ...process.env, MONGODB_URI: mongodbUri, POSTBACK_DATA_DIR: dataDir, ...env },
+      env: { ...process.env, ...settings, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const output = { out: '', err: '' };
@@ -58,7 +62,7 @@ describe('the postback command', () => {
   });
 
   test('creates a key for the API, lists it without showing it, and revokes it', async () => {
-    const created = await postback(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
+    const created = await postbackProcess(['keys', 'create', '--org', 'cli', '--label', 'for the test']);
     expect(created.code).toBe(0);
     const [, id, key] = /^(key_\w+).*\n(pbk_api_[\w-]{43})$/m.exec(created.out)!;
     const api = createClient(apiUrl, key!);
@@ -68,7 +72,7 @@ describe('the postback command', () => {
     expect(listed.out).not.toContain(key);
     expect((await postback(['keys', 'revoke', id!])).code).toBe(0);
     expect((await api.get('/webhooks/indexing')).status).toBe(401);
-    expect(await postback(['keys', 'revoke', id!])).toMatchObject({
+    expect(await postbackProcess(['keys', 'revoke', id!])).toMatchObject({
       code: 1,
       err: expect.stringContaining('no active key'),
     });
@@ -107,11 +111,11 @@ describe('the postback command', () => {
   });
 
   test('names the unknown kind of key or the invalid setting that it rejects', async () => {
-    expect(await postback(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
+    expect(await postbackProcess(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('payment_secret'),
     });
-    expect(await postback(['keys', 'list'], { POSTBACK_MAX_FILES: 'many' })).toMatchObject({
+    expect(await postbackProcess(['keys', 'list'], { POSTBACK_MAX_FILES: 'many' })).toMatchObject({
       code: 1,
       err: expect.stringContaining('POSTBACK_MAX_FILES'),
     });
@@ -120,7 +124,10 @@ describe('the postback command', () => {
   test('a process that cannot reach Temporal reports it and exits, so that its supervisor can restart it', async () => {
     const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', POSTBACK_SEALING_KEY: Buffer.alloc(32, 1).toString('base64') };
     for (const name of ['api', 'worker']) {
-      expect(await postback([name], env)).toMatchObject({ code: 1, err: expect.stringContaining('127.0.0.1:1') });
+      expect(await postbackProcess([name], env)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('127.0.0.1:1'),
+      });
     }
   });
 
@@ -149,7 +156,7 @@ describe('the postback command', () => {
   test('a second start in the same folder reports the address of the first', async () => {
     const lock = lockDataFolder(dataDir);
     lock.publish({ api_url: 'http://127.0.0.1:1234' });
-    expect(await postback(['start'])).toMatchObject({
+    expect(await postbackProcess(['start'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),
     });

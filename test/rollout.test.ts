@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
-import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
-import { pino } from 'pino';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import proto from '@temporalio/proto';
 import { connectTemporal } from '../temporal/connection.js';
 import { workflowBuildId } from '../worker/bundle.js';
-import { installTemporalLogger } from '../worker/logging.js';
 import type { Client } from './support/client.js';
-import { eventually } from './support/eventually.js';
+import { runCommand } from './support/command.js';
+import { eventually, PATIENCE_MS } from './support/eventually.js';
 import { clientOf, registeredReceiver } from './support/organisation.js';
 import { type Product, sharedProduct, startProcesses } from './support/product.js';
 import type { Receiver } from './support/receiver.js';
@@ -27,7 +24,6 @@ describe('a rollout', () => {
   let waiting: string;
 
   beforeAll(async () => {
-    installTemporalLogger(pino({ level: 'silent' }));
     product = await startProcesses(NAMESPACE, { POSTBACK_WORKER_VERSIONING: 'on', POSTBACK_EMBEDDINGS: 'off' });
     temporal = await connectTemporal(temporalAddress, NAMESPACE);
     api = await clientOf('rollout', product);
@@ -44,18 +40,12 @@ describe('a rollout', () => {
     await product?.remove();
   });
 
-  async function postback(...args: string[]) {
-    const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
-      env: { ...process.env, ...product.env, TEMPORAL_ADDRESS: temporalAddress, TEMPORAL_NAMESPACE: NAMESPACE },
-      stdio: ['ignore', 'pipe', 'inherit'],
+  const postback = (...args: string[]) =>
+    runCommand(args, {
+      ...(product.env as Record<string, string>),
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_NAMESPACE: NAMESPACE,
     });
-    let out = '';
-    child.stdout.on('data', (chunk) => {
-      out += chunk;
-    });
-    const [code] = await once(child, 'close');
-    return { code: code as number, out };
-  }
 
   test('gives the work to the workers of the current version, and lets open executions follow it', async () => {
     // Known when the first workflow task has ended, which contains the first attempt.
@@ -79,23 +69,26 @@ describe('a rollout', () => {
     });
   });
 
-  test('is stopped by the exit code when an open execution would break, and its id is listed', async () => {
-    const connection = await NativeConnection.connect({ address: temporalAddress });
-    const workflowsPath = fileURLToPath(new URL('./support/other-workflows.js', import.meta.url));
-    const worker = await Worker.create({
-      connection,
-      namespace: NAMESPACE,
-      taskQueue: 'other-code',
-      workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: silent }),
-    });
-    const options = { taskQueue: 'other-code', workflowId: 'delivery/of-other-code', args: [] };
-    const handle = await temporal.workflow.start('deliverWebhook', options);
-    await worker.runUntil(() =>
-      eventually('its first step done', async () => {
-        const { events } = await handle.fetchHistory();
-        return events!.some(({ timerStartedEventAttributes }) => timerStartedEventAttributes);
-      }),
+  /** The first step of a workflow, as other code than that of the product takes it. */
+  async function startTimer(taskQueue: string): Promise<void> {
+    const { connection, workflowService } = temporal;
+    const name = { namespace: NAMESPACE, identity: 'other code' };
+    const { taskToken } = await connection.withDeadline(Date.now() + PATIENCE_MS, () =>
+      workflowService.pollWorkflowTaskQueue({ ...name, taskQueue: { name: taskQueue } }),
     );
+    const commandType = proto.temporal.api.enums.v1.CommandType.COMMAND_TYPE_START_TIMER;
+    const startTimerCommandAttributes = { timerId: '1', startToFireTimeout: msToTs('1 day') };
+    const commands = [{ commandType, startTimerCommandAttributes }];
+    await workflowService.respondWorkflowTaskCompleted({ ...name, taskToken, commands });
+  }
+
+  test('is stopped by the exit code when an open execution would break, and its id is listed', async () => {
+    const handle = await temporal.workflow.start('deliverWebhook', {
+      taskQueue: 'other-code',
+      workflowId: 'delivery/of-other-code',
+      args: [],
+    });
+    await startTimer('other-code');
     const checked = await eventually('the broken execution listed', async () => {
       const result = await postback('replay-open');
       return result.code === 1 && result;
@@ -103,8 +96,5 @@ describe('a rollout', () => {
     expect(checked.out).toMatch(/^\d+ open executions replayed, 1 would break\.\ndelivery\/of-other-code \(run /);
     expect(checked.out).not.toContain(waiting);
     await handle.terminate();
-    await connection.close();
   });
 });
-
-const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, log() {} };

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -14,6 +12,7 @@ import { createAuthentications } from '../storage/payments/authentications.js';
 import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { runCommand } from './support/command.js';
 import { testCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
@@ -241,16 +240,9 @@ describe('sealed values', () => {
   test('are kept, and named by the command, when no key opens them', async () => {
     await stores(createSealer(FOREIGN)).registrations.setSecret(ORG, SECRET);
     const rotate = async (keys: string) => {
-      const env = { ...process.env, MONGODB_URI: mongodbUri, POSTBACK_SEALING_KEY: keys };
-      const child = spawn(process.execPath, ['dist/cli/main.js', 'sealing-key', 'rotate'], { env });
-      let output = '';
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.on('data', (chunk) => {
-          output += chunk;
-        });
-      }
-      const [code] = await once(child, 'close');
-      return { code, output };
+      const env = { MONGODB_URI: mongodbUri, POSTBACK_SEALING_KEY: keys };
+      const { code, out, err } = await runCommand(['sealing-key', 'rotate'], env);
+      return { code, output: out + err };
     };
     expect(await rotate(NEW)).toEqual({ code: 1, output: expect.stringContaining('1 in registrations') });
     expect(await values['webhook-signing-secret'].read(createSealer(FOREIGN))).toBe(SECRET);

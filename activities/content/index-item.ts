@@ -255,8 +255,9 @@ export function createItemActivities(deps: ItemDependencies) {
       if (source.kind === 'text') await writeFile(path, source.text);
       else await files.copyTo(source.file_id, path);
       const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
+      const language = source.kind === 'text' ? undefined : source.language;
       const pages = pageCheckpoints({ item: item._id, version: item.version });
-      await deps.extractor.extractChunks({ path, kind }, store, signal, pages);
+      await deps.extractor.extractChunks({ path, kind, language }, store, signal, pages);
     });
   }
 }

@@ -7,9 +7,8 @@ import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
-import { respondOnce } from '../idempotency.js';
-import { readMultipart, type UploadedFile, type UploadLimits } from '../multipart.js';
-import { contentOf, type FileReceipt, receiveFiles } from '../receive-file.js';
+import type { UploadedFile, UploadLimits } from '../multipart.js';
+import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { deletedUploadSchema, uploadedSchema } from './responses.js';
@@ -31,8 +30,8 @@ const NO_FIELDS: ReadonlySet<string> = new Set();
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
-  const receiving = { files: deps.files, detectKind: deps.describeFile };
-  const limits = { ...deps.limits, maxFiles: 1 };
+  const { files, idempotencyKeys } = deps;
+  const receiving = { files, idempotencyKeys, detectKind: deps.describeFile, limits: { ...deps.limits, maxFiles: 1 } };
 
   router.post(
     '/v3/upload',
@@ -48,32 +47,18 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newFileId();
-        await receiveFiles(receiving, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(
-            ctx.req,
-            limits,
-            NO_FIELDS,
-            received.receive,
-            ctx.state.holdBody,
-          );
-          await respondOnce(
-            ctx,
-            deps.idempotencyKeys,
-            () => contentOf(fields, files),
-            async () => {
-              const upload = newUpload(org, files, deps.uploadRetentionMs);
-              await respondWith(describeUpload(upload), (tx) => {
-                // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.
-                received.kept = 'all';
-                return add(upload, tx);
-              }).catch((error) => {
-                if (error instanceof ServiceError) received.kept = new Set();
-                throw error;
-              });
-              // The reconciler claims it later.
-              await deps.files.claim(batch).catch(() => undefined);
-            },
-          );
+        await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ files, received }) => {
+          const upload = newUpload(org, files, deps.uploadRetentionMs);
+          await respondWith(describeUpload(upload), (tx) => {
+            // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.
+            received.kept = 'all';
+            return add(upload, tx);
+          }).catch((error) => {
+            if (error instanceof ServiceError) received.kept = new Set();
+            throw error;
+          });
+          // The reconciler claims it later.
+          await deps.files.claim(batch).catch(() => undefined);
         });
       },
     ),

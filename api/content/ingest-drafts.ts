@@ -4,6 +4,7 @@ import {
   appKnowledgeSchema,
   type DocumentMetadata,
   documentMetadataSchema,
+  type ingestFieldsSchema,
   memoriesSchema,
   wholeText,
 } from '../../domain/content/ingest.js';
@@ -31,11 +32,11 @@ export interface Draft {
 
 /**
  * Reads the items of an ingest request from its files and JSON fields, in the order sent.
- * @param type of the items that are files
+ * @param request the type of the items that are files, and the language of those without one of their own
  * @throws ServiceError VALIDATION_ERROR that names the invalid field
  */
 export async function draftItems(
-  type: ItemRecord['type'],
+  request: Pick<z.output<typeof ingestFieldsSchema>, 'type' | 'language'>,
   fields: ReadonlyMap<string, string>,
   files: readonly UploadedFile<FileReceipt>[],
   maxItems: number,
@@ -49,7 +50,9 @@ export async function draftItems(
   const knowledge = (await readField(fields, 'app_knowledge', appKnowledgeSchema, maxItems)) ?? [];
   const memories = (await readField(fields, 'memories', memoriesSchema, maxItems)) ?? [];
   return [
-    ...files.map((file, n) => draftFile(type, `document_metadata.${n}`, file, metadata?.[n])),
+    ...files.map((file, n) =>
+      draftFile(request.type, `document_metadata.${n}`, file, { language: request.language, ...metadata?.[n] }),
+    ),
     ...knowledge.map(({ url, source, ...item }, n) => {
       const additional_metadata = {
         ...item.additional_metadata,
@@ -94,7 +97,7 @@ function draftFile(
   type: ItemRecord['type'],
   field: string,
   { filename, stored }: UploadedFile<FileReceipt>,
-  { id, metadata, additional_metadata }: Partial<DocumentMetadata> = {},
+  { id, language, metadata, additional_metadata }: Partial<DocumentMetadata>,
 ): Draft {
   const { file_id, size, sha256, detected, error } = stored;
   const draft: Draft = { id: id ?? newItemId(), field, sha256, filename };
@@ -111,6 +114,7 @@ function draftFile(
         file_kind: detected.kind,
         mime_type: detected.mime_type,
         size,
+        language,
       },
       metadata: metadata ?? {},
       additional_metadata: additional_metadata ?? {},

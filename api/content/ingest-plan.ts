@@ -85,13 +85,19 @@ export async function checkMetadata(database: DatabaseRecord, drafts: readonly D
   }
 }
 
+/** A scan in another language has another text. */
+const languageOf = ({ language }: { language?: string | undefined }) => (language ? { language } : {});
+
 function contentHashOf(content: NonNullable<Draft['content']>, sha256: string | undefined, collection: string): string {
   const { type, title, source, metadata, additional_metadata } = content;
   return contentHash({
     collection,
     type,
     title,
-    source: source.kind === 'text' ? { text: source.text } : { sha256: sha256!, filename: source.filename },
+    source:
+      source.kind === 'text'
+        ? { text: source.text }
+        : { sha256: sha256!, filename: source.filename, ...languageOf(source) },
     metadata,
     additional_metadata,
   });

@@ -5,14 +5,12 @@ import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ExistingItem } from '../../storage/content/item-queue.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, DEPRECATED_NAMES } from '../content-operations.js';
 import { renameFields } from '../field-names.js';
-import { respondOnce } from '../idempotency.js';
-import { readMultipart, type UploadLimits } from '../multipart.js';
-import { contentOf, type ReceiveDependencies, type ReceivedFiles, receiveFiles } from '../receive-file.js';
+import type { UploadLimits } from '../multipart.js';
+import { type FormDependencies, type ReceivedForm, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
 import { type AcceptDependencies, acceptIngest, type CommitIngest } from './ingest-accept.js';
@@ -27,10 +25,9 @@ const FORM_FIELDS: ReadonlySet<string> = new Set([
   ...Object.keys(DEPRECATED_NAMES),
 ]);
 
-export interface IngestDependencies extends AcceptDependencies, ReceiveDependencies {
+export interface IngestDependencies extends AcceptDependencies, FormDependencies {
   starters: AcceptDependencies['starters'] & ContentStarters;
   databases: Databases;
-  idempotencyKeys: IdempotencyKeys;
   limits: UploadLimits & { maxItems: number };
 }
 
@@ -55,30 +52,16 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
-        await receiveFiles(deps, { org, batch }, async (received) => {
-          const { fields, files } = await readMultipart(
-            ctx.req,
-            deps.limits,
-            FORM_FIELDS,
-            received.receive,
-            ctx.state.holdBody,
+        await receiveForm(ctx, deps, FORM_FIELDS, batch, async ({ fields, files, received }) => {
+          const request = readRequest(fields);
+          const database = await requireReady(deps.databases, org, request.database);
+          const drafts = await draftItems(request, fields, files, deps.limits.maxItems);
+          await checkDrafts(drafts, database, deps.limits.maxItems);
+          const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
+            respondWith(responseFor(drafts, accepted), write),
           );
-          await respondOnce(
-            ctx,
-            deps.idempotencyKeys,
-            () => contentOf(fields, files),
-            async () => {
-              const request = readRequest(fields);
-              const database = await requireReady(deps.databases, org, request.database);
-              const drafts = await draftItems(request.type, fields, files, deps.limits.maxItems);
-              await checkDrafts(drafts, database, deps.limits.maxItems);
-              const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
-                respondWith(responseFor(drafts, accepted), write),
-              );
-              await tidyFiles(batch, plan.replacedFiles);
-              await startIndexing(org, batch, plan, database.name);
-            },
-          );
+          await tidyFiles(batch, plan.replacedFiles);
+          await startIndexing(org, batch, plan, database.name);
         });
       },
     ),
@@ -87,7 +70,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
 
   /** Accepts the items, and keeps the received files that belong to them. */
   async function accept(
-    received: ReceivedFiles,
+    received: ReceivedForm['received'],
     drafts: readonly Draft[],
     target: IngestTarget,
     commit: CommitIngest,

@@ -65,7 +65,13 @@ export function describeInputs({ inputs, input_settings }: DeployedCrew) {
 export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
 
 const time = z.iso.datetime();
-const progress = z.object({ completed_tasks: z.int(), total_tasks: z.int() });
+const execution = {
+  kickoff_id: z.uuid(),
+  execution_id: z.uuid(),
+  status: z.enum(EXECUTION_STATUSES),
+  current_task: z.string().nullable(),
+  progress: z.object({ completed_tasks: z.int(), total_tasks: z.int() }),
+};
 const review = {
   waiting_since: time.optional().meta({ description: 'While a task waits for a person.' }),
   deadline: time.optional().meta({ description: 'When a decision is due, if `crew.yaml` has a deadline.' }),
@@ -74,11 +80,7 @@ const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
 export const statusSchema = z
   .object({
-    kickoff_id: z.uuid(),
-    execution_id: z.uuid(),
-    status: z.enum(EXECUTION_STATUSES),
-    current_task: z.string().nullable(),
-    progress,
+    ...execution,
     tasks: z.array(
       z
         .object({
@@ -117,11 +119,7 @@ export const executionListSchema = z.object({
     .array(
       z
         .object({
-          kickoff_id: z.uuid(),
-          execution_id: z.uuid(),
-          status: z.enum(EXECUTION_STATUSES),
-          current_task: z.string().nullable(),
-          progress,
+          ...execution,
           error: z.string().optional(),
           error_code: errorCode,
           ...review,

@@ -56,7 +56,7 @@ export function writeResult(name: string, argument: string, groups: BenchResult[
   mkdirSync(FOLDER, { recursive: true });
   const path = join(FOLDER, `${name}.json`);
   writeFileSync(path, `${JSON.stringify(result, (_, value) => (isNumber(value) ? rounded(value) : value), 2)}\n`);
-  console.log(`\nwritten to bench/results/${name}.json`);
+  console.log(`\nwritten to bench/results/${name}.json; npm run bench -- page writes docs/performance.md`);
 }
 
 /** @returns the stored results by the name of the benchmark */

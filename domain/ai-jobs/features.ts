@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_OCR_LANGUAGE, ocrLanguageSchema } from '../ocr-languages.js';
 
 /**
  * The features, by `<feature>/<subfeature>`: the schema of a job's `input`, and of the normalised `output`, which is the
@@ -12,6 +13,7 @@ const language = z
   .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)
   .refine(isLanguageTag, 'must be a language tag such as en or pt-BR')
   .meta({ description: 'Language tag (BCP 47).', examples: ['en', 'pt-BR'] });
+const ocrLanguage = ocrLanguageSchema.default(DEFAULT_OCR_LANGUAGE);
 const fraction = z.number().min(0).max(1);
 const page = z.int().positive().meta({ description: 'Page of a PDF or frame of a TIFF, from 1.' });
 
@@ -88,13 +90,13 @@ export const AI_FEATURES = {
   'ocr/ocr_async': {
     summary: 'Recognise the text of pictures and PDF pages, including scans',
     takes: 'file',
-    input: fileInput({}),
+    input: fileInput({ language: ocrLanguage }),
     output: z.object({ text: z.string(), number_of_pages: z.int().positive(), pages: z.array(ocrPage) }),
   },
   'ocr/ocr_tables_async': {
     summary: 'Find the tables of pictures and PDF pages, including scans, with their rows and columns',
     takes: 'file',
-    input: fileInput({}),
+    input: fileInput({ language: ocrLanguage }),
     output: z.object({
       number_of_pages: z.int().positive(),
       tables: z.array(ocrTable).meta({ description: 'Page by page, from top to bottom.' }),
@@ -103,7 +105,7 @@ export const AI_FEATURES = {
   'document/text_extraction': {
     summary: 'Extract the text of a document, by sections',
     takes: 'file',
-    input: fileInput({}),
+    input: fileInput({ language: ocrLanguage }),
     output: z.object({
       title: z.string().nullable(),
       text: z.string(),

@@ -128,11 +128,12 @@ function* divide(paragraph: string): Generator<string> {
   }
 }
 
-/** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair */
+/** @returns the end of the last word in the window's second half, or `end`, but not inside a surrogate pair or a Thai word */
 function endOfWord(text: string, start: number, end: number): number {
   for (let index = end; index > start + (end - start) / 2; index -= 1) {
     if (/\s/.test(text[index - 1]!)) return index;
   }
+  if (end < text.length && isUnspaced(text[end]!)) return startOfWord(text, Math.max(start, end - MAX_WORDS), end);
   return isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
 }
 
@@ -201,6 +202,17 @@ function* splitLong(sentence: string): Generator<Part> {
   if (text !== '') yield { text, words };
 }
 
+/** Finds words in scripts without spaces by a dictionary of all of them. */
+const wordSegmenter = new Intl.Segmenter('th', { granularity: 'word' });
+/** Characters after a cut that decide which word it is in. */
+const CONTEXT = 30;
+
+/** @returns where the word at `end` starts, or `end` when the whole text is one word */
+function startOfWord(text: string, start: number, end: number): number {
+  const word = wordSegmenter.segment(text.slice(start, end + CONTEXT)).containing(end - start);
+  return word && word.index > 0 ? start + word.index : end;
+}
+
 /** Divides a run without spaces that is over the limit. */
 function* cut(run: string): Generator<Part> {
   const total = countWords(run);
@@ -209,6 +221,7 @@ function* cut(run: string): Generator<Part> {
   for (let start = 0; start < run.length; ) {
     let end = Math.min(start + MAX_WORDS, run.length);
     if (end < run.length && isLowSurrogate(run.charCodeAt(end))) end -= 1;
+    if (end < run.length && isUnspaced(run[end]!)) end = startOfWord(run, start, end);
     const text = run.slice(start, end);
     yield { text, words: countWords(text) };
     start = end;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ocrLanguageSchema } from '../ocr-languages.js';
 import { nameSchema } from './databases.js';
 import { unstorableMetadata } from './metadata.js';
 import { ITEM_TYPES } from './search.js';
@@ -39,11 +40,18 @@ export const ingestFieldsSchema = z.object({
     .default('false')
     .transform((value) => value === 'true')
     .meta({ description: 'Whether an item with an existing id replaces the existing item; otherwise 409.' }),
+  language: ocrLanguageSchema.optional(),
 });
 
 /** `document_metadata`: one object per file, in the order of the files. */
 export const documentMetadataSchema = z.array(
-  z.object({ id: itemIdSchema.optional(), metadata, additional_metadata: metadata }),
+  z.object({
+    id: itemIdSchema.optional(),
+    /** Of this file, instead of the language of the request. */
+    language: ocrLanguageSchema.optional(),
+    metadata,
+    additional_metadata: metadata,
+  }),
 );
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
@@ -108,7 +116,7 @@ export const ingestFormSchema = ingestFieldsSchema
       .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
     document_metadata: jsonText(
       documentMetadataSchema,
-      'an array with one object per file, in the order of the files. Optional fields: `id`, `metadata`, `additional_metadata`.',
+      'an array with one object per file, in the order of the files. Optional fields: `id`, `language`, `metadata`, `additional_metadata`.',
       [{ id: 'handbook', metadata: { year: 2026 } }],
     ),
     app_knowledge: jsonText(

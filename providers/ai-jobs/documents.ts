@@ -17,9 +17,9 @@ export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvi
     subfeature: 'ocr/ocr_async',
     name: 'tesseract',
     models: null,
-    async run({ file }, { checkpoints, original }, signal) {
+    async run({ file, language }, { checkpoints, original }, signal) {
       const scan = requireScan(file);
-      const options = { limits: ocrLimits, checkpoints };
+      const options = { limits: ocrLimits, language, checkpoints };
       try {
         if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
         const scanned = await reader.readWithWords(scan, options, signal);
@@ -38,10 +38,10 @@ export function createTableProvider(reader: PageReader, limits: AiLimits): AiPro
     subfeature: 'ocr/ocr_tables_async',
     name: 'tesseract',
     models: null,
-    async run({ file }, { checkpoints }, signal) {
+    async run({ file, language }, { checkpoints }, signal) {
       const scan = requireScan(file);
       try {
-        const scanned = await reader.readTables(scan, { limits: ocrLimits, checkpoints }, signal);
+        const scanned = await reader.readTables(scan, { limits: ocrLimits, language, checkpoints }, signal);
         const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
           findTables(readWords(tsv), { page, width, height }),
         );
@@ -73,14 +73,14 @@ export function createTextExtractionProvider(extractor: Extractor): AiProvider<'
     subfeature: 'document/text_extraction',
     name: 'local',
     models: null,
-    async run({ file: { path, kind } }, { checkpoints }, signal) {
+    async run({ file: { path, kind }, language }, { checkpoints }, signal) {
       if (kind === 'audio' || kind === 'unknown')
         throw new ProviderError(
-          'The file format is not supported. Accepted: PDF, Office documents, images, CSV, HTML, Markdown, JSON and text.',
+          'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, CSV, HTML, Markdown, JSON and text.',
           false,
         );
       try {
-        const extraction = await extractor.extract({ path, kind }, signal, checkpoints);
+        const extraction = await extractor.extract({ path, kind, language }, signal, checkpoints);
         const sections = extraction.sections.map(({ text, headings, page, slide, sheet = null }) => ({
           text,
           headings,

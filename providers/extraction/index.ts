@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import { type ExtractedSection, type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
+import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { createProcessPool } from '../isolation/pool.js';
 import { checkText, DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
 import { createPageReader, type PageReader } from './ocr/page-reader.js';
@@ -31,6 +32,8 @@ export interface ExtractionSource {
   path: string;
   /** `item-text`: UTF-8 that is used as it is. */
   kind: FileKind | 'item-text';
+  /** Of its scanned pages; `en` when left out. */
+  language?: OcrLanguage | undefined;
 }
 
 export interface Extractor {
@@ -77,7 +80,7 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   async function parse(
-    { path, kind }: ExtractionSource,
+    { path, kind, language }: ExtractionSource,
     as: ExtractionTask['as'],
     onPart: (part: ExtractionPart) => Promise<void>,
     signal: AbortSignal,
@@ -87,13 +90,17 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
     const run = (read?: PageText[]) => runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart });
     if (kind === 'image') {
       const frames = { ...limits, maxPages: limits.maxScannedPages };
-      return void (await run(textsOf(await pages.read({ path, kind }, { limits: frames, checkpoints }, signal))));
+      return void (await run(
+        textsOf(await pages.read({ path, kind }, { limits: frames, language, checkpoints }, signal)),
+      ));
     }
     const { scans } = await run();
     if (scans.length === 0) return;
     checkScans(scans.length, limits);
     // The PDF is parsed again afterwards, which costs little beside OCR and keeps nothing in memory during it.
-    await run(textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, checkpoints }, signal)));
+    await run(
+      textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, language, checkpoints }, signal)),
+    );
   }
 
   async function isSmallText({ path, kind }: ExtractionSource): Promise<boolean> {

@@ -4,13 +4,17 @@ import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './version-range.js';
 
-export interface EntityRecord {
+/** What an entity or a relation belongs to. */
+interface GraphRecord {
   _id: string;
   item: string;
   version: number;
   database_id: string;
   collection: string;
   source_id: string;
+}
+
+export interface EntityRecord extends GraphRecord {
   name: string;
   /** Normalised name, equal for the same entity in different items. */
   key: string;
@@ -18,13 +22,7 @@ export interface EntityRecord {
   mentions: { chunk_id: string; sentence: string }[];
 }
 
-export interface RelationRecord {
-  _id: string;
-  item: string;
-  version: number;
-  database_id: string;
-  collection: string;
-  source_id: string;
+export interface RelationRecord extends GraphRecord {
   source: string;
   target: string;
   relation: string;

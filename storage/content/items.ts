@@ -2,12 +2,22 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
+import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
 
 export type ItemSource =
-  | { kind: 'file'; file_id: string; filename: string; file_kind: FileKind; mime_type: string; size: number }
+  | {
+      kind: 'file';
+      file_id: string;
+      filename: string;
+      file_kind: FileKind;
+      mime_type: string;
+      size: number;
+      /** Of its scanned pages; the default when absent. */
+      language?: OcrLanguage | undefined;
+    }
   | { kind: 'text'; text: string };
 
 export interface ItemRecord {

@@ -1,10 +1,12 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sharp from 'sharp';
 import type { FeatureOutput } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
+import { OCR_LANGUAGES, type OcrLanguage } from '../../domain/ocr-languages.js';
 import { type AiLimits, createAiProviders } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 import { type Scan, scan, scannedPdf } from '../fixtures/scanned-files.js';
@@ -58,18 +60,20 @@ function memoryCheckpoints(steps = new Map<string, unknown>()) {
 }
 
 interface Run {
+  language?: OcrLanguage;
   using?: AiProviders;
   checkpoints?: ProviderOptions['checkpoints'];
   signal?: AbortSignal;
 }
 async function read(input: InputFile, run: Run = {}): Promise<FeatureOutput<'ocr/ocr_async'>> {
   const {
+    language = 'en',
     using = providers,
     checkpoints = memoryCheckpoints().checkpoints,
     signal = new AbortController().signal,
   } = run;
   const provider = using.find('ocr/ocr_async', 'tesseract')!;
-  const result = await provider.run({ file: input }, { model: null, checkpoints }, signal);
+  const result = await provider.run({ file: input, language }, { model: null, checkpoints }, signal);
   return result.output as FeatureOutput<'ocr/ocr_async'>;
 }
 async function readWith(limits: Partial<AiLimits>, input: InputFile) {
@@ -292,5 +296,32 @@ describe('files that cannot be read', () => {
     const missing = read({ ...threePages, path: join(folder, 'missing.pdf') });
     await expect(missing).rejects.toThrow(/ENOENT/);
     await expect(missing).rejects.not.toMatchObject({ name: 'ProviderError' });
+  });
+});
+
+describe('OCR in a language', () => {
+  // Pictures of text in DejaVu and Noto, without the fonts.
+  test.each<[OcrLanguage, string]>([
+    ['de', 'Die Lotsen grüßen über Öl-Fässer.\nGroße Schiffe müssen draußen warten.'],
+    ['uk', 'Гавань зачинена до ранку.\nСвітло маяка видно здалеку.'],
+    ['ar', 'الميناء مغلق حتى الصباح'],
+    ['hi', 'बंदरगाह सुबह तक बंद है'],
+    ['ja', '港は朝まで閉まっています。\n灯台の光は遠くから見えます。'],
+    ['zh', '港口明天早上开放。\n船长在办公室等待。'],
+  ])('reads %s', async (language, text) => {
+    const path = join(FIXTURES, 'scripts', `${language}.png`);
+    const { size } = await stat(path);
+    const picture: InputFile = { path, filename: 'sign.png', kind: 'image', mime_type: 'image/png', size };
+    expect((await read(picture, { language })).text).toBe(text);
+  });
+
+  test('has data for every language', async () => {
+    const { resolve } = createRequire(import.meta.url);
+    const names = 'eng ara deu spa fra hin ita jpn nld pol por tur ukr chi_sim'.split(' ');
+    expect(names).toHaveLength(OCR_LANGUAGES.length);
+    for (const name of names) {
+      const data = join(dirname(resolve(`@tesseract.js-data/${name}`)), '4.0.0_best_int', `${name}.traineddata.gz`);
+      expect((await stat(data)).size).toBeGreaterThan(500_000);
+    }
   });
 });

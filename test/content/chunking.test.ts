@@ -111,3 +111,29 @@ describe('the measure of the retrieval benchmarks', () => {
     expect(mean([1, 0])).toBe(0.5);
   });
 });
+
+describe('chunks of other languages', () => {
+  const chunksOf = (sentence: string) =>
+    [...chunkSections({ sections: [{ text: sentence.repeat(120), headings: [] }] })].map(({ text }) => text);
+
+  test.each([
+    ['de', 'Große Schiffe müssen draußen warten, bis die Lotsen kommen. '],
+    ['uk', 'Світло маяка видно здалеку. '],
+    ['ar', 'الميناء مغلق حتى الصباح، هل السفن تنتظر في الخارج؟ '],
+    ['hi', 'बंदरगाह सुबह तक बंद है और जहाज़ बाहर इंतज़ार करते हैं। '],
+    ['ja', '灯台の光は遠くから見えます。'],
+    ['zh', '港口明天早上开放。'],
+  ])('end with a sentence: %s', (_language, sentence) => {
+    const chunks = chunksOf(sentence);
+    expect(chunks.length).toBeGreaterThan(2);
+    for (const chunk of chunks) expect(chunk.endsWith(sentence.trim())).toBe(true);
+  });
+
+  test('end with a word in Thai, which has neither spaces nor full stops', () => {
+    const words = ['ท่าเรือ', 'ปิด', 'จน', 'ถึง', 'เช้า', 'และ', 'เรือ', 'รอ', 'อยู่', 'ข้าง', 'นอก'];
+    const chunks = chunksOf(words.join(''));
+    expect(chunks.length).toBeGreaterThan(10);
+    for (const chunk of chunks) expect(words.some((word) => chunk.endsWith(word))).toBe(true);
+    expect(chunks.join('')).toBe(words.join('').repeat(120));
+  });
+});

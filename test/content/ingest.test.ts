@@ -324,27 +324,12 @@ describe('ingesting', () => {
   });
 
   test('a repeated id in a request is 422; an existing id is 409, and replaced with upsert', async () => {
-    expect(
-      code(
-        await rejected(() =>
-          memories([
-            { id: 'twin', text: 'one' },
-            { id: 'twin', text: 'two' },
-          ]),
-        ),
-      ),
-    ).toEqual([422, 'VALIDATION_ERROR']);
+    const rejectedFor = async (items: object[]) => code(await rejected(() => memories(items)));
+    const twins = ['one', 'two'].map((text) => ({ id: 'twin', text }));
+    expect(await rejectedFor(twins)).toEqual([422, 'VALIDATION_ERROR']);
     expect((await memories([{ id: 'only', text: 'The colour of the door is green.' }])).status).toBe(202);
-    expect(
-      code(
-        await rejected(() =>
-          memories([
-            { id: 'only', text: 'again' },
-            { id: 'other', text: 'new' },
-          ]),
-        ),
-      ),
-    ).toEqual([409, 'SOURCE_ALREADY_EXISTS']);
+    const existing = ['only', 'other'].map((id) => ({ id, text: 'again' }));
+    expect(await rejectedFor(existing)).toEqual([409, 'SOURCE_ALREADY_EXISTS']);
     await api.ended('inbox', 'only');
     const replaced = await api.ingest({
       database: 'inbox',

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { OCR_LANGUAGES } from '../../domain/ocr-languages.js';
 import type { Collections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
@@ -81,6 +82,23 @@ describe('ingesting scans', () => {
     const { _id } = await ingest('blank', 'blank.pdf', scannedPdf([blank, blank]));
     expect(await api.ended('archive', 'blank')).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
     expect(await checkpointsOf(_id)).toEqual([]);
+  });
+
+  test('a picture is read in the language of its request; another language is a 422 that lists those that can be read', async () => {
+    const picture = readFileSync('test/fixtures/scripts/uk.png');
+    const { _id } = await ingest('sign', 'sign.png', picture, { language: 'uk' });
+    expect(await api.ended('archive', 'sign')).toMatchObject({ indexing_status: 'completed' });
+    expect((await chunksOf(_id, 1)).map(({ text }) => text)).toEqual([
+      'Гавань зачинена до ранку.\nСвітло маяка видно здалеку.',
+    ]);
+    const files = [{ name: 'sign.png', content: picture }];
+    const document_metadata = JSON.stringify([{ language: 'tlh' }]);
+    const requests: Record<string, string>[] = [{ language: 'tlh' }, { document_metadata }];
+    for (const fields of requests) {
+      const { status, body } = await api.ingest({ database: 'archive', ...fields }, files);
+      expect([status, body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
+      for (const language of OCR_LANGUAGES) expect(body.error?.message).toContain(language);
+    }
   });
 
   test('a hit has its page, slide or sheet, and its headings', async () => {

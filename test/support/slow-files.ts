@@ -23,7 +23,6 @@ export const SLOW_FILES: readonly string[] = [
   'content/embeddings',
   'webhooks/lanes',
   'content/storage-outage',
-  'replay',
   'crews/waiting',
   'content/item-changes',
   'connectors/connectors',

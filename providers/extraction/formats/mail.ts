@@ -62,7 +62,7 @@ export async function readMail(
     const detail = `It has ${attachments.length} attachments; at most ${MAX_ATTACHMENTS} are allowed.`;
     throw new ExtractionError('E2003', detail);
   }
-  const sections = [...headerSection(mail), ...bodySections(mail)];
+  const sections = underHeaders(mail, bodySections(mail));
   const unread: string[] = [];
   for (const { name, content } of attachments) {
     const read = await readAttachment(name, content, path, limits, parse);
@@ -73,9 +73,14 @@ export async function readMail(
   return { title: lineOf(mail.subject) || null, sections };
 }
 
-function headerSection({ headers }: Mail): ExtractedSection[] {
+/** Headers and body are one section, except for a body that starts with a heading or a table. */
+function underHeaders({ headers }: Mail, body: ExtractedSection[]): ExtractedSection[] {
   const lines = headers.map(([name, value]) => [name, lineOf(value)]).filter(([, value]) => value !== '');
-  return lines.length === 0 ? [] : [{ text: lines.map((line) => line.join(': ')).join('\n'), headings: [] }];
+  const text = lines.map((line) => line.join(': ')).join('\n');
+  const [first, ...rest] = body;
+  if (first && first.headings.length === 0 && !first.rows)
+    return [{ text: `${text}\n${first.text}`, headings: [] }, ...rest];
+  return [{ text, headings: [] }, ...body];
 }
 
 function bodySections({ text = '', html }: Mail): ExtractedSection[] {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type OcrPage, ocrPage } from '../../../domain/ai-jobs/features.js';
 import { type Checkpoints, noCheckpoints } from '../../../domain/checkpoints.js';
+import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-languages.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
@@ -23,6 +24,8 @@ export interface ReadPagesOptions {
   limits: ExtractionLimits;
   /** Page numbers to read, from 1. All when left out. */
   pages?: readonly number[];
+  /** Of the text; `en` when left out. */
+  language?: OcrLanguage | undefined;
   /** Each finished page is saved by its number and the form in which it is needed. Saved pages are not read again. */
   checkpoints?: Checkpoints;
 }
@@ -77,13 +80,15 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     file: ScannedFile,
     page: number,
     { step: name, schema, of, eraseLines = false }: Form<Page>,
-    { limits, checkpoints = noCheckpoints }: ReadPagesOptions,
+    { limits, language = DEFAULT_OCR_LANGUAGE, checkpoints = noCheckpoints }: ReadPagesOptions,
     signal: AbortSignal,
   ): Promise<Page> {
     const step = `${name}-${page}`;
     const saved = schema.safeParse(await checkpoints.load(step));
     if (saved.success) return saved.data;
-    const result = await runOnFile(pool, { ...file, page, limits, eraseLines }, signal, { subject: `page ${page}` });
+    const result = await runOnFile(pool, { ...file, page, limits, language, eraseLines }, signal, {
+      subject: `page ${page}`,
+    });
     if (!('page' in result)) throw new Error('The process counted pages instead of reading one.');
     await checkpoints.save(step, of(result));
     return of(result);

@@ -1,5 +1,6 @@
 import type { OcrPage } from '../../../domain/ai-jobs/features.js';
 import { type ExtractionFailure, failureOf } from '../../../domain/extraction.js';
+import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-languages.js';
 import type { ExtractionLimits } from '../limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
 import { openPdfPages } from './pdf-pages.js';
@@ -12,6 +13,8 @@ export interface PageTask {
   /** From 1, or null to count the pages. */
   page: number | null;
   limits: ExtractionLimits;
+  /** Of the text. */
+  language?: OcrLanguage;
   /** Whether to read the page without the lines that are drawn on it. */
   eraseLines?: boolean;
 }
@@ -29,7 +32,7 @@ export interface ScannedPage {
 
 /** The engine is reused, which saves a sixth of the time, and restarted after some pages, because its memory only grows. */
 const PAGES_PER_ENGINE = 20;
-let engine: { pages: number; reader: OcrEngine } | undefined;
+let engine: { pages: number; language: OcrLanguage; reader: OcrEngine } | undefined;
 
 /** The work of an OCR process. The file is opened for each page, so that nothing of it stays in memory. */
 export default async function run(task: PageTask): Promise<PageOutcome> {
@@ -42,7 +45,7 @@ export default async function run(task: PageTask): Promise<PageOutcome> {
     } finally {
       pages.close();
     }
-    const recognized = await recognize(task.eraseLines ? await eraseRulingLines(image.png) : image.png);
+    const recognized = await recognize(task.eraseLines ? await eraseRulingLines(image.png) : image.png, task.language);
     const { width, height } = image;
     return { page: toPage(task.page, recognized, image), width, height, tsv: recognized.tsv };
   } catch (error) {
@@ -67,8 +70,14 @@ async function openPages({ path, kind, limits }: PageTask): Promise<Pages> {
   return { count: frames.length, image: (number) => prepareForOcr(frames[number - 1]!()), close() {} };
 }
 
-async function recognize(png: Buffer): Promise<Recognized> {
-  engine ??= { pages: 0, reader: await startOcrEngine() };
+/** One engine at a time, because each language takes memory. */
+async function recognize(png: Buffer, language: OcrLanguage = DEFAULT_OCR_LANGUAGE): Promise<Recognized> {
+  if (engine && engine.language !== language) {
+    const { reader: other } = engine;
+    engine = undefined;
+    await other.close();
+  }
+  engine ??= { pages: 0, language, reader: await startOcrEngine(language) };
   const { reader } = engine;
   let last = ++engine.pages >= PAGES_PER_ENGINE;
   try {

@@ -1,0 +1,106 @@
+import type { BenchResult, Figure } from '../support/results.js';
+import { sum } from '../support/results.js';
+import type { BarChartData } from './charts.js';
+import { PEERS } from './peers.js';
+
+/** What the page says of each benchmark, in this order. */
+const SECTIONS: Record<string, { title: string; text: string }> = {
+  overview: {
+    title: 'Overview',
+    text: 'One run, so that the ratios are between figures of the same conditions. Deliveries are measured at the receiver, from the commit that makes the first one due to the last request. Items are measured from the request to the last webhook, beside the embedding of the same texts alone.',
+  },
+  age: {
+    title: 'With age',
+    text: 'The same work in ten equal parts on one instance. The last part must cost within 20 % of the first.',
+  },
+  hanging: {
+    title: 'Beside a receiver that hangs',
+    text: 'A backlog for a receiver that never responds, and what it costs: the processor time of each process, and the time of the deliveries to another receiver.',
+  },
+  latency: {
+    title: 'Questions',
+    text: 'Hybrid queries over HTTP, one after the other, in a growing database; the first ones after a restart of the API are measured apart.',
+  },
+};
+
+/** The charts of the overview, by file name. */
+export function chartsOf({ groups }: BenchResult): Record<string, BarChartData> {
+  const { Deliveries: deliveries = [], Indexing: indexing = [], Memory: memory = [] } = groups;
+  const own = Object.fromEntries(deliveries.map(({ name, value }) => [`Postback: ${name}`, value]));
+  return {
+    deliveries: bars('Deliveries a second (peers: measured on another day)', 'a second', { ...own, ...PEERS }),
+    indexing: bars('Items a second', 'a second', valuesOf(indexing)),
+    'processor-deliveries': stacked('Processor time of a delivery', 'ms of a core', deliveries),
+    'processor-indexing': stacked('Processor time of an item', 'ms of a core', indexing),
+    memory: bars('Resident memory', 'MiB', valuesOf(memory)),
+  };
+}
+
+/** @returns the page as Markdown */
+export function renderPage(results: ReadonlyMap<string, BenchResult>): string {
+  const sections = Object.entries(SECTIONS).flatMap(([name, section]) => {
+    const result = results.get(name);
+    return result ? [renderSection(section, result)] : [];
+  });
+  return [
+    '# Performance',
+    'Generated from [`bench/results/`](../bench/results) by `npm run bench -- page`. ' +
+      'Timings vary with the machine and its load: compare figures of one run. ' +
+      '[bench/README.md](../bench/README.md) says what each benchmark measures.',
+    ...(sections.length > 0 ? sections : ['No results are stored yet.']),
+  ].join('\n\n');
+}
+
+function renderSection({ title, text }: (typeof SECTIONS)[string], result: BenchResult): string {
+  const { name, command, date, machine, groups } = result;
+  const { processor, cores, memoryGiB, architecture, node, load } = machine;
+  const charts = name === 'overview' ? Object.entries(chartsOf(result)) : [];
+  return [
+    `## ${title}`,
+    text,
+    `Measured on ${date.slice(0, 10)} with \`npm run bench -- ${command}\`: ${cores} cores (${processor}, ${architecture}), ${memoryGiB} GiB, Node ${node}, load ${load} at the end.`,
+    ...charts.map(([file, chart]) => `![${chart.title}](performance/${file}.svg)`),
+    ...(name === 'overview' ? [describePeers()] : []),
+    ...Object.entries(groups).map(([heading, figures]) => `### ${heading}\n\n${renderTable(figures)}`),
+  ].join('\n\n');
+}
+
+function describePeers(): string {
+  const peers = Object.entries(PEERS).map(([name, perSecond]) => `${name} ${perSecond} a second`);
+  return `Figures of other servers, measured on two cores on another day: ${peers.join('; ')}.`;
+}
+
+function renderTable(figures: readonly Figure[]): string {
+  const withRatio = figures.some(({ ratio }) => ratio);
+  const processes = [...new Set(figures.flatMap(({ cpu }) => Object.keys(cpu ?? {})))];
+  const columns = [
+    'what',
+    'measured',
+    ...(withRatio ? ['ratio'] : []),
+    ...(processes.length > 0 ? ['ms of a core each', ...processes] : []),
+  ];
+  const rows = figures.map(({ name, value, unit, ratio, cpu }) => [
+    name,
+    `${value.toLocaleString('en')} ${unit}`,
+    ...(withRatio ? [ratio ? `${ratio.value.toFixed(2)} of ${ratio.to}` : ''] : []),
+    ...(processes.length > 0
+      ? [cpu ? sum(cpu).toFixed(2) : '', ...processes.map((process) => cpu?.[process]?.toFixed(2) ?? '')]
+      : []),
+  ]);
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+function valuesOf(figures: readonly Figure[]): Record<string, number> {
+  return Object.fromEntries(figures.map(({ name, value }) => [name, value]));
+}
+
+function bars(title: string, unit: string, values: Record<string, number>): BarChartData {
+  return { title, unit, names: Object.keys(values), series: { [unit]: Object.values(values) } };
+}
+
+function stacked(title: string, unit: string, figures: readonly Figure[]): BarChartData {
+  const processes = [...new Set(figures.flatMap(({ cpu }) => Object.keys(cpu ?? {})))];
+  const series = processes.map((process) => [process, figures.map(({ cpu }) => cpu?.[process] ?? null)]);
+  return { title, unit, names: figures.map(({ name }) => name), series: Object.fromEntries(series) };
+}

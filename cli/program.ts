@@ -1,0 +1,203 @@
+import { createRequire } from 'node:module';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
+import { QUOTAS } from '../domain/quotas.js';
+import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
+import { TASK_QUEUES } from '../domain/workflow-contract.js';
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+
+/**
+ * The `postback` command with its commands and options.
+ * @param program Commander's settings in it hold for every command
+ */
+export function createProgram(program = new Command('postback')): Command {
+  program
+    .description('Self-hosted backend for long-running work that ends with a signed HTTP callback.')
+    .version(version)
+    .showHelpAfterError();
+
+  program
+    .command('start')
+    .description('run Temporal, MongoDB, the API and the workers on this machine')
+    .action(async () => (await import('./start.js')).start());
+
+  program
+    .command('api')
+    .description('run the HTTP API')
+    .action(async () => {
+      await import('../api/main.js');
+    });
+
+  const worker = program
+    .command('worker')
+    .description('run the workers')
+    .option('--queues <names>', `task queues, comma-separated: ${TASK_QUEUES.join(', ')} (default: all)`)
+    .action(async ({ queues }) => {
+      if (queues !== undefined) process.env.POSTBACK_QUEUES = queues;
+      await import('../worker/main.js');
+    });
+  worker
+    .command('promote')
+    .description('make the version of this release the current version of the workers (POSTBACK_WORKER_VERSIONING)')
+    .action(async () => {
+      await (await import('./rollout.js')).promoteWorkers();
+      console.log('The version of this release is the current version of the workers.');
+    });
+
+  program
+    .command('embedder')
+    .description('run the embedding process, which API and workers share (POSTBACK_EMBEDDER_SOCKET)')
+    .action(async () => {
+      await import('../embedder/main.js');
+    });
+
+  program
+    .command('replay-open')
+    .description('before a rollout: replay all open executions on the code of this release')
+    .action(async () => (await import('./rollout.js')).replayOpenExecutions());
+
+  program
+    .command('demo')
+    .description('ingest example files, receive their webhooks and ask a question')
+    .action(async () => (await import('./demo/index.js')).demo());
+
+  program
+    .command('bench')
+    .description('run a benchmark; see bench/README.md')
+    .argument('[name]', 'a name of bench/README.md; default: overview')
+    .argument('[argument]', 'such as the scale of the run, or a folder')
+    .action(async (name, argument) => (await import('../bench/main.js')).bench(name, argument));
+
+  const keys = program.command('keys').description('manage API keys');
+  keys
+    .command('create')
+    .description('create a key and print it once')
+    .requiredOption('--org <name>', 'organisation that the key belongs to')
+    .option('--kind <kind>', KEY_KINDS.join(', '), asKind, 'api')
+    .option('--label <text>', 'note shown by `keys list`', '')
+    .addOption(
+      new Option('--scopes <list>', `what the key may do, comma-separated: ${SCOPES.join(', ')}`)
+        .argParser(asScopes)
+        .default([...SCOPES], 'all'),
+    )
+    .addOption(
+      new Option('--expires <when>', 'days such as 90d, a date such as 2030-01-31, or never')
+        .argParser(asExpiry)
+        .default(asExpiry('365d'), '365d'),
+    )
+    .action(async (options) => (await import('./keys.js')).createKey(options));
+  keys
+    .command('list')
+    .description('list keys, without the keys themselves')
+    .option('--org <name>', 'only the keys of this organisation')
+    .action(async ({ org }) => (await import('./keys.js')).listKeys(org));
+  keys
+    .command('revoke')
+    .description('revoke a key')
+    .argument('<id>', 'id of the key, as `keys list` shows it')
+    .action(async (id) => (await import('./keys.js')).revokeKey(id));
+
+  const signingKeys = program
+    .command('signing-key')
+    .description("manage the keys that sign the organisations' callbacks of AI jobs");
+  signingKeys
+    .command('show')
+    .description('print the public keys that receivers of an organisation may need, the current key first')
+    .requiredOption('--org <name>', 'organisation')
+    .action(async ({ org }) => (await import('./signing-key.js')).showSigningKeys(org));
+  signingKeys
+    .command('rotate')
+    .description('sign new jobs of an organisation with a new key; running jobs use the old key')
+    .requiredOption('--org <name>', 'organisation')
+    .action(async ({ org }) => (await import('./signing-key.js')).rotateSigningKey(org));
+
+  const limits = program
+    .command('orgs')
+    .description('manage organisations')
+    .command('limits')
+    .description(`manage what an organisation may use: ${QUOTAS.join(', ')}`);
+  limits
+    .command('show')
+    .description('print what an organisation uses, and its limits')
+    .requiredOption('--org <name>', 'the organisation')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./organisations.js')).showLimits(options));
+  limits
+    .command('set')
+    .description('set limits of an organisation, which replace those of the settings POSTBACK_QUOTA_…')
+    .argument('<quota=limit...>', 'such as items=1000 or items=unlimited; 0 allows nothing')
+    .requiredOption('--org <name>', 'the organisation')
+    .option('--json', 'print JSON')
+    .action(async (assignments, options) => (await import('./organisations.js')).setLimits(assignments, options));
+  limits
+    .command('clear')
+    .description('remove limits of an organisation: those of the settings apply again')
+    .argument('[quotas...]', 'names of quotas (default: all)')
+    .requiredOption('--org <name>', 'the organisation')
+    .option('--json', 'print JSON')
+    .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
+
+  program
+    .command('sealing-key')
+    .description('manage the keys that seal stored secrets')
+    .command('rotate')
+    .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
+    .action(async () => (await import('./sealing-key.js')).rotateSealingKey());
+
+  const index = program.command('index').description('manage the search index');
+  index
+    .command('rebuild')
+    .description('write the search index again from MongoDB, or with --embed for another embedding model')
+    .option('--database <id>', 'only the database with this internal id')
+    .option('--embed', 'embed the chunks again with the configured model, beside the index in use')
+    .option('--dry-run', 'with --embed: only print what would be embedded')
+    .option('--all', 'with --embed: also databases that have vectors of the model')
+    .option('--price <amount>', 'with --embed: price of a million tokens, for the estimate', asPrice)
+    .option('--yes', 'with --embed: do not ask before it starts')
+    .action(async ({ embed, ...options }) => {
+      if (embed) await (await import('./rebuild-embeddings.js')).rebuildEmbeddings(options);
+      else await (await import('./rebuild-index.js')).rebuildIndex(options.database);
+    });
+  index
+    .command('cancel')
+    .description('cancel the rebuild that runs; databases that are not switched yet keep their index')
+    .action(async () => (await import('./rebuild-embeddings.js')).cancelRebuild());
+
+  program
+    .command('model')
+    .description('manage the embedding model')
+    .command('fetch')
+    .description('download and check the embedding model')
+    .option('--to <folder>', 'copy its files to this folder')
+    .action(async ({ to }) => (await import('./fetch-model.js')).fetchModel(to));
+  return program;
+}
+
+function asKind(value: string): KeyKind {
+  if ((KEY_KINDS as readonly string[]).includes(value)) return value as KeyKind;
+  throw new InvalidArgumentError(`Use one of ${KEY_KINDS.join(', ')}.`);
+}
+
+function asScopes(list: string): Scope[] {
+  const names = list.split(',').map((name) => name.trim());
+  if (names.every((name): name is Scope => (SCOPES as readonly string[]).includes(name))) return [...new Set(names)];
+  throw new InvalidArgumentError(`Use one or more of ${SCOPES.join(', ')}, separated by commas.`);
+}
+
+function asPrice(text: string): number {
+  const price = Number(text);
+  if (text.trim() === '' || !(price >= 0)) throw new InvalidArgumentError('Use a number such as 0.02.');
+  return price;
+}
+
+function asExpiry(value: string): Date | 'never' {
+  if (value === 'never') return value;
+  const days = /^(\d{1,5})d$/.exec(value)?.[1];
+  const date = days === undefined ? new Date(value) : new Date(Date.now() + Number(days) * DAY_MS);
+  if (Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError('Use a number of days such as 90d, a date such as 2030-01-31, or never.');
+  }
+  if (date <= new Date()) throw new InvalidArgumentError('Use a date in the future, such as 2030-01-31.');
+  return date;
+}

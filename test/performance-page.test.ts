@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { drawBars } from '../bench/page/charts.js';
+import { chartsOf, renderPage } from '../bench/page/page.js';
+import { type BenchResult, readResults } from '../bench/support/results.js';
+
+const OVERVIEW: BenchResult = {
+  name: 'overview',
+  command: 'overview 1',
+  date: '2026-05-04T03:02:01.000Z',
+  machine: { processor: 'A processor', cores: 2, memoryGiB: 8, architecture: 'x64', node: 'v24.1.0', load: 2.1 },
+  groups: {
+    Deliveries: [{ name: 'a backlog, drained', value: 2_900, unit: 'a second', cpu: { worker: 0.4, mongod: 0.21 } }],
+    Indexing: [
+      {
+        name: 'notes',
+        value: 160,
+        unit: 'a second',
+        ratio: { to: 'embedding alone', value: 0.75 },
+        cpu: { worker: 3 },
+      },
+    ],
+    Memory: [{ name: 'api, idle', value: 131, unit: 'MiB' }],
+  },
+};
+
+describe('docs/performance.md', () => {
+  const results = readResults();
+  const overview = results.get('overview');
+  const charts = overview ? Object.entries(chartsOf(overview)) : [];
+
+  test('is what the stored results say', () => {
+    expect(readFileSync('docs/performance.md', 'utf8')).toBe(`${renderPage(results)}\n`);
+  });
+
+  test('has the charts of the stored results', () => {
+    const files = existsSync('docs/performance') ? readdirSync('docs/performance') : [];
+    expect(files.sort()).toEqual(charts.map(([name]) => `${name}.svg`).sort());
+    for (const [name, chart] of charts) {
+      expect(readFileSync(`docs/performance/${name}.svg`, 'utf8')).toBe(`${drawBars(chart)}\n`);
+    }
+  });
+});
+
+describe('a page', () => {
+  test('names the command, the day, the machine, the ratios and the processor time', () => {
+    const page = renderPage(new Map([['overview', OVERVIEW]]));
+    expect(page).toContain('Measured on 2026-05-04 with `npm run bench -- overview 1`: 2 cores (A processor, x64)');
+    expect(page).toContain('| a backlog, drained | 2,900 a second | 0.61 | 0.40 | 0.21 |');
+    expect(page).toContain('| notes | 160 a second | 0.75 of embedding alone | 3.00 | 3.00 |');
+    expect(page).toContain('measured on two cores on another day: Hookdeck Outpost');
+  });
+
+  test('has a chart of our deliveries beside those of other servers', () => {
+    const { deliveries } = chartsOf(OVERVIEW);
+    const svg = drawBars(deliveries!);
+    for (const text of ['Postback: a backlog, drained', 'Svix: publish to receipt', '2900'])
+      expect(svg).toContain(text);
+  });
+});
