@@ -4,6 +4,7 @@ import { call } from '../cli/api-client.js';
 import { rowsOf } from '../domain/content/index-rows.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
+import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/index.js';
@@ -60,6 +61,7 @@ export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
     await embedder.close();
     await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
     const database = (await instance.collections.databases.findOne({ name: 'large' }))!;
+    await createDatabaseIndexes(instance.collections).getForEmbedding(database._id, embedder);
     const embeddings = { model, dimensions };
     await instance.collections.databases.updateOne({ _id: database._id }, { $set: { 'index.embeddings': embeddings } });
     let stored = 0;
@@ -146,6 +148,7 @@ function indexedItem({ _id: databaseId, org, name }: DatabaseRecord, n: number):
     metadata: { brand: `brand-${n % 50}`, year: 1950 + ((n * 7) % 83) },
     additional_metadata: { url: `https://example.com/${n}` },
     indexing_status: 'completed',
+    served_version: 1,
     check_at: created,
     created_at: created,
     updated_at: created,

@@ -11,7 +11,7 @@ const SECTIONS: Record<string, { title: string; text: string }> = {
   },
   age: {
     title: 'With age',
-    text: 'The same work in ten equal parts on one instance. The last part must cost within 20 % of the first.',
+    text: 'The same work in ten equal parts on one instance. A unit of the last part must cost at most 1.2 times one of the first.',
   },
   hanging: {
     title: 'Beside a receiver that hangs',
