@@ -9,6 +9,6 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // Beyond what `eventually` waits for, so that its message, which names the missing condition, comes first.
-  testTimeout: 600_000,
+  testTimeout: 1_200_000,
   maxWorkers: 3,
 };
