@@ -87,8 +87,9 @@ function renderTable(figures: readonly Figure[]): string {
       ? [cpu ? sum(cpu).toFixed(2) : '', ...processes.map((process) => cpu?.[process]?.toFixed(2) ?? '')]
       : []),
   ]);
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+  const widths = columns.map((name, n) => Math.max(name.length, ...rows.map((row) => row[n]!.length)));
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, n) => cell.padEnd(widths[n]!)).join(' | ')} |`;
+  return [line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }
 
 function valuesOf(figures: readonly Figure[]): Record<string, number> {
