@@ -47,18 +47,18 @@ function isWrongType({ code, path }: z.core.$ZodIssue): boolean {
 }
 
 /**
- * Validates the elements of an array, with pauses for other requests. Stops at the first invalid element.
+ * Validates the elements of a list, with pauses for other requests. Stops at the first invalid element.
  * @param at where the array is in the request, such as `memories`
  * @throws ServiceError VALIDATION_ERROR that names the element
  */
 export async function readEach<Schema extends z.ZodType>(
   schema: Schema,
-  values: readonly unknown[],
+  values: Iterable<unknown>,
   at: string,
 ): Promise<z.output<Schema>[]> {
   const elements: z.output<Schema>[] = [];
-  for await (const [n, value] of withPauses(values.entries())) {
-    elements.push(read(schema, value, { at: `${at}.${n}`, nested: true }));
+  for await (const value of withPauses(values)) {
+    elements.push(read(schema, value, { at: `${at}.${elements.length}`, nested: true }));
   }
   return elements;
 }

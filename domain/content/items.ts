@@ -70,8 +70,8 @@ export interface HashedContent {
   collection: string;
   type: string;
   title: string | null;
-  /** The text, or the SHA-256 of the file's content with the filename. */
-  source: { text: string } | { sha256: string; filename: string };
+  /** The SHA-256 of the text, or that of the file's content with the filename. */
+  source: { sha256: string; filename?: string };
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
 }
