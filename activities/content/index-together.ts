@@ -11,7 +11,7 @@ import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
-import { type CompleteItemsDependencies, createCompleteItems } from './complete-items.js';
+import { type CompleteItemsDependencies, createCompleteItems } from './finish-items.js';
 import { createIndexBeside, createModelChoice, type IndexBesideDependencies } from './index-beside.js';
 import { isSuperseded, superseded } from './item-failures.js';
 

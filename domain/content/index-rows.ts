@@ -2,9 +2,9 @@ import { type IndexingStatus, isTerminal } from '../states.js';
 import { searchableText } from './chunking.js';
 import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
+import { asServed } from './items.js';
 import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
-import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */

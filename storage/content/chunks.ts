@@ -5,7 +5,7 @@ import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
-import { type VersionRange, versionsIn } from './version-range.js';
+import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
