@@ -34,9 +34,11 @@ export async function start(): Promise<void> {
     lock.publish({ api_url: development.api_url });
     console.log(welcome(development, instance.noModelReason, config));
     process.send?.({ ready: true });
-    const lost = await Promise.race([stopped, instance.stack.ended]);
+    const lost = await Promise.race([stopped, instance.stack.failed]);
     if (lost !== undefined) {
-      console.error(`\n${lost}\nPostback cannot run without it. Your data is kept: start it again.`);
+      console.error(
+        `\n${lost}\nPostback cannot run without it, and starting it again did not help. Your data is kept.`,
+      );
       process.exitCode = 1;
     }
     console.log('\nPostback is stopping …');

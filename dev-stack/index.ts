@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { obtainBinary } from './binaries.js';
 import type { Env, Log } from './downloads.js';
 import { startMongod } from './mongod.js';
-import type { SupervisedChild } from './supervised-child.js';
+import type { RestartingServer } from './restarting-server.js';
 import { startTemporalServer } from './temporal-server.js';
 
 export { defaultCacheDir, obtainBinary } from './binaries.js';
-export { AlreadyRunningError, lockDataFolder } from './data-folder-lock.js';
 export type { Env, Log } from './downloads.js';
 export { obtainEmbeddingModel } from './embedding-model.js';
 export { choosePorts } from './ports.js';
+export { AlreadyRunningError, lockDataFolder } from './process-lock.js';
 
 export interface StackOptions {
   /** Holds all data, logs and ports of the started servers, usually `.postback/`. */
@@ -29,26 +29,25 @@ export interface Stack {
   /** Prometheus counters of the Temporal server started here. */
   readonly temporalMetricsUrl: string | null;
   readonly mongodbUri: string;
-  readonly startedPids: readonly number[];
-  /** Resolves with an explanation when a server that was started here ends, whether it was asked to or not. */
-  readonly ended: Promise<string>;
+  /** The pids of the servers that were started here. */
+  pids(): number[];
+  /** Resolves with an explanation when a server that was started here cannot be kept running. */
+  readonly failed: Promise<string>;
   /** Stops the servers that were started here. May be called again. */
   stop(): Promise<void>;
 }
 
 /**
  * Provides a running Temporal and MongoDB: those named in the environment (TEMPORAL_ADDRESS, MONGODB_URI), else servers
- * started on loopback. When one of them fails to start, the other is stopped.
+ * started on loopback, and started again when they end. When one of them fails to start, the other is stopped.
  * @throws Error with the reason of each failure
  */
 export async function startStack({ dataDir, cacheDir, env, log }: StackOptions): Promise<Stack> {
   mkdirSync(dataDir, { recursive: true });
   const claimsDir = join(cacheDir, 'ports');
-  const started: SupervisedChild[] = [];
-  const ends: Promise<string>[] = [];
-  const track = <Server extends SupervisedChild>(title: string, server: Server): Server => {
+  const started: RestartingServer[] = [];
+  const track = <Server extends RestartingServer>(server: Server): Server => {
     started.push(server);
-    ends.push(server.ended.then((reason) => `${title} ${reason}`));
     return server;
   };
 
@@ -58,7 +57,7 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
       return { address: env.TEMPORAL_ADDRESS, uiUrl: null, metricsUrl: null };
     }
     const binary = await obtainBinary('temporal', { cacheDir, env, log });
-    return track('Temporal', await startTemporalServer({ binary, dir: dataDir, claimsDir, env, log }));
+    return track(await startTemporalServer({ binary, dir: dataDir, claimsDir, env, log }));
   }
   async function mongodb() {
     if (env.MONGODB_URI) {
@@ -66,7 +65,7 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
       return { uri: env.MONGODB_URI };
     }
     const binary = await obtainBinary('mongod', { cacheDir, env, log });
-    return track('MongoDB', await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
+    return track(await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
   }
 
   let stopping: Promise<unknown> | undefined;
@@ -85,8 +84,8 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
     temporalUiUrl: temporalResult.value.uiUrl,
     temporalMetricsUrl: temporalResult.value.metricsUrl,
     mongodbUri: mongodbResult.value.uri,
-    startedPids: started.map(({ pid }) => pid),
-    ended: Promise.race(ends),
+    pids: () => started.map(({ pid }) => pid()),
+    failed: Promise.race(started.map(({ failed }) => failed)),
     stop,
   };
 }

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
 import { startOnPorts } from './ports.js';
+import { type RestartingServer, startRestarting } from './restarting-server.js';
 import {
   type ServerOptions,
   type SupervisedChild,
@@ -10,7 +11,7 @@ import {
   waitUntilReady,
 } from './supervised-child.js';
 
-export interface Mongod extends SupervisedChild {
+export interface Mongod extends RestartingServer {
   /** Includes the database `postback` and the name of the replica set. */
   readonly uri: string;
 }
@@ -23,16 +24,22 @@ const CACHE_GB = '0.5';
 const NOT_YET_INITIALIZED = 94;
 
 /**
- * Starts mongod as a replica set with one member, its data in `dir`, and waits until it accepts writes.
+ * Starts mongod as a replica set with one member, its data in `dir`, and waits until it accepts writes. It is
+ * started again when it ends.
  * @throws Error with the end of its log
  */
 export async function startMongod(options: ServerOptions): Promise<Mongod> {
   mkdirSync(join(options.dir, 'mongodb'), { recursive: true });
   await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
-  return startOnPorts(options, { mongodb: 27017 }, ({ mongodb }) => startOnce(options, mongodb));
+  return startOnPorts(options, { mongodb: 27017 }, ({ mongodb }) =>
+    startRestarting(TITLE, () => startOnce(options, mongodb), options.log),
+  );
 }
 
-async function startOnce({ binary, dir, env }: ServerOptions, port: number): Promise<Mongod> {
+async function startOnce(
+  { binary, dir, env }: ServerOptions,
+  port: number,
+): Promise<SupervisedChild & Pick<Mongod, 'uri'>> {
   const host = `127.0.0.1:${port}`;
   const server = await startSupervisedChild({
     command: binary,

@@ -10,6 +10,8 @@ import { lastLines } from './run-command.js';
 const SUPERVISOR = fileURLToPath(new URL('./supervisor.js', import.meta.url));
 /** The supervisor kills a server that does not stop within 15 s, so an older one needs a person. */
 const PREVIOUS_RUN_TIMEOUT_MS = 25_000;
+/** How long a server without a supervisor may take to stop before it is killed, in ms. */
+const ORPHAN_TIMEOUT_MS = 15_000;
 /** How long a server may take to respond, in ms. Includes recovery after a crash. */
 const READY_TIMEOUT_MS = 120_000;
 
@@ -74,9 +76,23 @@ export async function startSupervisedChild(options: SupervisedChildOptions): Pro
     stop: async () => {
       if (supervisor.connected) supervisor.disconnect();
       await exited;
+      if (identity) await endOrphan(identity);
       rmSync(pidFile, { force: true });
     },
   };
+}
+
+/** Ends a server whose supervisor was killed; any other has ended before its supervisor. */
+async function endOrphan(server: ProcessIdentity): Promise<void> {
+  const deadline = Date.now() + ORPHAN_TIMEOUT_MS;
+  for (let signal: NodeJS.Signals = 'SIGTERM'; isAlive(server); await sleep(100)) {
+    try {
+      process.kill(server.pid, signal);
+    } catch {
+      return;
+    }
+    if (Date.now() > deadline) signal = 'SIGKILL';
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { startOnPorts } from './ports.js';
+import { type RestartingServer, startRestarting } from './restarting-server.js';
 import {
   type ServerOptions,
   type SupervisedChild,
@@ -10,12 +11,14 @@ import {
   waitUntilReady,
 } from './supervised-child.js';
 
-export interface TemporalServer extends SupervisedChild {
+interface Addresses {
   readonly address: string;
   readonly uiUrl: string;
   /** The server's own counters, for Prometheus. */
   readonly metricsUrl: string;
 }
+
+export type TemporalServer = RestartingServer & Addresses;
 
 const TITLE = 'Temporal';
 const NAMESPACE = 'default';
@@ -33,16 +36,22 @@ const SETTINGS = [
 const PREFERRED_PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9233 };
 
 /**
- * Starts Temporal's dev server with its data in `dir` and waits until it responds.
+ * Starts Temporal's dev server with its data in `dir` and waits until it responds. It is started again when
+ * it ends.
  * @throws Error with the end of its log
  */
 export async function startTemporalServer(options: ServerOptions): Promise<TemporalServer> {
   mkdirSync(options.dir, { recursive: true });
   await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
-  return startOnPorts(options, PREFERRED_PORTS, (ports) => startOnce(options, ports));
+  return startOnPorts(options, PREFERRED_PORTS, (ports) =>
+    startRestarting(TITLE, () => startOnce(options, ports), options.log),
+  );
 }
 
-async function startOnce({ binary, dir, env }: ServerOptions, ports: typeof PREFERRED_PORTS): Promise<TemporalServer> {
+async function startOnce(
+  { binary, dir, env }: ServerOptions,
+  ports: typeof PREFERRED_PORTS,
+): Promise<SupervisedChild & Addresses> {
   const address = `127.0.0.1:${ports.temporal}`;
   const server = await startSupervisedChild({
     command: binary,

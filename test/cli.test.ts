@@ -131,21 +131,32 @@ describe('the postback command', () => {
     }
   });
 
-  test('a start whose database dies names it, stops everything else, and exits with code 1', async () => {
+  test('a start whose servers are killed starts them again, at the same addresses, and goes on', async () => {
     const own = mkdtempSync(join(tmpdir(), 'postback-lost-'));
     const env = { ...process.env, POSTBACK_DATA_DIR: own, POSTBACK_API_PORT: '0' };
-    const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    let errors = '';
-    child.stderr.on('data', (chunk) => {
-      errors += chunk;
+    const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
     });
     const ended = once(child, 'close');
     try {
       await eventually('the instance', () => existsSync(join(own, 'dev.json')));
-      process.kill(JSON.parse(readFileSync(join(own, 'mongodb.pid'), 'utf8')).pid, 'SIGKILL');
-      expect((await ended)[0]).toBe(1);
-      expect(errors).toMatch(/MongoDB ended .*\n.*start it again/);
-      expect(existsSync(join(own, 'dev.json'))).toBe(false);
+      const { api_url, keys } = JSON.parse(readFileSync(join(own, 'dev.json'), 'utf8'));
+      const client = createClient(api_url, keys.api);
+      const pids = () =>
+        ['mongodb', 'temporal'].map((name) => JSON.parse(readFileSync(join(own, `${name}.pid`), 'utf8')).pid);
+      await client.createDatabase('notes');
+      const note = { database: 'notes', memories: JSON.stringify([{ id: 'after', text: 'Rain.' }]) };
+      const killed = pids();
+      for (const pid of killed) process.kill(pid, 'SIGKILL');
+      await eventually('new servers', () => pids().every((pid) => !killed.includes(pid)));
+      await eventually('an accepted item', async () => (await client.ingest(note)).status === 202);
+      expect(await client.ended('notes', 'after')).toMatchObject({ indexing_status: 'completed' });
+      child.kill('SIGTERM');
+      expect((await ended)[0]).toBe(0);
+      expect(output).toMatch(/MongoDB ended with code .*MongoDB runs again/s);
+      expect(output).toMatch(/Temporal ended with code .*Temporal runs again/s);
     } finally {
       child.kill('SIGKILL');
       await ended;

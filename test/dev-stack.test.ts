@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -9,11 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheDir, obtainBinary } from '../dev-stack/binaries.js';
-import { AlreadyRunningError, lockDataFolder } from '../dev-stack/data-folder-lock.js';
 import { checkSha256, download, placeInCache } from '../dev-stack/downloads.js';
 import { obtainEmbeddingModel } from '../dev-stack/embedding-model.js';
 import { startMongod } from '../dev-stack/mongod.js';
 import { choosePorts } from '../dev-stack/ports.js';
+import { AlreadyRunningError, lockDataFolder } from '../dev-stack/process-lock.js';
+import { startRestarting } from '../dev-stack/restarting-server.js';
+import { startSupervisedChild } from '../dev-stack/supervised-child.js';
 import { identify } from '../runtime/process-identity.js';
 
 let folder: string;
@@ -32,6 +34,11 @@ async function startNode(code: string): Promise<{ child: ChildProcess; line: str
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [chunk] = await once(child.stdout!, 'data');
   return { child, line: String(chunk).trim() };
+}
+
+/** The parent of a process. */
+function supervisorOf(pid: number): number {
+  return Number(execFileSync('ps', ['-o', 'ppid=', '-p', `${pid}`], { encoding: 'utf8' }));
 }
 
 const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
@@ -107,7 +114,7 @@ describe('downloads', () => {
 describe('a data folder', () => {
   it('has one instance: a second start gets the process id and the address of the first', async () => {
     const { child } = await startNode(`
-      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/data-folder-lock.js')});
+      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/process-lock.js')});
       lockDataFolder(${JSON.stringify(folder)}).publish({ api_url: 'http://127.0.0.1:3000' });
       console.log('held');
       setInterval(() => undefined, 1_000);`);
@@ -188,7 +195,7 @@ describe('servers', () => {
     await until(() => identify(Number(line)) === undefined);
   });
 
-  it('keep MongoDB data, and accept writes, when MongoDB restarts on another port', async () => {
+  it('start again when they or their supervisors are killed, and keep the data, also on another port', async () => {
     const { env } = process;
     const cacheDir = defaultCacheDir(env);
     const binary = await obtainBinary('mongod', { cacheDir, env, log });
@@ -204,6 +211,12 @@ describe('servers', () => {
     const first = await start();
     const firstPort = Number(new URL(first.uri).port);
     expect(await countAfterInsert(first.uri)).toBe(1);
+    for (const victim of [first.pid, () => supervisorOf(first.pid())]) {
+      const before = first.pid();
+      process.kill(victim(), 'SIGKILL');
+      await until(() => first.pid() !== before);
+      expect(identify(before)).toBeUndefined();
+    }
     await first.stop();
 
     const occupant = createServer((socket) => socket.destroy()).listen(firstPort, '127.0.0.1');
@@ -216,6 +229,14 @@ describe('servers', () => {
       await second.stop();
       occupant.close();
     }
-    expect(identify(second.pid)).toBeUndefined();
+    expect(identify(second.pid())).toBeUndefined();
+  });
+
+  it('are given up, with their last words, when they end again and again', async () => {
+    const options = { command: 'sh', args: ['-c', 'echo no disk; exit 3'], env: process.env };
+    const files = { logFile: join(folder, 'log'), pidFile: join(folder, 'pid') };
+    const server = await startRestarting('Server', () => startSupervisedChild({ ...options, ...files }), log);
+    expect(await server.failed).toMatch(/^Server ended with code 3.* no disk$/);
+    await server.stop();
   });
 });

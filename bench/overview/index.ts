@@ -76,7 +76,7 @@ interface Memory {
 
 /** The processes of the instance are children of this process, and of those. */
 function readMemory({ pids, embedderPid, serverPids }: BenchInstance): Memory {
-  const roots = [pids.api(), pids.worker(), embedderPid(), ...serverPids].filter((pid) => pid !== undefined);
+  const roots = [pids.api(), pids.worker(), embedderPid(), ...serverPids()].filter((pid) => pid !== undefined);
   const all = roots.flatMap(readProcessTree);
   const processes: Record<string, number> = {};
   for (const { name, rss } of all) processes[name] = (processes[name] ?? 0) + rss;

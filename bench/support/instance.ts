@@ -51,7 +51,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     pids: { api: api.pid, worker: worker.pid },
     embedderPid: (): number | undefined => embedder?.pid(),
     /** Of Temporal and MongoDB. */
-    serverPids: stack.startedPids,
+    serverPids: stack.pids,
     /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time of the API so far, in milliseconds on one core. */
@@ -59,7 +59,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     /** Processor time of each process so far, by its name. */
     async processorTimes(): Promise<Record<string, number>> {
       const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
-      const temporal = stack.startedPids.find((pid) => pid !== Number(mongod)) ?? Number.NaN;
+      const temporal = stack.pids().find((pid) => pid !== Number(mongod)) ?? Number.NaN;
       const pids = {
         api: api.pid(),
         worker: worker.pid(),

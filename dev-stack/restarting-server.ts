@@ -1,0 +1,73 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Log } from './downloads.js';
+import type { SupervisedChild } from './supervised-child.js';
+
+/** Pause between the end of a server and its next start, in ms. */
+const PAUSE_MS = 1_000;
+/** A server that ends more often than this in `WINDOW_MS` cannot run here, and a person has to look. */
+const RESTARTS = 5;
+const WINDOW_MS = 120_000;
+
+export interface RestartingServer {
+  /** Of the process that runs now, or that ran last. */
+  pid(): number;
+  /** Resolves with an explanation when the server cannot be kept running; never after `stop`. */
+  readonly failed: Promise<string>;
+  /** Stops the server, also while it is starting. May be called again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server, and starts it again when it ends without being asked to. Its data are on disk, and its clients connect
+ * again, so its end costs a pause and nothing else.
+ * @param title names the server in messages
+ * @param start must start the server at the same address each time
+ * @param log receives a line for each restart
+ * @throws Error of the first start
+ */
+export async function startRestarting<Server extends SupervisedChild>(
+  title: string,
+  start: () => Promise<Server>,
+  log: Log,
+): Promise<Omit<Server, keyof SupervisedChild> & RestartingServer> {
+  const stopping = new AbortController();
+  const first = await start();
+  let current: SupervisedChild = first;
+
+  /** @returns why the server is not started again; null when it was stopped */
+  async function keepRunning(): Promise<string | null> {
+    const ends: number[] = [];
+    let reason = await first.ended;
+    while (!stopping.signal.aborted) {
+      const now = Date.now();
+      ends.push(now);
+      if (ends.filter((end) => now - end < WINDOW_MS).length > RESTARTS) return `${title} ${reason}`;
+      log(`${title} ${reason}\nStarting ${title} again`);
+      await wait(PAUSE_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (stopping.signal.aborted) break;
+      try {
+        await current.stop();
+        current = await start();
+        log(`${title} runs again`);
+        reason = await current.ended;
+      } catch (error) {
+        reason = `did not start: ${(error as Error).message}`;
+      }
+    }
+    return null;
+  }
+  const ended = keepRunning();
+
+  return {
+    ...first,
+    pid: () => current.pid,
+    failed: new Promise((resolve) => void ended.then((reason) => reason !== null && resolve(reason))),
+    async stop() {
+      stopping.abort();
+      await current.stop();
+      await ended;
+      // Another one may have been starting.
+      await current.stop();
+    },
+  };
+}
