@@ -164,6 +164,15 @@ describe('the postback command', () => {
     }
   });
 
+  test('wrong use exits with code 2, and completion knows commands and choices', async () => {
+    expect(await postbackProcess(['query', 'fees'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--database'),
+    });
+    expect((await postbackProcess(['complete', '--', 'databases', ''])).out).toContain('create\tcreate a database');
+    expect((await postbackProcess(['completion', 'fish'])).out).toContain('fish completion for postback');
+  });
+
   test('a second start in the same folder reports the address of the first', async () => {
     const lock = lockDataFolder(dataDir);
     lock.publish({ api_url: 'http://127.0.0.1:1234' });
