@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
+import { withPauses } from '../domain/event-loop.js';
 import {
   type IdempotencyClaim,
   type IdempotencyKeys,
@@ -25,14 +26,15 @@ const SAVED_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
  * Does the work of a request once per `Idempotency-Key`: the same request sent again gets the first response, byte for
  * byte. Only 2xx responses are saved: with any other response no work has started, and a repeated request runs again.
  * While `work` runs, `ctx.state.saveResponseWith` saves the response in the transaction of the work.
- * @param content returns what must be equal in a repeated request, besides method and URL; called only with a key
+ * @param content returns what must be equal in a repeated request, besides method and URL, in pieces that are hashed with
+ * pauses for other requests; called only with a key
  * @throws ServiceError INVALID_PARAMETERS for a malformed key, IDEMPOTENCY_CONFLICT when the key was sent with another
  * request, IDEMPOTENCY_IN_PROGRESS while the first request runs
  */
 export async function respondOnce(
   ctx: RequestContext,
   keys: IdempotencyKeys,
-  content: () => string,
+  content: () => Iterable<string | Uint8Array>,
   work: () => Promise<unknown>,
 ): Promise<void> {
   const sent = ctx.headers['idempotency-key'];
@@ -43,8 +45,9 @@ export async function respondOnce(
   const { data: key, error } = idempotencyKeySchema.safeParse(sent);
   if (error) throw new ServiceError('INVALID_PARAMETERS', `Idempotency-Key: ${error.issues[0]?.message}`);
   const scope = { org: ctx.state.principal.org, route: `${ctx.method} ${ctx._matchedRoute}`, key };
-  const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`).update(content()).digest('hex');
-  const outcome = await keys.claim(scope, fingerprint);
+  const fingerprint = createHash('sha256').update(`${ctx.method} ${ctx.url}\n`);
+  for await (const piece of withPauses(content())) fingerprint.update(piece);
+  const outcome = await keys.claim(scope, fingerprint.digest('hex'));
   if (outcome.state === 'claimed') await runClaimed(ctx, keys, outcome.claim, work);
   else if (outcome.state === 'saved') replay(ctx, outcome.response);
   else if (outcome.state === 'in progress') throw requestInProgress();

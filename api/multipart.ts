@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
 import { createSemaphore } from '../domain/semaphore.js';
+import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES } from './form-fields.js';
 
 export interface UploadLimits {
   /** Per request. */
@@ -27,47 +28,45 @@ const STORED_AT_ONCE = 8;
 /**
  * Reads a multipart request while it arrives. After an error it parses and stores nothing more. The rest of the request is
  * still received, because most clients read a response only after they have sent everything.
- * @param known the text fields that the request may have, each once; other fields have no effect and may be repeated
+ * @param known other fields have no effect, may be repeated, and are cut off after 64 KiB
  * @param store gets each file as a stream, which it must read to the end
  * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
  * @throws ServiceError INVALID_PARAMETERS for a malformed or incomplete body, VALIDATION_ERROR for too many files or
- * fields, PAYLOAD_TOO_LARGE for a size over its limit
+ * fields and for a short field that is too long, PAYLOAD_TOO_LARGE for a size over its limit
  */
 export async function readMultipart<T>(
   request: IncomingMessage,
   limits: UploadLimits,
-  known: ReadonlySet<string>,
+  known: KnownFields,
   store: (file: Readable, filename: string) => Promise<T>,
   hold: (bytes: number) => void = () => undefined,
-): Promise<{ fields: Map<string, string>; files: UploadedFile<T>[] }> {
-  const form = openForm(request, limits);
-  const fields = new Map<string, string>();
+): Promise<{ fields: FormFields; files: UploadedFile<T>[] }> {
+  const form = openForm(request, limits, known);
   const files: Promise<UploadedFile<T>>[] = [];
   const unfinished = new Set<Readable>();
   const turns = createSemaphore(STORED_AT_ONCE);
   const failure = new AbortController();
   const { signal: failed } = failure;
   const fail = (error: unknown) => failure.abort(error);
-  let fieldBytes = 0;
-  const streams: { bytesRead: number }[] = [];
+  const streams: { filename: string; stream: { bytesRead: number } }[] = [];
 
-  form.on('field', (name, value, nameTruncated, valueTruncated) => {
-    fieldBytes += Buffer.byteLength(value);
-    if (nameTruncated || valueTruncated || fieldBytes > limits.maxFieldBytes)
-      fail(tooLarge('The text fields together', limits.maxFieldBytes));
-    else if (known.has(name) && fields.has(name))
-      fail(new ServiceError('VALIDATION_ERROR', `${name}: must be sent only once`));
-    else fields.set(name, value);
-  });
-  form.on('file', (field, stream, filename = '') => {
+  const texts = collectFields(form, known, limits.maxFieldBytes, failed, fail);
+  form.on('file', (field, stream, filename?: string) => {
     // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
-    streams.push(stream as typeof stream & { bytesRead: number });
+    if (filename === undefined && known.get(field) === 'long') return texts.receive(field, stream);
+    receiveFile(field, stream, filename ?? '');
+  });
+  form.on('fieldsLimit', () => fail(tooMany(MAX_FIELDS, 'field')));
+  form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
+
+  function receiveFile(field: string, stream: Readable, filename: string): void {
+    streams.push({ filename, stream: stream as typeof stream & { bytesRead: number } });
+    if (streams.length > limits.maxFiles) fail(tooMany(limits.maxFiles, 'file'));
     // Parts of the bytes in which the error was.
     if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
-    stream.once('limit', () => fail(tooLarge(`The file "${filename}"`, limits.maxFileBytes)));
     const stored = storeInTurn(stream, filename).then((result) => ({ field, filename, stored: result }));
     stored
       .catch((error) => {
@@ -76,10 +75,17 @@ export async function readMultipart<T>(
       })
       .finally(() => unfinished.delete(stream));
     files.push(stored);
-  });
-  form.on('filesLimit', () => fail(tooMany(limits.maxFiles, 'file')));
-  form.on('fieldsLimit', () => fail(tooMany(MAX_FIELDS, 'field')));
-  form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
+  }
+
+  /** @returns the bytes of all files so far. @throws ServiceError PAYLOAD_TOO_LARGE */
+  function checkFiles(): number {
+    let bytes = 0;
+    for (const { filename, stream } of streams) {
+      if (stream.bytesRead > limits.maxFileBytes) throw tooLarge(`The file "${filename}"`, limits.maxFileBytes);
+      bytes += stream.bytesRead;
+    }
+    return bytes;
+  }
 
   async function storeInTurn(stream: Readable, filename: string): Promise<T> {
     // The files before this one have arrived, so their end does not wait for this one.
@@ -94,16 +100,20 @@ export async function readMultipart<T>(
   try {
     await pipeInto(form, request, failed, (received) => {
       if (received > limits.maxRequestBytes) throw tooLarge('The request', limits.maxRequestBytes);
-      const stored = streams.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+      const stored = checkFiles();
       hold(Math.min(received - stored, limits.maxFieldBytes));
     });
+    checkFiles();
   } catch (error) {
     fail(error);
     for (const stream of unfinished) stream.destroy(error as Error);
   }
   const settled = await Promise.allSettled(files);
   failed.throwIfAborted();
-  return { fields, files: settled.flatMap((file) => (file.status === 'fulfilled' ? [file.value] : [])) };
+  return {
+    fields: texts.fields(),
+    files: settled.flatMap((file) => (file.status === 'fulfilled' ? [file.value] : [])),
+  };
 }
 
 /**
@@ -147,7 +157,7 @@ async function pipeInto(
   }
 }
 
-function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstance {
+function openForm(request: IncomingMessage, limits: UploadLimits, known: KnownFields): BusboyInstance {
   const contentType = request.headers['content-type'];
   // Media types are case-insensitive.
   if (!contentType || !/^multipart\/form-data(;|\s|$)/i.test(contentType)) {
@@ -156,12 +166,13 @@ function openForm(request: IncomingMessage, limits: UploadLimits): BusboyInstanc
   try {
     return new Busboy({
       headers: { ...request.headers, 'content-type': contentType },
+      // Long text fields arrive as streams, as files do: Busboy decodes other fields at once.
+      isPartAFile: (field, type, filename) =>
+        filename !== undefined || type === 'application/octet-stream' || known.get(field ?? '') === 'long',
       limits: {
-        files: limits.maxFiles,
-        fileSize: limits.maxFileBytes,
-        fieldSize: limits.maxFieldBytes,
+        fieldSize: Math.min(MAX_SHORT_FIELD_BYTES, limits.maxFieldBytes),
         fields: MAX_FIELDS,
-        // Some parts are neither.
+        // Some parts are neither a file nor a field.
         parts: limits.maxFiles + MAX_FIELDS,
       },
     });

@@ -127,7 +127,7 @@ export function operations(
         ? respondOnce(
             ctx,
             idempotencyKeys,
-            () => ctx.request.text ?? '',
+            () => [ctx.request.text ?? ''],
             () => run(ctx),
           )
         : run(ctx);

@@ -5,6 +5,7 @@ import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../
 import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
+import type { FormFields, KnownFields } from './form-fields.js';
 import { respondOnce } from './idempotency.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from './multipart.js';
 import type { RequestContext } from './request-context.js';
@@ -36,8 +37,7 @@ export interface ReceivedFiles<Kind = FileKind> {
 
 /** A form that has arrived, with its files in the file store. */
 export interface ReceivedForm<Kind = FileKind> {
-  /** Values of the text fields. */
-  fields: ReadonlyMap<string, string>;
+  fields: FormFields;
   files: UploadedFile<FileReceipt<Kind>>[];
   received: Pick<ReceivedFiles<Kind>, 'kept'>;
 }
@@ -50,13 +50,12 @@ export interface FormDependencies<Kind = FileKind> extends ReceiveDependencies<K
 /**
  * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that the work has not declared as
  * kept.
- * @param known the text fields that the form may have, each once
  * @param batch id of the files of this request
  */
 export async function receiveForm<Kind>(
   ctx: RequestContext,
   deps: FormDependencies<Kind>,
-  known: ReadonlySet<string>,
+  known: KnownFields,
   batch: string,
   work: (form: ReceivedForm<Kind>) => Promise<void>,
 ): Promise<void> {
@@ -121,16 +120,19 @@ async function receiveFile<Kind>(
   }
 }
 
+const HASHED_BYTES = 1024 * 1024;
+
 /**
- * The content of a form as text, to compare requests: clients choose a new boundary for each request, so the bytes of two
- * equal requests differ.
+ * The content of a form, to compare requests: clients choose a new boundary for each request, so the bytes of two equal
+ * requests differ.
  */
-function contentOf(
-  fields: ReadonlyMap<string, string>,
+function* contentOf(
+  fields: FormFields,
   files: readonly UploadedFile<Pick<FileReceipt, 'sha256'>>[],
-): string {
-  return JSON.stringify([
-    [...fields].sort(([a], [b]) => (a < b ? -1 : 1)),
-    files.map(({ field, filename, stored }) => [field, filename, stored.sha256]),
-  ]);
+): Generator<string | Uint8Array> {
+  for (const [name, value] of [...fields].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    yield JSON.stringify([name, value.length]);
+    for (let at = 0; at < value.length; at += HASHED_BYTES) yield value.subarray(at, at + HASHED_BYTES);
+  }
+  yield JSON.stringify(files.map(({ field, filename, stored }) => [field, filename, stored.sha256]));
 }

@@ -112,12 +112,12 @@ export function createProgram(program = new Command('postback')): Command {
     .command('show')
     .description('print the public keys that receivers of an organisation may need, the current key first')
     .requiredOption('--org <name>', 'organisation')
-    .action(async ({ org }) => (await import('./signing-key.js')).showSigningKeys(org));
+    .action(async ({ org }) => (await import('./keys.js')).showSigningKeys(org));
   signingKeys
     .command('rotate')
     .description('sign new jobs of an organisation with a new key; running jobs use the old key')
     .requiredOption('--org <name>', 'organisation')
-    .action(async ({ org }) => (await import('./signing-key.js')).rotateSigningKey(org));
+    .action(async ({ org }) => (await import('./keys.js')).rotateSigningKey(org));
 
   const limits = program
     .command('orgs')
@@ -150,7 +150,7 @@ export function createProgram(program = new Command('postback')): Command {
     .description('manage the keys that seal stored secrets')
     .command('rotate')
     .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
-    .action(async () => (await import('./sealing-key.js')).rotateSealingKey());
+    .action(async () => (await import('./keys.js')).rotateSealingKey());
 
   const index = program.command('index').description('manage the search index');
   index

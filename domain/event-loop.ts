@@ -1,14 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Values between two pauses: each pause lets other requests run. */
-const SLICE = 100;
+/** How long work runs before other requests get their turn. */
+const SLICE_MS = 10;
 
-/** Goes through values with pauses, so that a long list does not hold up the process. */
+/** @returns a function to await between the steps of long work: it lets other requests run when the slice is used up */
+export function createPauses(): () => Promise<void> {
+  let sliceEnds = 0;
+  return async () => {
+    if (performance.now() < sliceEnds) return;
+    await setImmediate();
+    sliceEnds = performance.now() + SLICE_MS;
+  };
+}
+
+/** Goes through values with pauses, so that a long list, or long values, do not hold up the process. */
 export async function* withPauses<T>(values: Iterable<T>): AsyncGenerator<T> {
-  let count = 0;
+  const pause = createPauses();
   for (const value of values) {
-    if (count % SLICE === 0) await setImmediate();
-    count += 1;
+    await pause();
     yield value;
   }
 }

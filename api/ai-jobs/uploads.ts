@@ -7,6 +7,7 @@ import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
+import type { KnownFields } from '../form-fields.js';
 import type { UploadedFile, UploadLimits } from '../multipart.js';
 import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
@@ -25,7 +26,7 @@ export interface UploadDependencies {
 }
 
 /** An upload is files only. */
-const NO_FIELDS: ReadonlySet<string> = new Set();
+const NO_FIELDS: KnownFields = new Map();
 
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {

@@ -1,20 +1,23 @@
 import type { z } from 'zod';
-import { JsonBoundsError, parseBoundedJson } from '../../domain/bounded-json.js';
+import { DEFAULT_JSON_BOUNDS, JsonBoundsError } from '../../domain/bounded-json.js';
 import {
   appKnowledgeSchema,
   type DocumentMetadata,
   documentMetadataSchema,
   type ingestFieldsSchema,
+  MAX_ITEM_CHARACTERS,
   memoriesSchema,
   wholeText,
 } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ExtractionError } from '../../domain/extraction.js';
 import { newItemId } from '../../domain/ids.js';
+import { findElements, parseElements } from '../../domain/json-elements.js';
 import type { ItemRecord } from '../../storage/content/items.js';
+import type { FormFields } from '../form-fields.js';
 import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
-import { read, readEach } from '../validation.js';
+import { readEach } from '../validation.js';
 
 /** An item of an ingest request, before it is compared with the items of the database. */
 export interface Draft {
@@ -37,7 +40,7 @@ export interface Draft {
  */
 export async function draftItems(
   request: Pick<z.output<typeof ingestFieldsSchema>, 'type' | 'language'>,
-  fields: ReadonlyMap<string, string>,
+  fields: FormFields,
   files: readonly UploadedFile<FileReceipt>[],
   maxItems: number,
 ): Promise<Draft[]> {
@@ -122,41 +125,46 @@ function draftFile(
   };
 }
 
-function rejectMisplacedFiles(fields: ReadonlyMap<string, string>, files: readonly UploadedFile<FileReceipt>[]): void {
+function rejectMisplacedFiles(fields: FormFields, files: readonly UploadedFile<FileReceipt>[]): void {
   const misplaced = files.find((file) => file.field !== 'documents');
   if (misplaced) throw invalid(misplaced.field, 'must not be a file; send files as "documents"');
   if (fields.has('documents')) throw invalid('documents', 'must be files, each with a file name');
 }
 
 /** Some clients spread an object over fields such as `memories[0][text]`, which would be ignored silently. */
-function rejectBracketedFields(fields: ReadonlyMap<string, string>): void {
+function rejectBracketedFields(fields: FormFields): void {
   for (const field of fields.keys()) {
     const name = /^(document_metadata|app_knowledge|memories)[[.]/.exec(field)?.[1];
     if (name) throw invalid(name, 'must be one field with an array as JSON text');
   }
 }
 
-/** Reads a field that contains a JSON array as text. @returns undefined when the request does not have it */
+/** Levels and values of one field; metadata may be free, but not without end. */
+const BOUNDS = {
+  maxDepth: DEFAULT_JSON_BOUNDS.maxDepth,
+  maxValues: 250_000,
+  element: { maxValues: DEFAULT_JSON_BOUNDS.maxValues, maxCharacters: MAX_ITEM_CHARACTERS },
+};
+
+/**
+ * Reads a field that contains a JSON array as text, element by element.
+ * @returns undefined when the request does not have it
+ */
 async function readField<Element extends z.ZodType>(
-  fields: ReadonlyMap<string, string>,
+  fields: FormFields,
   name: string,
   schema: z.ZodArray<Element>,
   maxElements: number,
 ): Promise<z.output<Element>[] | undefined> {
-  const text = fields.get(name);
-  if (text === undefined) return undefined;
-  const value = parseField(name, text, maxElements);
-  return Array.isArray(value) ? readEach(schema.element, value, name) : read(schema, value, { at: name, nested: true });
-}
-
-/** Levels and values of one request; metadata may be free, but not without end. */
-const BOUNDS = { maxDepth: 100, maxValues: 250_000 };
-
-function parseField(name: string, text: string, maxElements: number): unknown {
+  const json = fields.get(name);
+  if (json === undefined) return undefined;
   try {
-    return parseBoundedJson(text, { ...BOUNDS, maxElements });
+    const elements = await findElements(json, { ...BOUNDS, maxElements });
+    return await readEach(schema.element, parseElements(json, elements), name);
   } catch (error) {
-    throw invalid(name, error instanceof JsonBoundsError ? error.message : 'must be an array as JSON text');
+    if (error instanceof JsonBoundsError) throw invalid(name, error.message);
+    if (error instanceof SyntaxError) throw invalid(name, 'must be an array as JSON text');
+    throw error;
   }
 }
 

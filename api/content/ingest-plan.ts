@@ -3,6 +3,7 @@ import { metadataFault } from '../../domain/content/metadata.js';
 import { groupNumbers } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { withPauses } from '../../domain/event-loop.js';
+import { sha256Hex } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
@@ -96,7 +97,7 @@ function contentHashOf(content: NonNullable<Draft['content']>, sha256: string | 
     title,
     source:
       source.kind === 'text'
-        ? { text: source.text }
+        ? { sha256: sha256Hex(source.text) }
         : { sha256: sha256!, filename: source.filename, ...languageOf(source) },
     metadata,
     additional_metadata,

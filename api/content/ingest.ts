@@ -9,6 +9,7 @@ import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, DEPRECATED_NAMES } from '../content-operations.js';
 import { renameFields } from '../field-names.js';
+import type { FormFields, KnownFields } from '../form-fields.js';
 import type { UploadLimits } from '../multipart.js';
 import { type FormDependencies, type ReceivedForm, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
@@ -20,9 +21,9 @@ import { ingestResultSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
-const FORM_FIELDS: ReadonlySet<string> = new Set([
-  ...Object.keys(ingestFormSchema.shape),
-  ...Object.keys(DEPRECATED_NAMES),
+const FORM_FIELDS: KnownFields = new Map<string, 'short' | 'long'>([
+  ...[...Object.keys(ingestFormSchema.shape), ...Object.keys(DEPRECATED_NAMES)].map((name) => [name, 'short'] as const),
+  ...['document_metadata', 'app_knowledge', 'memories'].map((name) => [name, 'long'] as const),
 ]);
 
 export interface IngestDependencies extends AcceptDependencies, FormDependencies {
@@ -109,8 +110,10 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   }
 }
 
-function readRequest(fields: ReadonlyMap<string, string>): z.output<typeof ingestFieldsSchema> {
-  return read(ingestFieldsSchema, renameFields(Object.fromEntries(fields), DEPRECATED_NAMES));
+function readRequest(fields: FormFields): z.output<typeof ingestFieldsSchema> {
+  const short = [...fields].filter(([name]) => FORM_FIELDS.get(name) === 'short');
+  const values = Object.fromEntries(short.map(([name, value]) => [name, value.toString()]));
+  return read(ingestFieldsSchema, renameFields(values, DEPRECATED_NAMES));
 }
 
 async function requireReady(databases: Databases, org: string, name: string): Promise<DatabaseRecord> {

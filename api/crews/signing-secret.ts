@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import type { RequestState } from '../request-context.js';
-import { deletedSchema } from '../webhooks/registration-responses.js';
+import { deletedSchema } from '../webhooks/responses.js';
 import { chooseSecret, setSecretOperation } from '../webhooks/signing-secret.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';

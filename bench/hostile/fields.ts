@@ -28,6 +28,26 @@ const list = (count: number, element: (n: number) => string) =>
 const job = (parameters: () => string) => () =>
   `{"model":"text/language_detection/eld","input":{"text":"The lamp."},"user_webhook_parameters":${parameters()}}`;
 
+/** A case that sends the longest texts that a request may have, and deletes their items again. */
+const longest = (what: string, character: string, headers: Record<string, string> = {}): HostileCase => ({
+  name: `field: the longest texts, ${what}`,
+  prepare(target) {
+    const length = Math.min(2_000_000, Math.floor(32_000_000 / Buffer.byteLength(character)));
+    const ids = Array.from(
+      { length: Math.floor(32_000_000 / Buffer.byteLength(character) / length) },
+      (_, n) => `${n}`,
+    );
+    const value = `[${ids.map((id) => `{"id":"long-${id}","text":"${character.repeat(length)}"}`).join(',')}]`;
+    return async () => {
+      const response = await sendField(target, 'memories', value, headers);
+      const { database } = target;
+      const deleted = JSON.stringify({ database, ids: ids.map((id) => `long-${id}`) });
+      await send(target, 'DELETE', '/context', deleted, JSON_TYPE);
+      return response;
+    };
+  },
+});
+
 /** JSON in fields of forms, and as bodies. */
 export const FIELD_CASES: readonly HostileCase[] = [
   field('2 million empty memories', 'memories', () => `[${list(2_000_000, () => '{}')}]`),
@@ -47,6 +67,15 @@ export const FIELD_CASES: readonly HostileCase[] = [
       return () => sendField(target, 'memories', value, { 'Idempotency-Key': 'large' });
     },
   },
+  longest('ASCII', 'x'),
+  longest('Chinese', '図'),
+  longest('escapes', '\\u56f3'),
+  longest('control characters', '\\u0001'),
+  longest('with an Idempotency-Key', '\\"', { 'Idempotency-Key': 'longest' }),
+  field('conversations with 25,000 values each', 'memories', () => {
+    const pairs = list(8_000, (n) => `{"user":"${n}","assistant":""}`);
+    return `[${list(9, () => `{"user_assistant_pairs":[${pairs}]}`)},{}]`;
+  }),
   field('30 MB of white space', 'memories', () => `[${' '.repeat(30_000_000)}]`),
   field('a key of 30 MB', 'memories', () => `[{"${'k'.repeat(30_000_000)}":1}]`),
   field('a number of 10 million digits', 'memories', () => `[${'9'.repeat(10_000_000)}]`),
@@ -58,6 +87,7 @@ export const FIELD_CASES: readonly HostileCase[] = [
     () => `[${list(5_000, (n) => `{"id":"${String(n % 4_999).padStart(200, 'i')}","text":"x"}`)}]`,
   ),
   body('nested 500,000 deep', '/query', () => nested(500_000, '[', ']')),
+  body('25,000 keys', '/query', () => `{${list(25_000, (n) => `"k${n}":0`)}}`),
   body('90,000 keys', '/query', () => `{${list(90_000, (n) => `"k${n}":0`)}}`),
   body('50,000 duplicate keys', '/query', () => `{${list(50_000, () => '"database":"x"')}}`),
   query('metadata_filters nested 95 deep', () => `"metadata_filters":${nested(95, '{"$not":', '}')}`),
@@ -75,6 +105,11 @@ export const FIELD_CASES: readonly HostileCase[] = [
       `{"database":"many","tenant_metadata_schema":[${list(30_000, (n) => `{"name":"f${n}","data_type":"VARCHAR"}`)}]}`,
   ),
   body('a webhook URL of 1 MB', '/webhooks/indexing', () => JSON.stringify({ url: `https://${'a.'.repeat(500_000)}` })),
+  body(
+    'canonical JSON of 25,000 keys',
+    '/v3/ai/async',
+    job(() => `{${list(25_000, (n) => `"k${25_000 - n}":${n}`)}}`),
+  ),
   body(
     'canonical JSON of 90,000 keys',
     '/v3/ai/async',

@@ -18,6 +18,8 @@ export const itemIdSchema = z
 
 /** Characters. */
 const MAX_TEXT = 2 * 1024 * 1024;
+/** Characters of one item as JSON text: its text, and half a mebibyte for all else. */
+export const MAX_ITEM_CHARACTERS = MAX_TEXT + 512 * 1024;
 
 /** Metadata that can be stored. The database's own schema is checked later. */
 export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((value, context) => {

@@ -38,6 +38,7 @@ const VALUES: Record<
 
 /** Characters of JSON. */
 const MAX_METADATA = 64 * 1024;
+const TOO_LONG = 'must not exceed 64 KiB as JSON';
 /** MongoDB stores 100 levels, some of which the record itself needs. */
 const MAX_LEVELS = 64;
 
@@ -46,13 +47,16 @@ const MAX_LEVELS = 64;
  * @returns the error (`must not …`), or null
  */
 export function unstorableMetadata(metadata: unknown): string | null {
-  // The depth is checked first, because JSON.stringify fails for values that are nested too deeply.
-  const error = unstorablePart(metadata, 0);
+  // Checked first, because JSON.stringify fails for values that are nested too deeply, and takes long for long texts.
+  const error = unstorablePart(metadata, 0, { characters: MAX_METADATA });
   if (error) return error;
-  return JSON.stringify(metadata).length > MAX_METADATA ? 'must not exceed 64 KiB as JSON' : null;
+  return JSON.stringify(metadata).length > MAX_METADATA ? TOO_LONG : null;
 }
 
-function unstorablePart(value: unknown, level: number): string | null {
+/** @param room left for texts and names, which JSON never makes shorter */
+function unstorablePart(value: unknown, level: number, room: { characters: number }): string | null {
+  if (typeof value === 'string') room.characters -= value.length;
+  if (room.characters < 0) return TOO_LONG;
   if (typeof value !== 'object' || value === null) return null;
   if (level >= MAX_LEVELS) return `must not be nested deeper than ${MAX_LEVELS} levels`;
   // The driver would read the object back as a reference between documents.
@@ -62,7 +66,8 @@ function unstorablePart(value: unknown, level: number): string | null {
     // A name in BSON ends at its first NUL, and the driver treats an object with `_bsontype` as a BSON value.
     if (name.includes('\0') || name === '_bsontype')
       return `has a field "${name.replaceAll('\0', '\\u0000')}", which cannot be stored`;
-    const error = unstorablePart(part, level + 1);
+    room.characters -= name.length;
+    const error = unstorablePart(part, level + 1, room);
     if (error) return error;
   }
   return null;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client, request } from 'undici';
 import { type Child, startChild } from '../../cli/child.js';
-import { embedderSocket } from '../../cli/embedder-socket.js';
+import { embedderSocket } from '../../cli/instance.js';
 import { defaultCacheDir, obtainEmbeddingModel } from '../../dev-stack/index.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from '../../providers/embeddings/local.js';

@@ -265,7 +265,9 @@ describe('ingesting', () => {
     const repeated = await rejected(() => api.request('POST', '/context/ingest', { body: form('collection') }));
     expect(code(repeated)).toEqual([422, 'VALIDATION_ERROR']);
     expect(repeated.body.error?.message).toBe('collection: must be sent only once');
-    expect((await api.request('POST', '/context/ingest', { body: form('colour') })).status).toBe(202);
+    const unknown = form('colour');
+    unknown.append('size', 'z'.repeat(100_000));
+    expect((await api.request('POST', '/context/ingest', { body: unknown })).status).toBe(202);
   });
 
   test('invalid fields are 422 with the name of the field', async () => {
@@ -296,6 +298,9 @@ describe('ingesting', () => {
         },
         /memories\.0/,
       ],
+      [{ memories: `["${'\\"'.repeat(3e6)}"]` }, /memories: must not have an element of more than \d+ characters/],
+      [{ memories: `[{"text":"x","metadata":[${'0,'.repeat(40_000)}0]}]` }, /memories: .* more than \d+ values/],
+      [{ memories: '[{"text":"x"}]', collection: 'x'.repeat(70_000) }, /collection: must not exceed 65536 bytes/],
       [{ documents: 'text that is no file', memories: '[{"text":"x"}]' }, /documents/],
       [{ document_metadata: '[{"id":"a"}]', memories: '[{"text":"x"}]' }, /document_metadata/],
       [{ memories: '[{"text":"x"}]', type: 'neither' }, /type/],

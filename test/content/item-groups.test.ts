@@ -17,7 +17,7 @@ import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract
 import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
-import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';

@@ -1,4 +1,4 @@
-/** The package has no types of its own. */
+/** Packages without types of their own. */
 declare module 'word-extractor' {
   interface Document {
     getBody(): string;
@@ -9,4 +9,9 @@ declare module 'word-extractor' {
   export default class WordExtractor {
     extract(file: Buffer): Promise<Document>;
   }
+}
+
+declare module 'bmp-js' {
+  /** @returns pixels as ABGR, top row first */
+  export function decode(file: Buffer): { data: Buffer; width: number; height: number };
 }

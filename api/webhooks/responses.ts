@@ -1,13 +1,51 @@
-/** Responses of the routes for deliveries. */
+/** Responses of the routes for the registration, deliveries and bulk retries. */
 import { z } from 'zod';
 import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
-import { indexingEventSchema } from '../../domain/webhooks/events.js';
+import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks/events.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
+import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { pageFields } from '../pagination.js';
+import { shownOnce } from './signing-secret.js';
 
 const time = z.iso.datetime();
 const message = z.string();
+
+export const registrationSchema = z
+  .object({
+    registered: z.boolean(),
+    url: z.string().nullable(),
+    event_types: z.array(z.enum(EVENT_TYPES)),
+    signing_secret_configured: z.boolean(),
+    disabled_at: time
+      .nullable()
+      .meta({ description: 'Since when no webhooks are sent. Register the webhook again to enable it.' }),
+    disabled_reason: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookRegistration' });
+
+export const registeredSchema = registrationSchema.extend({ signing_secret: shownOnce, message });
+
+export const deletedSchema = z.object({ deleted: z.boolean(), message });
+
+export const testDeliverySchema = z.object({
+  delivered: z.boolean(),
+  status_code: z.int().nullable().meta({ description: "Status of the receiver's response; null without a response." }),
+  message,
+});
+
+/** @param record null when no webhook is registered */
+export function describeRegistration(record: RegistrationRecord | null) {
+  return {
+    registered: record !== null,
+    url: record?.url ?? null,
+    event_types: record?.event_types ?? [],
+    signing_secret_configured: (record?.sealed_secret ?? null) !== null,
+    disabled_at: record?.disabled_at?.toISOString() ?? null,
+    disabled_reason: record?.disabled_reason ?? null,
+  };
+}
 
 const deliverySchema = z
   .object({
@@ -88,5 +126,37 @@ export function describeDeliveryDetail(record: DeliveryRecord) {
     attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
     next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
     workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),
+  };
+}
+
+const matching = z.int().meta({ description: 'Deliveries that matched when the retry was requested.' });
+
+export const replayAcceptedSchema = z.object({
+  replay_id: z.string().nullable().meta({ description: 'Null with `dry_run`.' }),
+  matching,
+  message,
+});
+
+export const replaySchema = z
+  .object({
+    replay_id: z.string(),
+    status: z.enum(['running', 'completed', 'cancelled']),
+    matching,
+    requeued: z
+      .int()
+      .meta({ description: 'Deliveries that have been queued again; the lists show what became of them.' }),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Replay' });
+
+export function describeReplay({ _id, status, matching, requeued, created_at, updated_at }: ReplayRecord) {
+  return {
+    replay_id: _id,
+    status,
+    matching,
+    requeued,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
   };
 }

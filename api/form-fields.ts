@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream';
+import type { BusboyInstance } from '@fastify/busboy';
+import { ServiceError } from '../domain/errors.js';
+import { GrowingBuffer } from './growing-buffer.js';
+
+/** The text fields that a form may have, each once: `short` ones such as names, `long` ones such as JSON text. */
+export type KnownFields = ReadonlyMap<string, 'short' | 'long'>;
+
+/** The text fields of a form, in UTF-8. Bytes, because decoding a long text at once would hold up the process. */
+export type FormFields = ReadonlyMap<string, Buffer>;
+
+export const MAX_SHORT_FIELD_BYTES = 64 * 1024;
+
+/**
+ * Collects the text fields of a form while it arrives.
+ * @param maxBytes of all of them together
+ * @param failed the form has failed: nothing more is kept
+ */
+export function collectFields(
+  form: BusboyInstance,
+  known: KnownFields,
+  maxBytes: number,
+  failed: AbortSignal,
+  fail: (error: ServiceError) => void,
+) {
+  const short = new Map<string, Buffer>();
+  const long = new Map<string, GrowingBuffer>();
+  let total = 0;
+  const count = (bytes: number) => {
+    total += bytes;
+    if (total > maxBytes) {
+      fail(new ServiceError('PAYLOAD_TOO_LARGE', `The text fields together must not exceed ${maxBytes} bytes.`));
+    }
+  };
+  const invalid = (message: string) => fail(new ServiceError('VALIDATION_ERROR', message));
+
+  form.on('field', (name, value, nameTruncated, valueTruncated) => {
+    const bytes = Buffer.from(value);
+    count(bytes.length);
+    if (nameTruncated) invalid('A form has a field with a name that is too long.');
+    else if (valueTruncated && known.has(name)) invalid(`${name}: must not exceed ${MAX_SHORT_FIELD_BYTES} bytes`);
+    else if (known.has(name) && short.has(name)) invalid(`${name}: must be sent only once`);
+    else short.set(name, bytes);
+  });
+
+  return {
+    /** Takes a long field, which arrives as a stream. */
+    receive(name: string, stream: Readable): void {
+      if (long.has(name)) invalid(`${name}: must be sent only once`);
+      if (failed.aborted) return void stream.resume();
+      const value = new GrowingBuffer();
+      long.set(name, value);
+      stream.on('data', (piece: Buffer) => {
+        count(piece.length);
+        if (!failed.aborted) value.append(piece);
+      });
+    },
+    /** All fields, after the end of the form. */
+    fields: (): FormFields => new Map([...short, ...[...long].map(([name, value]) => [name, value.bytes] as const)]),
+  };
+}
