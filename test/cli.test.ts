@@ -112,7 +112,7 @@ describe('the postback command', () => {
 
   test('names the unknown kind of key or the invalid setting that it rejects', async () => {
     expect(await postbackProcess(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringContaining('payment_secret'),
     });
     expect(await postbackProcess(['keys', 'list'], { POSTBACK_MAX_FILES: 'many' })).toMatchObject({
