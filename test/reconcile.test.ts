@@ -7,6 +7,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createReconcileActivities, type StaleWork, staleWork } from '../activities/reconcile.js';
+import { TEXT_ANALYSIS } from '../domain/content/index-generations.js';
 import type { SearchIndex } from '../domain/content/search.js';
 import { newDatabaseId } from '../domain/ids.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
@@ -147,7 +148,7 @@ describe('the reconciler', () => {
         name: `notes-${n}`,
         status: 'ready',
         metadata_schema: [],
-        index: { generation: 1, embeddings: null },
+        index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
         index_generations: 1,
         graph_ready: true,
         created_at: now,

@@ -11,6 +11,7 @@ import { createClearOutdated } from '../../activities/content/clear-items.js';
 import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
+import { TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
@@ -103,7 +104,7 @@ describe('a group of items', () => {
       name: 'notes',
       status: 'ready',
       metadata_schema: [],
-      index: { generation: 1, embeddings: null },
+      index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
       index_generations: 1,
       graph_ready: true,
       created_at: now,
