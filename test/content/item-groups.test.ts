@@ -11,7 +11,6 @@ import { createClearOutdated } from '../../activities/content/clear-items.js';
 import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
-import { TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
@@ -41,6 +40,7 @@ import { testCollections } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
 import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
+import { readyDatabase } from '../support/records.js';
 
 const text = (id: string, bytes = 20) => ({ id, source: { kind: 'text' as const }, bytes });
 
@@ -97,19 +97,7 @@ describe('a group of items', () => {
     collections = await testCollections(databaseBeside(mongodbUri, 'item-groups'));
     index = createLanceIndex({ location: folder });
     await index.create(database_id);
-    const now = new Date();
-    await collections.databases.insertOne({
-      _id: database_id,
-      org,
-      name: 'notes',
-      status: 'ready',
-      metadata_schema: [],
-      index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
-      index_generations: 1,
-      graph_ready: true,
-      created_at: now,
-      updated_at: now,
-    });
+    await collections.databases.insertOne(readyDatabase(database_id, org, 'notes'));
     await createRegistrations(collections, sealer()).register(org, 'https://example.com/', ['indexing.status_changed']);
   });
   afterAll(async () => {
