@@ -61,7 +61,8 @@ export function table(head: readonly string[], rows: readonly (readonly unknown[
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
   drawn.push(...rows.map((row) => row.map((cell) => (cell === null || cell === undefined ? '' : String(cell)))));
-  return drawn.toString().replace(/ +$/gm, '');
+  const lines = drawn.toString().split('\n');
+  return lines.map((line) => line.trimEnd()).join('\n');
 }
 
 /** Prints that rows of two columns, name and value. */
