@@ -13,8 +13,8 @@ import { type PaymentDependencies, paymentService } from './payments/service.js'
 import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
+import { cutSlowBodies, type SlowRequestLimits } from './server.js';
 import { type Service, serve } from './service.js';
-import { cutSlowBodies, type SlowRequestLimits } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
 import { type DeliveryDependencies, indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';

@@ -1,7 +1,9 @@
+/** JSON bodies: parsed as they arrive, and again with the exact numbers where these matter. */
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import getRawBody from 'raw-body';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
+import { canonicalJson, type Json, JsonError, parseExact } from '../domain/canonical-json.js';
 import { ServiceError } from '../domain/errors.js';
 import type { RequestState } from './request-context.js';
 
@@ -51,5 +53,39 @@ function parse(text: string): unknown {
   } catch (error) {
     if (error instanceof JsonBoundsError) throw new ServiceError('VALIDATION_ERROR', `The body ${error.message}.`);
     throw new ServiceError('INVALID_PARAMETERS', 'The body is not valid JSON.');
+  }
+}
+
+/** Characters of one value as canonical JSON, including its indentation. */
+const MAX_FIELD_LENGTH = 256 * 1024;
+
+/**
+ * Reads the fields of a body with the numbers as the client wrote them: 1.0 stays 1.0, and large integers keep their
+ * digits.
+ * @param text the body, a JSON object
+ * @throws ServiceError VALIDATION_ERROR for an object with a repeated name, and for a body that is nested too deep
+ */
+export function parseKeepingNumbers(text: string): { [name: string]: Json } {
+  return asValidationErrors('', () => parseExact(text) as { [name: string]: Json });
+}
+
+/**
+ * Writes a field of such a body as canonical JSON.
+ * @throws ServiceError VALIDATION_ERROR for a value that canonical JSON cannot represent, or that gets too long
+ */
+export function canonicalFieldJson(name: string, value: Json): string {
+  return asValidationErrors(`${name}: `, () => {
+    // Payloads have the value one level down, where indentation makes it longer.
+    canonicalJson({ [name]: value }, MAX_FIELD_LENGTH);
+    return canonicalJson(value);
+  });
+}
+
+function asValidationErrors<Result>(prefix: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof JsonError) throw new ServiceError('VALIDATION_ERROR', `${prefix}${error.message}`);
+    throw error;
   }
 }

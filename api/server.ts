@@ -1,7 +1,9 @@
+/** The HTTP server, and the limits of its connections: their number, requests sent ahead, and slow senders. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { AllowedCidr } from '../domain/address-rules.js';
-import { limitConnections } from './slow-requests.js';
+import type { Middleware } from 'koa';
+import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
+import type { RequestState } from './request-context.js';
 
 export interface ServerLimits {
   /** How long the headers of a request may take to arrive. */
@@ -85,5 +87,80 @@ export function oneAtATime(serve: RequestListener): RequestListener {
       queue.push([req, res]);
       if (waiting > MAX_WAITING) socket.destroy();
     }
+  };
+}
+
+export interface SlowRequestLimits {
+  /** For the headers, and for the body of a request without a valid key. */
+  seconds: number;
+  /** The rate at which forms must arrive; 0: any. */
+  uploadBytesPerSecond: number;
+}
+
+/** A body that is not a form must arrive within this many times the limit of the headers; the rate of forms is measured over the same time. */
+const BODY_FACTOR = 6;
+
+/**
+ * Closes the connections of requests whose body arrives too slowly: without a valid key `seconds` after the response,
+ * which does not wait for the body, and with a key when a body that is not a form takes `BODY_FACTOR` times as long.
+ * Forms are uploads, which may be slow for good reasons: they must arrive at a rate. The server limits all requests
+ * itself (`requestTimeout`).
+ */
+export function cutSlowBodies({ seconds, uploadBytesPerSecond }: SlowRequestLimits): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const { req, res, state } = ctx;
+    if (hasBody(req)) {
+      const cutAfter = (limit: number) => {
+        const timer = setTimeout(() => req.complete || req.destroy(), limit * 1000).unref();
+        req.once('close', () => clearTimeout(timer));
+      };
+      if (!ctx.is('multipart')) cutAfter(seconds * BODY_FACTOR);
+      else if (uploadBytesPerSecond > 0) requireRate(req, uploadBytesPerSecond, seconds * BODY_FACTOR);
+      res.once('finish', () => state.principal || req.complete || cutAfter(seconds));
+    }
+    await next();
+  };
+}
+
+/** Closes the connection of a request that stays below a rate for so many seconds although its bytes are read at once. */
+function requireRate(req: IncomingMessage, bytesPerSecond: number, seconds: number): void {
+  const { socket } = req;
+  let before = socket.bytesRead;
+  const timer = setInterval(() => {
+    const received = socket.bytesRead - before;
+    before += received;
+    if (req.complete) clearInterval(timer);
+    // Bytes that nobody has read yet wait for us, not for the client.
+    else if (received < bytesPerSecond * seconds && req.readableLength === 0) req.destroy();
+  }, seconds * 1000).unref();
+  req.once('close', () => clearInterval(timer));
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Limits the open connections of one address, so that nobody can use up all that the process may open.
+ * @param trusted ranges of proxies, which have the connections of many clients
+ * @returns a listener for `connection`, which closes the connections beyond the limit
+ */
+export function limitConnections(max: number, trusted: readonly AllowedCidr[]): (socket: Socket) => void {
+  const open = new Map<string, number>();
+  return (socket) => {
+    const address = socket.remoteAddress;
+    if (address === undefined || isInRanges(address, trusted)) return;
+    const key = addressKey(address) ?? address;
+    const count = open.get(key) ?? 0;
+    if (count >= max) {
+      socket.destroy();
+      return;
+    }
+    open.set(key, count + 1);
+    socket.once('close', () => {
+      const left = open.get(key)! - 1;
+      if (left === 0) open.delete(key);
+      else open.set(key, left);
+    });
   };
 }

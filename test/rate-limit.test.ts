@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { limitConnections } from '../api/slow-requests.js';
+import { limitConnections } from '../api/server.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import type { Collections } from '../storage/collections.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';

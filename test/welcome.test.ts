@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { welcome } from '../cli/welcome.js';
+import { welcome } from '../cli/start.js';
 import { readConfig } from '../runtime/config.js';
 
 test('the welcome message names the key file and the logs of the data folder in use', () => {

@@ -20,9 +20,8 @@ import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 import { crewFailures } from './failures.js';
-import { readJsonOutput } from './json-output.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
-import { accessOf, assignmentOf, gatherTurn } from './turn.js';
+import { accessOf, assignmentOf, gatherTurn, readJsonOutput } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;

@@ -1,6 +1,9 @@
+/** One call of a model: what it is given, and how its output is read. */
+import { z } from 'zod';
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
 import type { StepRef } from '../../domain/crews/workflow-contract.js';
+import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import type { CrewSteps } from '../../storage/crews/steps.js';
@@ -68,4 +71,27 @@ export async function gatherTurn(
     tools: await tools.offers(accessOf(execution), task.tools, signal),
     must_finish: ref.last ?? false,
   };
+}
+
+/**
+ * Reads an output that must be JSON.
+ * @param schema a JSON schema, as text
+ * @param retryable whether the model may do better at the next call
+ * @returns the JSON without anything around it
+ * @throws ProviderError when it is no JSON, or does not match the schema
+ */
+export function readJsonOutput(text: string, schema: string, retryable: boolean): string {
+  // Models like to put JSON into a block of Markdown.
+  const json = (/^```\w*\n([\s\S]*?)\n?```$/.exec(text.trim())?.[1] ?? text).trim();
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new ProviderError('The output of the model is not JSON, as output_json demands.', retryable);
+  }
+  const checked = z.fromJSONSchema(JSON.parse(schema)).safeParse(value);
+  if (checked.success) return json;
+  const [issue] = checked.error.issues;
+  const place = issue?.path.join('.') || 'the value';
+  throw new ProviderError(`The output of the model does not match output_json: ${place} is not valid.`, retryable);
 }

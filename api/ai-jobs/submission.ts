@@ -7,7 +7,7 @@ import { type AiJobRecord, fileNotFound, queuedJob } from '../../storage/ai-jobs
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Quotas } from '../../storage/quotas.js';
-import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
+import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
 

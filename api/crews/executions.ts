@@ -17,7 +17,7 @@ import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { canonicalFieldJson, parseKeepingNumbers } from '../canonical-fields.js';
+import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';

@@ -6,8 +6,7 @@ import {
   MAX_GRAPH_CHARACTERS,
   type Relation,
 } from '../../domain/content/graph.js';
-import { LEGAL_FORM } from './classify-name.js';
-import { findMentions, type Mention } from './find-mentions.js';
+import { findMentions, LEGAL_FORM, type Mention } from './find-mentions.js';
 import { findRelations } from './find-relations.js';
 import { readSentences } from './read-sentences.js';
 

@@ -2,7 +2,7 @@ import type { Entities, ItemEntity } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
-import { classifyName } from '../../graph/classify-name.js';
+import { classifyName } from '../../graph/find-mentions.js';
 import type { Analysed } from './analyses.js';
 import { nlp, occurrences, type Span, withoutLongTokens } from './english.js';
 
