@@ -17,8 +17,7 @@ import { type RequestState, requestContext } from './request-context.js';
 import { type Service, serve } from './service.js';
 import { cutSlowBodies, type SlowRequestLimits } from './slow-requests.js';
 import { type UsageDependencies, usageService } from './usage.js';
-import { indexingDeliveryRoutes } from './webhooks/deliveries.js';
-import type { DeliveryDependencies } from './webhooks/delivery-routes.js';
+import { type DeliveryDependencies, indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
 import { type ReplayDependencies, replayRoutes } from './webhooks/replays.js';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createFinishItem } from '../activities/content/finish-item.js';
+import { createFinishItem } from '../activities/content/finish-items.js';
 import { createSealer } from '../domain/sealing.js';
 import { createItems, type ItemRecord } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';

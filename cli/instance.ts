@@ -1,9 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
 import { type Child, startChild } from './child.js';
 import { sealingKey } from './data-folder.js';
-import { embedderSocket } from './embedder-socket.js';
 
 /** A complete Postback on this machine: Temporal, MongoDB, an API process and a worker process. */
 export interface Instance {
@@ -98,4 +99,15 @@ async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (li
     return { env, isLocal: false, reason: unavailable };
   }
   return { env: { POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath) }, isLocal: true, reason: null };
+}
+
+/** The address of a Unix socket holds 104 bytes on macOS, 108 on Linux. */
+const MAX_PATH_BYTES = 100;
+
+/** @returns a path for the socket of the embedding process: in the data folder, or in a temporary one if that is too long */
+export function embedderSocket(dataDir: string): { path: string; release(): void } {
+  const path = join(dataDir, 'embedder.sock');
+  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return { path, release: () => rmSync(path, { force: true }) };
+  const folder = mkdtempSync(join(tmpdir(), 'postback-'));
+  return { path: join(folder, 'embedder.sock'), release: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,7 +1,11 @@
+/** The commands for keys: `postback keys`, `signing-key` and `sealing-key`. */
 import type { KeyKind, Scope } from '../domain/api-keys.js';
+import { createSealer, type Sealer } from '../domain/sealing.js';
+import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
-import { openCollections } from '../storage/collections.js';
-import { runningSettings } from './data-folder.js';
+import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
+import { resealAll } from '../storage/sealed-fields.js';
+import { runningSettings, sealingKey } from './data-folder.js';
 
 interface NewKeyOptions {
   org: string;
@@ -54,6 +58,51 @@ async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
   const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
     await work(createApiKeys(collections));
+  } finally {
+    await collections.mongoClient.close();
+  }
+}
+
+/** `postback signing-key show`: prints the public keys (PEM) that an organisation's receivers may need. */
+export async function showSigningKeys(org: string): Promise<void> {
+  await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys(org)).join('')));
+}
+
+/** `postback signing-key rotate`: creates a key for an organisation's new jobs; its running jobs use the old key. */
+export async function rotateSigningKey(org: string): Promise<void> {
+  await withSigningKeys(async (keys) => {
+    console.log(`${await keys.rotate(org)} signs new jobs of ${org}.`);
+    console.error(
+      'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
+    );
+  });
+}
+
+/** `postback sealing-key rotate`: seals every stored secret with the first key of POSTBACK_SEALING_KEY. */
+export async function rotateSealingKey(): Promise<void> {
+  await withSecrets(async ({ db }, sealer) => {
+    const { resealed, unreadable } = await resealAll(db, sealer);
+    console.log(`${resealed} values were sealed again with the key ${sealer.keyId}.`);
+    const lost = Object.entries(unreadable).map(([collection, count]) => `${count} in ${collection}`);
+    if (lost.length > 0) {
+      throw new Error(
+        `values that no key of POSTBACK_SEALING_KEY opens: ${lost.join(', ')}. Add their key and repeat.`,
+      );
+    }
+    console.log('Every stored secret is sealed with this key. The other keys are not needed any more.');
+  });
+}
+
+async function withSigningKeys(work: (keys: SigningKeys) => Promise<unknown>): Promise<void> {
+  await withSecrets((collections, sealer) => work(createSigningKeys(collections, sealer)));
+}
+
+async function withSecrets(work: (collections: Collections, sealer: Sealer) => Promise<unknown>): Promise<void> {
+  const config = runningSettings(process.env);
+  const sealer = createSealer(sealingKey(config));
+  const collections = await connectCollections(config.MONGODB_URI, 'postback-cli');
+  try {
+    await work(collections, sealer);
   } finally {
     await collections.mongoClient.close();
   }

@@ -7,10 +7,10 @@ import type { RestartingServer } from './restarting-server.js';
 import { startTemporalServer } from './temporal-server.js';
 
 export { defaultCacheDir, obtainBinary } from './binaries.js';
-export { AlreadyRunningError, lockDataFolder } from './data-folder-lock.js';
 export type { Env, Log } from './downloads.js';
 export { obtainEmbeddingModel } from './embedding-model.js';
 export { choosePorts } from './ports.js';
+export { AlreadyRunningError, lockDataFolder } from './process-lock.js';
 
 export interface StackOptions {
   /** Holds all data, logs and ports of the started servers, usually `.postback/`. */

@@ -1,4 +1,5 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { identifySelf, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
 
 /** Content of a lock file: the process that holds the lock, and a note it has published for other processes. */
@@ -73,4 +74,34 @@ function read<Note>(path: string): LockRecord<Note> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Published in the lock file once the instance is ready. */
+interface InstanceNote {
+  readonly api_url: string;
+}
+
+/** Held while Postback runs in a data folder. */
+type DataFolderLock = ProcessLock<InstanceNote>;
+
+/** Another Postback process uses the data folder. */
+export class AlreadyRunningError extends Error {
+  constructor(
+    readonly pid: number,
+    readonly apiUrl: string | undefined,
+  ) {
+    super(`Postback is already running in this folder (process ${pid}${apiUrl ? `, ${apiUrl}` : ''}).`);
+    this.name = 'AlreadyRunningError';
+  }
+}
+
+/**
+ * Makes this process the only instance that uses a data folder. Takes over the lock of a process that is gone.
+ * @throws AlreadyRunningError when a running process holds the lock
+ */
+export function lockDataFolder(dataDir: string): DataFolderLock {
+  mkdirSync(dataDir, { recursive: true });
+  const result = acquireProcessLock<InstanceNote>(join(dataDir, 'instance.json'));
+  if ('holder' in result) throw new AlreadyRunningError(result.holder.pid, result.holder.note?.api_url);
+  return result.lock;
 }

@@ -1,7 +1,14 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { ProviderError, ServiceError } from '../domain/errors.js';
-import { type AddedUse, type Limits, QUOTAS, type Quota, quotaExceeded, tokensUsedUp } from '../domain/quotas.js';
-import type { TokenMeter } from '../domain/token-meter.js';
+import {
+  type AddedUse,
+  type Limits,
+  QUOTAS,
+  type Quota,
+  quotaExceeded,
+  type TokenMeter,
+  tokensUsedUp,
+} from '../domain/quotas.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
 import { inTransaction } from './transactions.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { jobCallbackSignature } from '../domain/ai-jobs/job-callback.js';
+import { jobCallbackSignature } from '../domain/ai-jobs/job-payload.js';
 import { canonicalJson, type Json, JsonError, parseExact, tidyJson } from '../domain/canonical-json.js';
 import { pythonWithCryptography } from './support/python.js';
 

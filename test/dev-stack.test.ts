@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheDir, obtainBinary } from '../dev-stack/binaries.js';
-import { AlreadyRunningError, lockDataFolder } from '../dev-stack/data-folder-lock.js';
 import { checkSha256, download, placeInCache } from '../dev-stack/downloads.js';
 import { obtainEmbeddingModel } from '../dev-stack/embedding-model.js';
 import { startMongod } from '../dev-stack/mongod.js';
 import { choosePorts } from '../dev-stack/ports.js';
+import { AlreadyRunningError, lockDataFolder } from '../dev-stack/process-lock.js';
 import { startRestarting } from '../dev-stack/restarting-server.js';
 import { startSupervisedChild } from '../dev-stack/supervised-child.js';
 import { identify } from '../runtime/process-identity.js';
@@ -114,7 +114,7 @@ describe('downloads', () => {
 describe('a data folder', () => {
   it('has one instance: a second start gets the process id and the address of the first', async () => {
     const { child } = await startNode(`
-      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/data-folder-lock.js')});
+      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/process-lock.js')});
       lockDataFolder(${JSON.stringify(folder)}).publish({ api_url: 'http://127.0.0.1:3000' });
       console.log('held');
       setInterval(() => undefined, 1_000);`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createFailureInterceptor } from '../activities/failure-interceptor.js';
+import { createFailureInterceptor } from '../activities/failures.js';
 
 describe('the failure of an activity', () => {
   /** The failure as the history gets it. */

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { oneAtATime } from '../api/pipelining.js';
+import { oneAtATime } from '../api/server.js';
 import { eventually } from './support/eventually.js';
 
 describe('requests that a client sends ahead on one connection', () => {

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { KeyKind, Scope } from '../domain/api-keys.js';
-import { SCOPES } from '../domain/api-keys.js';
+import { type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
 import { createClient } from './support/client.js';
 import { expectDocumented } from './support/conformance.js';
 import { makeKey, sharedProduct } from './support/product.js';

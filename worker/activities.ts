@@ -1,12 +1,11 @@
 import { createAiJobActivities } from '../activities/ai-jobs/run-ai-job.js';
 import { createConnectorRemovalActivities } from '../activities/connectors/remove-connector.js';
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
-import { createClearOutdated } from '../activities/content/clear-items.js';
+import { createClearOutdated, createItemRemovalActivities } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
-import { createItemRemovalActivities } from '../activities/content/item-removal.js';
 import { createRebuildActivities } from '../activities/content/rebuild-index.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';

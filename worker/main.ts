@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
+import { warnOfOtherModels } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
-import { warnOfOtherModels } from '../runtime/other-models.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';

@@ -1,5 +1,9 @@
-import { jobCallbackBody, jobCallbackHeaders, jobCallbackSignature } from '../../domain/ai-jobs/job-callback.js';
-import { describeJob } from '../../domain/ai-jobs/job-payload.js';
+import {
+  describeJob,
+  jobCallbackBody,
+  jobCallbackHeaders,
+  jobCallbackSignature,
+} from '../../domain/ai-jobs/job-payload.js';
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';

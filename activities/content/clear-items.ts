@@ -1,11 +1,16 @@
+/** Deletes the data of deleted items and of outdated versions. */
 import type { Logger } from 'pino';
 import { type IndexStores, removeRows } from '../../domain/content/index-rows.js';
+import { itemDedupeKey } from '../../domain/content/item-delivery.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
+import type { VersionRange } from '../../storage/content/outdated-versions.js';
 import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
-import type { VersionRange } from '../../storage/content/version-range.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { withHeartbeat } from '../heartbeat.js';
 
 export interface ClearItemsDependencies extends IndexStores {
   chunks: Pick<Chunks, 'listIds' | 'remove'>;
@@ -43,7 +48,7 @@ export async function clearItems(
  * @param prepare called with each page of items before their data is deleted
  * @returns the number of items
  */
-export async function clearRemoval(
+async function clearRemoval(
   deps: ClearRemovalDependencies,
   ref: RemovalRef,
   prepare: (page: readonly RemovedItemRecord[]) => Promise<void> = async () => undefined,
@@ -75,4 +80,31 @@ export function createClearOutdated(deps: ClearRemovalDependencies & { log: Pick
       deps.log.warn({ err: error, ...ref }, 'outdated versions not cleared; the reconciler will clear them');
     }
   };
+}
+
+export interface ItemRemovalDependencies extends ClearRemovalDependencies {
+  deliveries: Pick<Deliveries, 'getByDedupeKey'>;
+  starters: Pick<DeliveryStarters, 'startDelivery'>;
+}
+
+export type ItemRemovalActivities = ReturnType<typeof createItemRemovalActivities>;
+
+/** The activity of the workflow that clears a removal. */
+export function createItemRemovalActivities(deps: ItemRemovalDependencies) {
+  const { deliveries, starters } = deps;
+  return {
+    /**
+     * Deletes the chunks, index rows, graph and files of a removal, and starts the deliveries for items that were deleted in
+     * progress. @returns the number of items
+     */
+    clearRemovedItems: (ref: RemovalRef): Promise<number> =>
+      withHeartbeat(() => clearRemoval(deps, ref, startInterrupted)),
+  };
+
+  async function startInterrupted(removed: readonly RemovedItemRecord[]): Promise<void> {
+    for (const { _id, version } of removed.filter(({ interrupted }) => interrupted)) {
+      const delivery = await deliveries.getByDedupeKey(itemDedupeKey(_id, version));
+      if (delivery) await starters.startDelivery(delivery);
+    }
+  }
 }

@@ -17,13 +17,14 @@ import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
-import type { VersionRange } from '../../storage/content/version-range.js';
+import type { VersionRange } from '../../storage/content/outdated-versions.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
+import { createLanguageMarks } from './chunk-languages.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
-import { createFinishItem, type FinishItemDependencies } from './finish-item.js';
+import { createFinishItem, type FinishItemDependencies } from './finish-items.js';
 import { createIndexBeside, createModelChoice } from './index-beside.js';
 import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
@@ -87,10 +88,11 @@ export function createItemActivities(deps: ItemDependencies) {
     extractItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
         if (!(await databases.isOpen(item.database_id))) await discard(item);
+        const withLanguages = await createLanguageMarks();
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
           if (stored === 0 && item.title === null && title) await items.setTitle(ref, title.slice(0, 500));
-          await chunks.put(chunkRecords(item, item.title ?? title, drafts));
+          await chunks.put(withLanguages(chunkRecords(item, item.title ?? title, drafts)));
           stored += drafts.length;
           if (!(await items.isCurrent(ref))) throw superseded();
         };

@@ -3,13 +3,15 @@ import type { Graph } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import { withPauses } from '../../domain/event-loop.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import { type CompleteItemsDependencies, createCompleteItems } from './complete-items.js';
+import { createLanguageMarks } from './chunk-languages.js';
+import { type CompleteItemsDependencies, createCompleteItems } from './finish-items.js';
 import { createIndexBeside, createModelChoice, type IndexBesideDependencies } from './index-beside.js';
 import { isSuperseded, superseded } from './item-failures.js';
 
@@ -51,7 +53,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
       return work.filter(({ item }) => kept.has(item._id));
     };
 
-    let work = divide(items, failures);
+    let work = await divide(items, failures);
     if (work.length === 0) return;
     const stored = await chunks.listStored(items);
     const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
@@ -92,14 +94,20 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     await chunks.remove(ids);
   }
 
-  function divide(items: readonly ItemRecord[], failures: Map<string, unknown>): Work[] {
-    return items.flatMap((item) => {
+  async function divide(items: readonly ItemRecord[], failures: Map<string, unknown>): Promise<Work[]> {
+    const work: Work[] = [];
+    for await (const item of withPauses(items)) {
       const text = item.source.kind === 'text' ? item.source.text : '';
       const drafts = [...chunkSections({ sections: [{ text, headings: [] }] })];
       if (drafts.length === 0) failures.set(item._id, new ExtractionError('E2004'));
-      const records = chunkRecords(item, item.title, drafts).map((record) => ({ ...record, vector: null }));
-      return records.length === 0 ? [] : [{ item, chunks: records }];
-    });
+      const withLanguages = await createLanguageMarks();
+      const records = withLanguages(chunkRecords(item, item.title, drafts)).map((record) => ({
+        ...record,
+        vector: null,
+      }));
+      if (records.length > 0) work.push({ item, chunks: records });
+    }
+    return work;
   }
 
   /** Embeds all chunks in one batch, except those that an earlier run has stored. */

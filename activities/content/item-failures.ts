@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
-import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { attemptNumber, type ClientError, type FailureRules, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 
 /** Shown until the item is tried again. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { itemDedupeKey } from '../../domain/content/item-delivery.js';
 import type { GroupRef, GroupReport } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord } from '../../storage/content/items.js';

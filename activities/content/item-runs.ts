@@ -2,7 +2,7 @@ import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
 import { isTerminal } from '../../domain/states.js';
-import { ProcessLostError } from '../../providers/isolation/errors.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
 import { superseded } from './item-failures.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { McpServer } from '../../domain/crews/http-tools.js';
+import type { McpServer } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import { createCache, sendToolRequest, type ToolHttp } from './http-request.js';
 import { ToolError } from './tool.js';

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
-import type { OpenApiTool } from '../../domain/crews/http-tools.js';
+import type { OpenApiTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import { createCache, sendToolRequest, type ToolHttp, type ToolRequest } from './http-request.js';
 import { ToolError } from './tool.js';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { HttpTool } from '../../domain/crews/http-tools.js';
+import type { HttpTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 
 /** What an execution may read. */

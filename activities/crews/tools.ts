@@ -1,5 +1,4 @@
-import { CREW_TOOLS, type CrewToolName } from '../../domain/crews/crews.js';
-import type { McpServer } from '../../domain/crews/http-tools.js';
+import { CREW_TOOLS, type CrewToolName, type McpServer } from '../../domain/crews/crews.js';
 import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
 import { type FetchPageDependencies, fetchPage } from './fetch-page.js';

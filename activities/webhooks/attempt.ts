@@ -27,7 +27,8 @@ export class AttemptNotSent extends Error {
   override name = 'AttemptNotSent';
 }
 
-interface Attempt {
+/** What an attempt has led to. */
+export interface Attempt {
   recorded: RecordedAttempt;
   /** Absent when no request was sent. */
   request?: CallbackRequest;
@@ -40,7 +41,7 @@ type Outcome = OutboundResponse | { error: string; code: string };
 export function createAttempt({ outbound, log, random, now }: AttemptDependencies) {
   return async (claimed: DeliveryRecord, callback: Callback): Promise<Attempt> => {
     const at = await now();
-    const request = await callback.prepare(claimed).catch(preparationFailed);
+    const request = await prepare(claimed, callback);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
     if ((await now()).getTime() + callback.policy.timeoutMs > claimed.claimed_until!.getTime())
       throw new AttemptNotSent('the claim would not outlive the attempt');
@@ -80,6 +81,14 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const verdict = judgeAttempt(policy, result, position, at, random());
     const next_attempt_at = verdict.state === 'failed' ? new Date(at.getTime() + verdict.delayMs) : null;
     return { verdict, next_attempt_at };
+  }
+
+  async function prepare(claimed: DeliveryRecord, callback: Callback): Promise<CallbackRequest | Undeliverable> {
+    try {
+      return await callback.prepare(claimed);
+    } catch (error) {
+      return preparationFailed(error as Error);
+    }
   }
 
   /** A defect in a record or a key must not block the delivery in the state `sweeping`. A later release may fix it. */

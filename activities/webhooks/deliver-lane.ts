@@ -7,7 +7,7 @@ import { type Deliveries, type DeliveryRecord, receiverOf } from '../../storage/
 import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
+import { type Attempt, AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneDepartures } from './lane-departures.js';
 import { chooseDue, noTurns } from './lane-turns.js';
@@ -16,7 +16,7 @@ import { type AttemptSlots, createOrganisationLoad, type ReceiverLoad } from './
 
 export interface LaneDependencies extends AttemptDependencies, Pick<OutcomeRecorderDependencies, 'metrics'> {
   deliveries: Pick<Deliveries, 'release'>;
-  laneQueue: Pick<LaneQueue, 'claim' | 'countFailed' | 'heads' | 'listDue' | 'record'>;
+  laneQueue: Pick<LaneQueue, 'claim' | 'countFailed' | 'heads' | 'listDue' | 'read' | 'record'>;
   laneFlags: LaneFlags;
   starters: Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>;
   callbacks: Record<CallbackEvent, Callback>;
@@ -36,6 +36,8 @@ export interface SharedLoad {
 /** Attempts that end before the lane claims again, unless `REFILL_MS` passes first. */
 const REFILL_BATCH = 25;
 const REFILL_MS = 10;
+/** Pause after a claim of all that was due, so that few deliveries do not cost a look each. */
+const GATHER_MS = 20;
 /** Pauses between looks at an empty lane; each is twice the one before. */
 const MIN_LOOK_MS = 10;
 const MAX_LOOK_MS = 100;
@@ -132,7 +134,8 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
         emptySince = null;
         loweredAt = null;
         await keepAwake();
-        await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
+        if (blocked) await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
+        else await wait(GATHER_MS);
         return undefined;
       }
       if (own.size > 0 || blocked) {
@@ -166,7 +169,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     /** Claims what is due and has room, and starts the attempts. */
     async function fill(): Promise<{ claimed: number; blocked: boolean; nextDue: Date | null }> {
       const now = await deps.now();
-      const { reserved, ids, blocked, nextDue } = await chooseDue({
+      const { reserved, chosen, blocked, nextDue } = await chooseDue({
         queue: laneQueue,
         load,
         organisations,
@@ -177,7 +180,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       });
       let claimed: DeliveryRecord[] = [];
       try {
-        claimed = await laneQueue.claim(lane, ids, now, Math.max(...Object.values(claimMs)));
+        claimed = await laneQueue.claim(lane, chosen, now, Math.max(...Object.values(claimMs)));
         for (const { queue } of claimed) reserved.get(queue!.receiver)!.places -= 1;
       } finally {
         for (const [receiver, { org, places }] of reserved) {
@@ -191,39 +194,50 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     }
 
     function start(claimed: DeliveryRecord, callback: Callback): void {
-      const receiver = receiverOf(claimed);
-      const sent = load
-        .useReserved(receiver, () => attempt(claimed, callback))
-        .finally(() => {
-          organisations.add(claimed.org, -1);
-          freed(receiver);
-          ended += 1;
-          wakeUp();
-        });
-      const done = sent
-        .then(async ({ recorded, request }) => {
-          const stored = await recorder.add({ claimed, recorded, ...(request ? { request } : {}) });
-          if (stored) counts[recorded.status] += 1;
-        })
-        .catch((error) => releaseAfter(error, claimed))
-        .finally(() => {
-          inProgress.delete(done);
-          own.delete(done);
-        });
+      const done = deliver(claimed, callback).then(() => {
+        inProgress.delete(done);
+        own.delete(done);
+      });
       inProgress.add(done);
       own.add(done);
     }
 
+    async function deliver(claimed: DeliveryRecord, callback: Callback): Promise<void> {
+      try {
+        const attempted = await attemptInPlace(claimed, callback);
+        if (await recorder.add({ claimed, ...attempted })) counts[attempted.recorded.status] += 1;
+      } catch (error) {
+        await releaseAfter(error, claimed);
+      }
+    }
+
+    /** Makes the attempt in the place that is reserved for it, and frees the place. */
+    async function attemptInPlace(claimed: DeliveryRecord, callback: Callback): Promise<Attempt> {
+      const receiver = receiverOf(claimed);
+      try {
+        return await load.useReserved(receiver, () => attempt(claimed, callback));
+      } finally {
+        organisations.add(claimed.org, -1);
+        freed(receiver);
+        ended += 1;
+        wakeUp();
+      }
+    }
+
     /** Waits until so many attempts have ended, or for so many milliseconds. */
-    async function attemptsEnded(count: number, ms: number): Promise<void> {
+    function attemptsEnded(count: number, ms: number): Promise<void> {
       const target = ended + count;
-      const enough = new AbortController();
-      const timer = wait(ms, undefined, { signal: enough.signal }).catch(() => undefined);
-      wakeUp = () => {
-        if (ended >= target) enough.abort();
-      };
-      await timer;
-      wakeUp = () => {};
+      return new Promise((resume) => {
+        const end = () => {
+          clearTimeout(timer);
+          wakeUp = () => {};
+          resume();
+        };
+        const timer = setTimeout(end, ms);
+        wakeUp = () => {
+          if (ended >= target) end();
+        };
+      });
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
-import { addFailure, isSustained } from '../../domain/webhooks/failure-streak.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
+import { addFailure, isSustained } from '../../domain/webhooks/registrations.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from './callback.js';

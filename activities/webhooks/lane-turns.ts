@@ -1,12 +1,13 @@
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { LaneQueue, QueueHead } from '../../storage/webhooks/lane-queue.js';
 import type { OrganisationLoad, ReceiverLoad } from './receiver-load.js';
 
 export interface Choice {
   /** Deliveries that are due and whose receivers have room. */
-  ids: string[];
+  chosen: DeliveryRecord[];
   /** Places reserved for them, by receiver. The caller uses or frees them. */
   reserved: Map<string, { org: string; places: number }>;
-  /** Whether more deliveries are due. */
+  /** Whether more deliveries are due, or may be. */
   blocked: boolean;
   /** When the first delivery is due that is not due yet; null when there is none. */
   nextDue: Date | null;
@@ -39,7 +40,7 @@ export async function chooseDue({
   places,
   turns,
 }: {
-  queue: Pick<LaneQueue, 'heads' | 'listDue'>;
+  queue: Pick<LaneQueue, 'heads' | 'listDue' | 'read'>;
   load: Pick<ReceiverLoad, 'free' | 'hasRoom' | 'reserve'>;
   organisations: OrganisationLoad;
   lane: number;
@@ -48,7 +49,7 @@ export async function chooseDue({
   turns: LaneTurns;
 }): Promise<Choice> {
   const heads = await queue.heads(lane);
-  const choice: Choice = { ids: [], reserved: new Map(), blocked: false, nextDue: null };
+  const choice: Choice = { chosen: [], reserved: new Map(), blocked: false, nextDue: null };
   const due = heads.filter(({ due }) => due <= now);
   for (const { due } of heads) {
     if (due > now && (choice.nextDue === null || due < choice.nextDue)) choice.nextDue = due;
@@ -80,10 +81,14 @@ export async function chooseDue({
     }
   }
   try {
-    const lists = [...choice.reserved].map(([receiver, { places: wanted }]) =>
-      wanted === 1 ? [first.get(receiver)!] : queue.listDue(lane, receiver, now, wanted),
-    );
-    choice.ids = (await Promise.all(lists)).flat();
+    const several = [...choice.reserved].filter(([, { places: wanted }]) => wanted > 1);
+    const single = [...choice.reserved].filter(([, { places: wanted }]) => wanted === 1);
+    const [heads, ...lists] = await Promise.all([
+      queue.read(single.map(([receiver]) => first.get(receiver)!)),
+      ...several.map(([receiver, { places: wanted }]) => queue.listDue(lane, receiver, now, wanted)),
+    ]);
+    choice.chosen = [...heads, ...lists.flat()];
+    if (single.length > 0 || lists.some((list, n) => list.length === several[n]![1].places)) choice.blocked = true;
   } catch (error) {
     for (const [receiver, { org, places: unused }] of choice.reserved) {
       load.free(receiver, unused);

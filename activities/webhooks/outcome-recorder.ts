@@ -22,7 +22,7 @@ export interface OutcomeRecorder {
   add(attempt: LaneAttempt): Promise<boolean>;
 }
 
-const MAX_BATCH = 25;
+const MAX_BATCH = 100;
 const MAX_WAIT_MS = 50;
 /** Pauses before a write that failed is repeated. The claims outlive all of them together. */
 const RETRY_PAUSES_MS = [100, 400, 1_000, 2_000];
@@ -65,6 +65,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
     }
     const now = await deps.now();
     const stored = new Set((await recordWithRetries(outcomes, now)).map(({ claimed }) => claimed));
+    const delivered: string[] = [];
     for (const { claimed, recorded, stays } of outcomes) {
       const { _id: delivery_id, attempts, lane } = claimed;
       if (!stored.has(claimed)) {
@@ -72,12 +73,18 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
         continue;
       }
       deps.metrics.deliveryAttempted(recorded.status);
+      if (recorded.status === 'delivered') {
+        delivered.push(delivery_id);
+        continue;
+      }
       deps.log.info(
         { delivery_id, state: recorded.status, attempts, lane, error: recorded.error_message },
         'delivery attempt',
       );
       if (recorded.status === 'failed' && !stays) deps.departures.leave(claimed, recorded.next_attempt_at!);
     }
+    // A line for each would cost more than the write.
+    if (delivered.length > 0) deps.log.info({ delivery_ids: delivered, state: 'delivered' }, 'delivery attempts');
     const known = batch.map(({ attempt }) => attempt).filter(({ claimed }) => stored.has(claimed));
     await reportAttempts(known, now).catch((error) =>
       deps.log.error({ err: error, deliveries: known.length }, 'receivers of stored outcomes not updated'),

@@ -1,3 +1,4 @@
+import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
@@ -5,10 +6,9 @@ import { codedErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import type { DeliveryDependencies } from '../webhooks/delivery-routes.js';
-import { jobCallbackRoutes } from './callbacks.js';
+import { type DeliveryDependencies, deliveryRoutes } from '../webhooks/delivery-routes.js';
 import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
-import { aiJobDocument } from './document.js';
+import { aiJobDocument, aiJobOperation } from './document.js';
 import { type JobDependencies, jobRoutes } from './jobs.js';
 import { type UploadDependencies, uploadRoutes } from './uploads.js';
 
@@ -36,4 +36,14 @@ export function aiJobService(deps: AiJobServiceDependencies): Service {
       routesOf(jobCallbackRoutes(deps)),
     ],
   };
+}
+
+/** Callbacks of jobs, their attempts, and manual retries. */
+function jobCallbackRoutes(deps: DeliveryDependencies): Router<RequestState> {
+  return deliveryRoutes(deps, {
+    prefix: '/v3/ai/callbacks',
+    operation: aiJobOperation,
+    noun: { one: 'callback', many: 'callbacks' },
+    scopeOf: ({ state }) => ({ org: state.principal.org, events: ['async_job_completed'] }),
+  });
 }

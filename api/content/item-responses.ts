@@ -1,7 +1,7 @@
 /** Responses of the routes for items. */
 import { z } from 'zod';
+import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
-import { asServed } from '../../domain/content/served.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';

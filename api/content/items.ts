@@ -2,10 +2,15 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { refreshIndexRows } from '../../domain/content/index-rows.js';
-import { changeItemSchema, deleteItemsSchema, itemFilterSchema, requestedIds } from '../../domain/content/items.js';
+import {
+  asServed,
+  changeItemSchema,
+  deleteItemsSchema,
+  itemFilterSchema,
+  requestedIds,
+} from '../../domain/content/items.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import { asServed } from '../../domain/content/served.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';

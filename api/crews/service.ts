@@ -1,14 +1,15 @@
+import type Router from '@koa/router';
 import type { Middleware } from 'koa';
+import { CREW_EVENTS } from '../../domain/webhooks/events.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
 import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import type { DeliveryDependencies } from '../webhooks/delivery-routes.js';
-import { crewCallbackRoutes } from './callbacks.js';
-import { type DeployedCrewDependencies, deployedCrewRoutes } from './deployed-crews.js';
-import { crewDocument } from './document.js';
+import { type DeliveryDependencies, deliveryRoutes } from '../webhooks/delivery-routes.js';
+import { type DeployedCrewDependencies, deployedCrewRoutes, requireOrganisation } from './deployed-crews.js';
+import { crewDocument, crewOperation } from './document.js';
 import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
@@ -44,4 +45,17 @@ export function crewService(deps: CrewServiceDependencies): Service {
       routesOf(crewCallbackRoutes(deps)),
     ],
   };
+}
+
+/** Callbacks of a crew, their attempts, and manual retries. The crew need not be deployed any more. */
+function crewCallbackRoutes(deps: DeliveryDependencies): Router<RequestState> {
+  return deliveryRoutes(deps, {
+    prefix: '/crews/:crew/callbacks',
+    operation: crewOperation,
+    noun: { one: 'crew callback', many: 'crew callbacks' },
+    scopeOf({ state, params }) {
+      requireOrganisation(state.principal);
+      return { org: state.principal.org, events: CREW_EVENTS, crew: params.crew! };
+    },
+  });
 }

@@ -4,13 +4,13 @@ import type { Middleware } from 'koa';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import {
+  checkFingerprint,
   eligibilityCheckSchema,
   isAuthenticationId,
   nextAction,
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
-import { checkFingerprint } from '../../domain/payments/client-secrets.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import { jsonBody } from '../json-body.js';

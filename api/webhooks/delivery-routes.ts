@@ -1,5 +1,4 @@
-import type { RouterContext } from '@koa/router';
-import Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
@@ -9,6 +8,7 @@ import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/cli
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { contentOperations } from '../content-operations.js';
 import type { operations } from '../operation.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -18,7 +18,7 @@ import {
   deliveryQueuedSchema,
   describeDelivery,
   describeDeliveryDetail,
-} from './delivery-responses.js';
+} from './responses.js';
 
 export interface DeliveryDependencies {
   clientDeliveries: ClientDeliveries;
@@ -44,7 +44,7 @@ const NEWEST_FIRST = byId('dlv');
 const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
 
 /** Filters that all deliveries have. */
-export const deliveryFilters = {
+const deliveryFilters = {
   doc_id: z.string().min(1).optional().meta({ description: 'The id of the item, job or execution.' }),
   error_code: z.string().min(1).optional().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
   from: time.optional().meta({ description: 'Created at this time or later.' }),
@@ -118,4 +118,23 @@ export function deliveryRoutes(
     if (!record) throw new ServiceError('DELIVERY_NOT_FOUND', `There is no delivery "${id}".`);
     return record;
   }
+}
+
+/** Filters of indexing webhooks, for lists and bulk retries. */
+export const indexingDeliveryFilters = {
+  ...deliveryFilters,
+  database: z.string().min(1).optional(),
+  collection: z.string().min(1).optional(),
+  item_error_code: z.string().min(1).optional().meta({ description: 'Why the item failed, such as `E2001`.' }),
+};
+
+/** Webhook deliveries of items, their attempts, and manual retries. */
+export function indexingDeliveryRoutes(deps: DeliveryDependencies): Router<RequestState> {
+  return deliveryRoutes(deps, {
+    prefix: '/webhooks/indexing/deliveries',
+    operation: contentOperations('Deliveries'),
+    noun: { one: 'delivery', many: 'deliveries' },
+    filters: indexingDeliveryFilters,
+    scopeOf: ({ state }) => ({ org: state.principal.org, events: ['indexing.status_changed'] }),
+  });
 }

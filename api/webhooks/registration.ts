@@ -1,9 +1,11 @@
 import Router from '@koa/router';
 import { ServiceError } from '../../domain/errors.js';
-import { newSigningSecret } from '../../domain/ids.js';
+import { newSigningSecret, newTestDeliveryId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
+import { testEvent } from '../../domain/webhooks/events.js';
+import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import { registrationRequestSchema } from '../../domain/webhooks/registrations.js';
-import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import { contentOperations } from '../content-operations.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
@@ -14,9 +16,8 @@ import {
   registeredSchema,
   registrationSchema,
   testDeliverySchema,
-} from './registration-responses.js';
-import { chooseSecret, setSecretOperation } from './signing-secret.js';
-import { sendTestDelivery } from './test-delivery.js';
+} from './responses.js';
+import { setSecret, setSecretOperation } from './signing-secret.js';
 
 const operation = contentOperations('Webhooks');
 
@@ -98,11 +99,9 @@ export function registrationRoutes({
     '/signing-secret',
     operation(
       { ...setSecretOperation('Set or generate the signing secret'), errors: ['WEBHOOK_NOT_FOUND'] },
-      async (ctx, { body, respond }) => {
-        const { secret, response } = chooseSecret(body.signing_secret);
-        if (!(await registrations.setSecret(ctx.state.principal.org, secret))) throw noWebhook();
-        respond(response);
-      },
+      setSecret(async (org, secret) => {
+        if (!(await registrations.setSecret(org, secret))) throw noWebhook();
+      }),
     ),
   );
 
@@ -159,4 +158,35 @@ export function registrationRoutes({
 
 function noWebhook(): ServiceError {
   return new ServiceError('WEBHOOK_NOT_FOUND', 'No webhook is registered.');
+}
+
+/** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */
+export async function sendTestDelivery(
+  outbound: OutboundClient,
+  registration: RegistrationRecord,
+  secrets: readonly string[],
+  timeoutMs: number,
+): Promise<{ delivered: boolean; status_code: number | null; message: string }> {
+  const now = new Date();
+  const event = testEvent(newTestDeliveryId(), registration._id, now);
+  const body = Buffer.from(JSON.stringify(event));
+  try {
+    const { status } = await outbound.send({
+      method: 'POST',
+      url: registration.url,
+      headers: webhookHeaders(event, body, secrets, now),
+      body,
+      timeoutMs,
+      maxResponseBytes: 1024,
+      excerpt: true,
+    });
+    const delivered = status >= 200 && status < 300;
+    return {
+      delivered,
+      status_code: status,
+      message: delivered ? 'The receiver accepted the test delivery.' : `The receiver responded with status ${status}.`,
+    };
+  } catch (error) {
+    return { delivered: false, status_code: null, message: (error as Error).message };
+  }
 }

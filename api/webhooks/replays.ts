@@ -11,8 +11,8 @@ import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
 import type { RequestState } from '../request-context.js';
-import { indexingDeliveryFilters } from './deliveries.js';
-import { describeReplay, replayAcceptedSchema, replaySchema } from './replay-responses.js';
+import { indexingDeliveryFilters } from './delivery-routes.js';
+import { describeReplay, replayAcceptedSchema, replaySchema } from './responses.js';
 
 export interface ReplayDependencies {
   clientDeliveries: Pick<ClientDeliveries, 'countRetryable'>;

@@ -1,5 +1,4 @@
-import type { BenchResult, Figure } from '../support/results.js';
-import { sum } from '../support/results.js';
+import { type BenchResult, type Figure, sum } from '../support/results.js';
 import type { BarChartData } from './charts.js';
 import { PEERS } from './peers.js';
 

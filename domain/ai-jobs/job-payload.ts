@@ -1,4 +1,6 @@
-import { canonicalJson } from '../canonical-json.js';
+/** What clients see of an AI job: when they poll it, and in its callback with signature and headers. */
+import { createHash, type KeyObject, sign } from 'node:crypto';
+import { canonicalJson, canonicalObject } from '../canonical-json.js';
 import type { JobStatus } from './jobs.js';
 
 /** The fields of a job that clients see; a subset of `AiJobRecord`. */
@@ -56,3 +58,33 @@ export function describePolledJob(job: DescribedJob, result: AiJobResult | null)
 }
 
 const messageOf = ({ error_message }: DescribedJob): string => error_message ?? 'The job failed.';
+
+/**
+ * The signature of an AI job's callback (specification, "Callback signature"): RSA PKCS#1 v1.5 with SHA-256 over the
+ * hex SHA-256 of the body, in hex.
+ * @param body the bytes that are sent
+ * @returns the value of `X-Service-Signature`
+ */
+export function jobCallbackSignature(body: Uint8Array, privateKey: KeyObject): string {
+  const digest = createHash('sha256').update(body).digest('hex');
+  return sign('sha256', Buffer.from(digest, 'utf8'), privateKey).toString('hex');
+}
+
+/** Headers of an AI job's callback (specification, "Endpoints"). */
+export function jobCallbackHeaders(signature: string): Record<string, string> {
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Postback-Webhook/1.0',
+    'X-Service-Webhook': 'true',
+    'X-Service-Signature': signature,
+    'X-Service-Hash-Algorithm': 'SHA256',
+  };
+}
+
+/**
+ * @param job the members of the payload, each as canonical JSON
+ * @returns the body of a callback, in the form in which it is signed and sent
+ */
+export function jobCallbackBody(job: { [name: string]: string }): Buffer {
+  return Buffer.from(canonicalObject({ event: '"async_job_completed"', ...job }), 'utf8');
+}

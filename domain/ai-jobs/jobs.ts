@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { callbackUrlSchema } from '../callback-url.js';
+import { callbackUrlSchema } from '../webhooks/registrations.js';
 
 /** Statuses of an AI job, in order. The last two are final. */
 export const JOB_STATUSES = ['queued', 'processing', 'success', 'fail'] as const;

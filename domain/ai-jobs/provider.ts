@@ -1,6 +1,7 @@
 import type { Checkpoints } from '../checkpoints.js';
-import type { FileKind } from '../extraction.js';
-import type { TokenMeter } from '../token-meter.js';
+import { ProviderError } from '../errors.js';
+import { ExtractionError, type FileKind, ITEM_ERRORS, type ItemErrorCode } from '../extraction.js';
+import type { TokenMeter } from '../quotas.js';
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './features.js';
 
 /** The contract between the activity that runs an AI job and the providers in `providers/ai-jobs/`. */
@@ -72,4 +73,17 @@ export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {
   output: FeatureOutput<S>;
   /** The response of the provider's library or server, as it came; shown only on request. */
   original?: unknown;
+}
+
+/** Sentences of item errors in the words of a job. */
+const SENTENCES: Partial<Record<ItemErrorCode, string>> = {
+  E2002: 'The file is encrypted. Remove the password and send it again.',
+  E2004: 'No text was found in the file.',
+};
+
+/** @returns a permanent ProviderError for an ExtractionError, and any other error unchanged */
+export function asProviderError(error: unknown): unknown {
+  if (!(error instanceof ExtractionError)) return error;
+  const sentence = SENTENCES[error.code] ?? ITEM_ERRORS[error.code];
+  return new ProviderError(error.detail ? `${sentence} ${error.detail}` : sentence, false);
 }

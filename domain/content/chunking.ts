@@ -34,8 +34,8 @@ const WINDOW = 2_048;
 /** ASCII without a character that can end a sentence. */
 const NO_END = /^[\t "-\-/->@-~]*$/;
 const MAX_LABEL = 300;
-/** Characters of scripts without spaces between words. Each counts, and is searched, as a word. */
-export const UNSPACED =
+/** Characters of scripts without spaces between words. Each counts as a word. */
+const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });

@@ -2,8 +2,9 @@ import { type IndexingStatus, isTerminal } from '../states.js';
 import { searchableText } from './chunking.js';
 import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
+import { asServed } from './items.js';
+import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
-import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
@@ -17,6 +18,7 @@ export interface IndexableChunk {
   headings: readonly string[];
   sheet?: string | null;
   attachment?: string;
+  language?: TextLanguage;
   /** Null before the chunk is embedded, and without an embedding model. */
   vector: Float32Array | null;
 }
@@ -51,6 +53,7 @@ export function rowsOf(
     collection: chunk.collection,
     type: chunk.type,
     text: searchableText(chunk.title, chunk),
+    language: chunk.language,
     vector: chunk.vector,
     metadata,
   }));

@@ -3,6 +3,7 @@ import { chunkOwner } from '../ids.js';
 import { describeModel, type Embedders } from './embedding-models.js';
 import type { Relation } from './graph.js';
 import { type IndexGeneration, tableOf } from './index-generations.js';
+import { asServed } from './items.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from './ranking.js';
@@ -17,7 +18,6 @@ import {
   sourceKey,
   type TextOperator,
 } from './search.js';
-import { asServed } from './served.js';
 import type { ItemRef } from './workflow-contract.js';
 
 /** A query as a client sends it. */

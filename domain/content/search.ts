@@ -1,5 +1,6 @@
 /** Types shared by the search index, the embedders and retrieval. */
 import type { IndexedMetadata } from './indexed-metadata.js';
+import type { TextLanguage } from './languages.js';
 import type { MetadataFilter } from './metadata-filters.js';
 
 /** Turns text into vectors; implemented in `providers/embeddings/`. */
@@ -30,6 +31,8 @@ export interface IndexRow {
   type: ItemType;
   /** The text for full-text search: title, headings and text. */
   text: string;
+  /** The language of the text, which decides its stems; English when absent. */
+  language?: TextLanguage | undefined;
   /** Null without an embedding model. */
   vector: Float32Array | null;
   /** Metadata of the item, so that a search can filter by it. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { callbackUrlSchema } from '../callback-url.js';
-import type { HttpTool } from './http-tools.js';
+import { callbackUrlSchema } from '../webhooks/registrations.js';
 
 /** Statuses of an execution. The last two are final. */
 export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
@@ -168,4 +167,28 @@ export function webhookUrlsOf(body: {
     step: body.stepWebhookUrl ?? null,
     crew: body.crewWebhookUrl ?? null,
   };
+}
+
+/** A tool that `crew.yaml` describes. Its definition is stored with executions, so it names secrets and holds none. */
+export type HttpTool = OpenApiTool | McpServer;
+
+interface HttpToolBase {
+  /** Sent with each request. `${NAME}` is replaced by the secret of that name. */
+  headers: Record<string, string>;
+}
+
+/** One operation of an API. */
+export interface OpenApiTool extends HttpToolBase {
+  /** URL of the OpenAPI document, JSON or YAML. */
+  openapi: string;
+  /** Its `operationId`. */
+  operation: string;
+}
+
+/** The tools of an MCP server, offered as `<name>_<tool>`. */
+export interface McpServer extends HttpToolBase {
+  /** URL of the server (transport "Streamable HTTP"). */
+  mcp: string;
+  /** Names of the server's tools that agents may use; null: all of them. */
+  allow: string[] | null;
 }

@@ -1,4 +1,4 @@
-import type { TokenMeter } from '../token-meter.js';
+import type { TokenMeter } from '../quotas.js';
 
 /** The contract between the steps of a crew and the models in `providers/language-models/`. */
 

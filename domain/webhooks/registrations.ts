@@ -1,6 +1,16 @@
+/** Registrations of webhooks: the requests, and how long a receiver may fail before its webhook is disabled. */
 import { z } from 'zod';
-import { callbackUrlSchema } from '../callback-url.js';
+import { DAY_MS } from './delivery-policy.js';
 import { EVENT_TYPES } from './events.js';
+
+/**
+ * The URL of a receiver that a client names. The schema checks its size; `rejectBlockedUrl` checks the rest, which needs
+ * the name to be resolved.
+ */
+export const callbackUrlSchema = z
+  .string()
+  .max(2048)
+  .meta({ format: 'uri', description: 'An https URL that is reachable from the public internet.' });
 
 const secretSchema = z.string().min(16, 'must have at least 16 characters').max(1024);
 
@@ -23,3 +33,33 @@ export const registrationRequestSchema = z
 
 /** The request that sets the signing secret; without a secret, the service generates one. */
 export const signingSecretRequestSchema = z.object({ signing_secret: secretSchema.optional() });
+
+/** Failed attempts at one receiver without a success in between. Attempts in quick succession count once. */
+export interface FailureStreak {
+  since: Date;
+  /** The latest failure that was counted. */
+  latest: Date;
+  count: number;
+}
+
+const HOUR_MS = DAY_MS / 24;
+/** One delivery that is given up counts for at most five, so a receiver must fail for more than one event. */
+const MIN_COUNT = 6;
+/** After a longer pause without an attempt nobody knows whether the receiver failed, so a new streak begins. */
+const MAX_PAUSE_MS = 26 * HOUR_MS;
+
+/**
+ * @param afterMs how long a streak must last until the webhook is disabled; null: it never is
+ * @returns the streak with this failure; the same streak when the failure does not count
+ */
+export function addFailure(streak: FailureStreak | null, now: Date, afterMs: number | null): FailureStreak {
+  const pause = streak === null ? Number.POSITIVE_INFINITY : now.getTime() - streak.latest.getTime();
+  if (streak === null || pause > MAX_PAUSE_MS) return { since: now, latest: now, count: 1 };
+  const countedPause = Math.min(HOUR_MS, (afterMs ?? DAY_MS) / (2 * MIN_COUNT));
+  return pause < countedPause ? streak : { ...streak, latest: now, count: streak.count + 1 };
+}
+
+/** Whether the receiver has failed all the time for so long, and not just a few times far apart. */
+export function isSustained({ since, count }: FailureStreak, now: Date, afterMs: number): boolean {
+  return count >= MIN_COUNT && now.getTime() - since.getTime() >= afterMs;
+}

@@ -1,14 +1,13 @@
 import type { FeatureOutput, OcrPage } from '../../domain/ai-jobs/features.js';
-import type { AiProvider, InputFile } from '../../domain/ai-jobs/provider.js';
+import { type AiProvider, asProviderError, type InputFile } from '../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { Extractor } from '../extraction/index.js';
 import { DEFAULT_LIMITS } from '../extraction/limits.js';
 import type { PageReader, ScannedFile } from '../extraction/ocr/page-reader.js';
 import type { ScannedPage } from '../extraction/ocr/page-worker.js';
-import { asProviderError } from './file-errors.js';
 import type { AiLimits } from './limits.js';
 import { findTables } from './tables/find-tables.js';
-import { readWords } from './tables/words.js';
+import { readWords } from './tables/lines.js';
 
 /** OCR of pictures and PDFs, page by page. Each finished page is saved as a checkpoint. */
 export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_async'> {

@@ -1,6 +1,6 @@
 import { ExtractionError, type ExtractionFailure } from '../../domain/extraction.js';
-import { TaskLimitError } from '../isolation/errors.js';
 import type { ProcessPool } from '../isolation/pool.js';
+import { TaskLimitError } from '../isolation/protocol.js';
 
 /**
  * Runs a task that reads a file in a child process, and throws the failure that the task returned.

@@ -10,7 +10,7 @@ import {
 import type { ParseAttachment } from './formats/mail.js';
 import type { PdfText } from './formats/pdf.js';
 import { checkText, type ExtractionLimits } from './limits.js';
-import { withPages } from './ocr/scans.js';
+import { countLetters } from './plain-text.js';
 
 /** A page as OCR read it. */
 export interface PageText {
@@ -129,4 +129,22 @@ function parserFailure(error: unknown): ExtractionError {
   // Nesting that exhausts the stack, or a string longer than the engine can hold.
   if (error instanceof RangeError) return new ExtractionError('E2003');
   return new ExtractionError('E2001');
+}
+
+/**
+ * Adds the pages that OCR has read, in order.
+ * @param scans pages of a PDF with the little text they have (a stamp, a page number), which stays when OCR finds no more
+ * @param pages what OCR read; undefined when nothing had to be read
+ */
+function withPages(
+  { title, sections, scans = [] }: Extraction & { scans?: readonly ExtractedSection[] },
+  pages: readonly { page: number; text: string }[] | undefined,
+): Extraction {
+  if (!pages) return { title, sections };
+  const known = new Map(scans.map((scan) => [scan.page, scan]));
+  const read = pages.map(({ page, text }) => {
+    const scan = known.get(page) ?? { text: '', headings: [], page };
+    return countLetters(text) > countLetters(scan.text) ? { ...scan, text } : scan;
+  });
+  return { title, sections: [...sections, ...read].sort((a, b) => a.page! - b.page!) };
 }

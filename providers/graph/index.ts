@@ -1,6 +1,6 @@
 import type { Graph } from '../../domain/content/graph.js';
-import { TaskLimitError } from '../isolation/errors.js';
 import { createProcessPool } from '../isolation/pool.js';
+import { TaskLimitError } from '../isolation/protocol.js';
 
 export interface GraphExtractorOptions {
   /** For one item, without waiting for a process. */

@@ -2,8 +2,14 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { deserialize } from 'node:v8';
-import { ProcessLostError, TaskLimitError } from './errors.js';
-import { type ChildOptions, type FromChild, OUT_OF_MEMORY, type ToChild } from './protocol.js';
+import {
+  type ChildOptions,
+  type FromChild,
+  OUT_OF_MEMORY,
+  ProcessLostError,
+  TaskLimitError,
+  type ToChild,
+} from './protocol.js';
 
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 /** The child reads foreign bytes: it gets none of the secrets in the environment. */

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { AgentStep, AgentTurn, LanguageModel, ToolCall } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
 import { type ChatCompletion, complete, requireText } from '../openai/chat-completion.js';
-import type { OpenAiClient } from '../openai/client.js';
-import { meteredClient } from '../openai/metered-client.js';
+import { meteredClient, type OpenAiClient } from '../openai/client.js';
 
 /** A server may request many at once; each is an activity. */
 const MAX_TOOL_CALLS = 8;

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
+import type { TokenMeter } from '../../domain/quotas.js';
 
 export interface OpenAiOptions {
   /** Base URL without `/chat/completions`, e.g. `https://api.openai.com/v1`. Set by the operator, so it may be private. */
@@ -125,4 +127,38 @@ function retryAfterMs(headers: Headers): number | undefined {
   if (!value) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
   return ms > 0 && Number.isFinite(ms) ? ms : undefined;
+}
+
+const tokenCount = z.int().nonnegative();
+
+/** The names of token counts differ between the routes of OpenAI's API, and servers may leave them out. */
+const meteredResponse = z.object({
+  usage: z.union([
+    z.object({ total_tokens: tokenCount }).transform(({ total_tokens }) => total_tokens),
+    z.object({ prompt_tokens: tokenCount, completion_tokens: tokenCount }).transform((used) => {
+      return used.prompt_tokens + used.completion_tokens;
+    }),
+    z.object({ input_tokens: tokenCount, output_tokens: tokenCount }).transform((used) => {
+      return used.input_tokens + used.output_tokens;
+    }),
+  ]),
+});
+
+/**
+ * A client whose calls count against the token quota of an organisation. A call that has started is finished, so calls
+ * at the same time can exceed the quota by what they use.
+ * @param meter absent when nothing is counted
+ */
+export function meteredClient(client: OpenAiClient, meter: TokenMeter | undefined): OpenAiClient {
+  if (!meter) return client;
+  return {
+    async post(...request) {
+      await meter.admit();
+      const result = await client.post(...request);
+      const { data } = meteredResponse.safeParse(result);
+      // A response that is rejected later has used its tokens too.
+      if (data && data.usage > 0) await meter.count(data.usage);
+      return result;
+    },
+  };
 }

@@ -5,9 +5,10 @@ import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
 import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
 import { createLookup, guardedConnector, type Lookup } from './connector.js';
+import { exchange } from './exchange.js';
 import { cancelled, describeFailure, timedOut } from './failure.js';
-import { joinValues, limitedTo, readExcerpt, readUpTo } from './response.js';
-import { addressesToConnect, hostOf, literalAddresses, readTarget } from './target.js';
+import { joinValues, limitedTo, readUpTo } from './response.js';
+import { addressesToConnect, createTargets, hostOf, literalAddresses, readTarget } from './target.js';
 
 export interface OutboundClientOptions {
   /** Ranges opened for development and tests, for https and plain http. Empty in production. */
@@ -52,32 +53,20 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     bodyTimeout: 0,
   });
 
-  const target = (url: URL, headers: Record<string, string>) => ({
-    origin: url.origin,
-    path: `${url.pathname}${url.search}`,
-    headers: { 'user-agent': USER_AGENT, ...lowerCase(headers) },
-  });
+  const targets = createTargets(allowedCidrs);
 
   return {
     async send(request) {
-      const url = readTarget(request.url, allowedCidrs);
-      return within(request, async (signal) => {
-        const { statusCode, headers, body } = await agent.request({
-          ...target(url, request.headers),
-          method: request.method,
-          body: request.body,
-          signal,
-        });
-        const read = request.excerpt ? readExcerpt : readUpTo;
-        return { status: statusCode, headers: joinValues(headers), body: await read(body, request.maxResponseBytes) };
-      });
+      const { method, headers, body = null } = request;
+      return exchange(agent, { ...targets.read(request.url), headers: lowerCase(headers), method, body }, request);
     },
     async download(request) {
       try {
-        const url = readTarget(request.url, allowedCidrs);
+        const target = targets.read(request.url);
         return await within(request, async (signal) => {
           const { statusCode, headers, body } = await agent.request({
-            ...target(url, request.headers ?? {}),
+            ...target,
+            headers: lowerCase(request.headers ?? {}),
             method: 'GET',
             signal,
           });
@@ -138,8 +127,12 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Headers in lower case, without Host, which is the URL's. */
+/** Headers in lower case, without Host, which is the URL's, and with a User-Agent. */
 function lowerCase(headers: Record<string, string>): Record<string, string> {
-  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return Object.fromEntries(entries.filter(([name]) => name !== 'host'));
+  const lower: Record<string, string> = { 'user-agent': USER_AGENT };
+  for (const name in headers) {
+    const key = name.toLowerCase();
+    if (key !== 'host') lower[key] = headers[name]!;
+  }
+  return lower;
 }

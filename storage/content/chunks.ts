@@ -1,15 +1,18 @@
 import { Binary, type Collection } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
+import type { TextLanguage } from '../../domain/content/languages.js';
 import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
-import { type VersionRange, versionsIn } from './version-range.js';
+import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
   title: string | null;
   ordinal: number;
+  /** Of the text; English when absent. */
+  language?: TextLanguage;
   /** By generation of the index: 32-bit floats, little endian. Absent until embedded, and without an embedding model. */
   vectors?: Record<string, Binary>;
 }

@@ -2,7 +2,7 @@ import type { Collection } from 'mongodb';
 import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from './items.js';
-import { type VersionRange, versionsIn } from './version-range.js';
+import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 /** What an entity or a relation belongs to. */
 interface GraphRecord {

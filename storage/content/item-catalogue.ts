@@ -1,7 +1,7 @@
 import type { Collection, MongoClient } from 'mongodb';
 import type { IndexableItem } from '../../domain/content/index-rows.js';
+import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES, type ItemType } from '../../domain/content/search.js';
-import { asServed } from '../../domain/content/served.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../../domain/states.js';

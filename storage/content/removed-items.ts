@@ -1,10 +1,14 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
+import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/states.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
+import type { Deliveries } from '../webhooks/deliveries.js';
+import type { Registrations } from '../webhooks/registrations.js';
 import type { DatabaseRecord } from './databases.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
 import type { ItemRecord } from './items.js';
@@ -168,4 +172,25 @@ export function createRemovedItems({
 /** The error for a change to an item that is in progress. */
 export function sourceProcessing(id: string): ServiceError {
   return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, PROCESSING_RETRY_SECONDS);
+}
+
+/** @returns a function that stores the deliveries for items of one organisation that were deleted in progress */
+export function createInterruptedNotifier({
+  registrations,
+  deliveries,
+}: {
+  registrations: Pick<Registrations, 'findForOrg'>;
+  deliveries: Pick<Deliveries, 'addAll'>;
+}) {
+  const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
+  return async (items: readonly ItemRecord[], tx: ClientSession): Promise<void> => {
+    const registration = await registrations.findForOrg(items[0]!.org);
+    if (!registration?.event_types.includes('indexing.status_changed')) return;
+    const now = new Date();
+    const keyOf = ({ _id, version }: ItemRecord) => itemDedupeKey(_id, version);
+    await deliveries.addAll(
+      items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),
+      tx,
+    );
+  };
 }

@@ -6,11 +6,12 @@ import {
   type AuthenticationTimes,
   type CreateAuthentication,
   type EligibilityCheckData,
+  isClientSecret,
+  newClientSecret,
   OPEN_AUTHENTICATION_STATES,
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
-import { isClientSecret, newClientSecret } from '../../domain/payments/client-secrets.js';
 import { type DecisionReason, decideEligibility } from '../../domain/payments/eligibility-decision.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';

@@ -1,8 +1,10 @@
-import type { Collection, Document, Filter } from 'mongodb';
+import type { Document, Filter } from 'mongodb';
 import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import type { Collections } from '../collections.js';
 import { LANE_INDEX } from '../indexes.js';
+import { createUpdates } from '../updates.js';
 import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt } from './deliveries.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
@@ -29,6 +31,9 @@ export interface LaneOutcome {
 /** Matches what the partial index of lanes has. */
 const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
 
+/** Projection: a delivery without its earlier attempts. */
+const WITHOUT_LOG = { attempt_log: 0 } as const;
+
 /** States in which a delivery that is due can be claimed. */
 const UNCLAIMED_STATES: DeliveryState[] = ['pending', 'failed'];
 
@@ -47,7 +52,8 @@ const WAIT_FOR_CLAIM: Document[] = [
  * The deliveries that wait in lanes. Claims and outcomes are one write for many deliveries.
  * @param retentionMs how long a finished delivery is kept
  */
-export function createLaneQueue({ deliveries }: { deliveries: Collection<DeliveryRecord> }, retentionMs = 30 * DAY_MS) {
+export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'deliveries'>, retentionMs = 30 * DAY_MS) {
+  const updateEach = createUpdates(db, deliveries.collectionName);
   return {
     headsQuery,
 
@@ -56,35 +62,39 @@ export function createLaneQueue({ deliveries }: { deliveries: Collection<Deliver
       return deliveries.aggregate<QueueHead>(headsQuery(lane), { hint: LANE_INDEX }).toArray();
     },
 
-    /** @returns the ids of a receiver's deliveries that are due, first due first */
-    async listDue(lane: number, receiver: string, now: Date, limit: number): Promise<string[]> {
-      const found = await deliveries
-        .find({ lane, 'queue.receiver': receiver, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>, {
-          projection: { _id: 1 },
-          hint: LANE_INDEX,
-        })
-        .sort(LANE_INDEX)
-        .limit(limit)
-        .toArray();
-      return found.map(({ _id }) => _id);
+    /** @returns the first of a receiver's deliveries that are due, first due first, without their earlier attempts */
+    listDue(lane: number, receiver: string, now: Date, limit: number): Promise<DeliveryRecord[]> {
+      const due = { lane, 'queue.receiver': receiver, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
+      const options = { projection: WITHOUT_LOG, hint: LANE_INDEX, sort: LANE_INDEX, limit, singleBatch: true };
+      return deliveries.find(due, { ...options, batchSize: limit }).toArray();
+    },
+
+    /** @returns these deliveries, without their earlier attempts */
+    async read(ids: readonly string[]): Promise<DeliveryRecord[]> {
+      if (ids.length === 0) return [];
+      return deliveries.find({ _id: { $in: [...ids] } }, { projection: WITHOUT_LOG }).toArray();
     },
 
     /**
      * pending | failed -> sweeping, for deliveries that are due. Also takes over expired claims.
+     * @param read the deliveries as they were read a moment ago
      * @param claimMs how long the claim is valid
      * @returns the claimed deliveries, as they are after the claim; others have been claimed or changed by others
      */
-    async claim(lane: number, ids: readonly string[], now: Date, claimMs: number): Promise<DeliveryRecord[]> {
-      if (ids.length === 0) return [];
+    async claim(lane: number, read: readonly DeliveryRecord[], now: Date, claimMs: number): Promise<DeliveryRecord[]> {
+      if (read.length === 0) return [];
+      const ids = read.map(({ _id }) => _id);
       const claim = newClaim();
       const until = new Date(now.getTime() + claimMs);
-      const due = { _id: { $in: [...ids] }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
+      const due = { _id: { $in: ids }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
+      // What has changed since it was read is left for the next look.
+      const updated_at = { $lte: latest(read.map((delivery) => delivery.updated_at)) };
       const free = [
         { status: { $in: UNCLAIMED_STATES } },
         { status: 'sweeping' as const, claimed_until: { $lte: now } },
       ];
       const { modifiedCount } = await deliveries.updateMany(
-        { ...due, $or: free },
+        { ...due, $or: free, updated_at },
         {
           $set: {
             status: 'sweeping',
@@ -97,10 +107,19 @@ export function createLaneQueue({ deliveries }: { deliveries: Collection<Deliver
           $inc: { attempts: 1 },
         },
       );
+      if (modifiedCount === ids.length) {
+        return read.map((delivery) => ({
+          ...delivery,
+          status: 'sweeping',
+          claim,
+          claimed_until: until,
+          attempts: delivery.attempts + 1,
+        }));
+      }
       // Others would wait behind these for ever.
-      if (modifiedCount < ids.length) await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
+      await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
       if (modifiedCount === 0) return [];
-      return deliveries.find({ _id: { $in: [...ids] }, claim }, { projection: { attempt_log: 0 } }).toArray();
+      return deliveries.find({ _id: { $in: ids }, claim }, { projection: WITHOUT_LOG }).toArray();
     },
 
     /**
@@ -108,13 +127,13 @@ export function createLaneQueue({ deliveries }: { deliveries: Collection<Deliver
      * @returns the outcomes that were stored; the claims of the others were taken over
      */
     async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
-      const { matchedCount } = await deliveries.bulkWrite(
+      const matched = await updateEach(
         outcomes.map(({ claimed, recorded, stays }) => ({
-          updateOne: { filter: held(claimed), update: outcomeUpdate(claimed, recorded, now, retentionMs, stays) },
+          q: held(claimed),
+          u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
         })),
-        { ordered: false },
       );
-      if (matchedCount === outcomes.length) return [...outcomes];
+      if (matched === outcomes.length) return [...outcomes];
       const ids = outcomes.map(({ claimed }) => claimed._id);
       const latest = await deliveries.find({ _id: { $in: ids } }, { projection: { claim: 1 } }).toArray();
       const claims = new Map(latest.map(({ _id, claim }) => [_id, claim]));
@@ -140,6 +159,10 @@ export function createLaneQueue({ deliveries }: { deliveries: Collection<Deliver
       } as Filter<DeliveryRecord>)) as number[];
     },
   };
+}
+
+function latest(dates: readonly Date[]): Date {
+  return new Date(Math.max(...dates.map((date) => date.getTime())));
 }
 
 /** MongoDB reads one key of the index for each receiver (DISTINCT_SCAN), however long the queues are. */

@@ -1,7 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
-import type { FailureStreak } from '../../domain/webhooks/failure-streak.js';
+import type { FailureStreak } from '../../domain/webhooks/registrations.js';
 import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
 
 export interface RegistrationRecord extends SigningSecretFields {

@@ -1,8 +1,8 @@
+import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { isSmall, workflowUnits } from '../../domain/content/small-items.js';
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
-import { createInteractiveQuota } from './interactive-quota.js';
 
 /** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
 export interface StartItemInput {
@@ -138,5 +138,24 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
         staticSummary: 'Clear the remaining data of deleted items',
         ...ownedBy({ org: ref.org }, PRIORITIES.upkeep),
       }),
+  };
+}
+
+/** An ingest of more items is bulk work. */
+const MAX_ITEMS = 5;
+/** Items that an organisation may send with priority; more is bulk work in small requests, which could delay others. */
+const PER_MINUTE = 60;
+
+/** Decides which items are interactive: those of small requests, as long as their organisation sends few of them. */
+function createInteractiveQuota() {
+  const limiter = new RateLimiterMemory({ points: PER_MINUTE, duration: 60 });
+  return {
+    async take(org: string, items: number): Promise<boolean> {
+      if (items > MAX_ITEMS) return false;
+      return limiter.consume(org, items).then(
+        () => true,
+        () => false,
+      );
+    },
   };
 }

@@ -221,3 +221,53 @@ describe('queries', () => {
     expect((await api.post('/query', { database: 'notes', query: 'x', max_results: 51 })).status).toBe(422);
   });
 });
+
+describe('texts in several languages', () => {
+  const TEXTS: Record<string, string> = {
+    en: 'Two pilots were flying old boats along the coast. Nobody had measured the distribution of pressure.',
+    de: 'Die alten Häuser am See werden im Sommer verkauft. Der Makler schickte gestern zwei Rechnungen.',
+    fr: 'Les élèves mangeaient dans le jardin, et les chevaux dormaient près de la rivière.',
+    es: 'Las canciones más bonitas se escuchaban en los pueblos de la montaña.',
+    ru: 'Дети играли в саду, а старые книги лежали на столе у окна.',
+    sv: 'Flickorna sprang genom skogen och plockade blåbär till sina mormödrar.',
+    zh: '我们在上海研究机翼的升力，今年发表了论文。',
+    ja: '昨日、東京で新しい図書館を見学しました。',
+    th: 'แมวของฉันชอบนอนบนโต๊ะไม้ในห้องครัว',
+    short: 'Anna plays piano at the café',
+  };
+  let api: Client;
+
+  beforeAll(async () => {
+    api = await clientOf('languages');
+    await api.createDatabase('world');
+    const memories = Object.entries(TEXTS).map(([id, text]) => ({ id, text }));
+    await api.ingest({ database: 'world', memories: JSON.stringify(memories) });
+    for (const { id } of memories) expect(await api.ended('world', id)).toMatchObject({ indexing_status: 'completed' });
+  });
+
+  const find = async (query: string, operator: string): Promise<string[]> => {
+    const { body } = await api.post('/query', { database: 'world', query, operator, query_by: 'text' });
+    return body.data.chunks.map((chunk: { source_id: string }) => chunk.source_id);
+  };
+
+  test.each([
+    ['en', 'flies boat'],
+    ['en', 'pressures distributed'],
+    ['de', 'Haus'],
+    ['de', 'die Rechnung des Maklers'],
+    ['fr', 'élève manger cheval'],
+    ['fr', 'eleves jardins riviere'],
+    ['es', 'canción montañas pueblo'],
+    ['ru', 'книга столы'],
+    ['sv', 'flicka skogar'],
+    ['zh', '升力'],
+    ['zh', '上海 论文'],
+    ['ja', '図書館'],
+    ['th', 'โต๊ะ'],
+    ['short', 'playing cafe'],
+    ['short', 'CAFÉS pianos'],
+  ])('the text %s is found by "%s"', async (id, query) => {
+    expect(await find(query, 'and')).toEqual([id]);
+    expect((await find(query, 'or'))[0]).toBe(id);
+  });
+});

@@ -12,7 +12,7 @@ import { createItemQueue, type ExistingItem, queuedItem } from '../../storage/co
 import { createItems } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { testCollections } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
@@ -43,7 +43,6 @@ describe('a replacement', () => {
     await collections?.mongoClient.close();
   });
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const memories = (items: object[], upsert = 'true') =>
     api.ingest({ database, upsert, memories: JSON.stringify(items) });
   const file = (id: string, content: { name: string; content: string }) =>
@@ -144,7 +143,7 @@ describe('a replacement', () => {
     expect(data).toMatchObject({ metadata, source: { kind: 'text', size: 33 }, chunks: [{}], served_version: 1 });
     expect(await contentOf('buoy')).toBe('Grace Hopper paints the old buoy.');
     const patch = { json: { database, metadata: { colour: 'red' } } };
-    expect(code(await api.request('PATCH', '/context/buoy', patch))).toEqual([409, 'SOURCE_PROCESSING']);
+    expect(statusAndCode(await api.request('PATCH', '/context/buoy', patch))).toEqual([409, 'SOURCE_PROCESSING']);
     await startQueued('buoy');
     await eventually('the replacement served', async () => (await statusOf('buoy')).served_version === 2);
     expect(await found('buoy', { ids: ['buoy'] })).toEqual(['Grace Hopper paints the new buoy.']);
@@ -184,7 +183,7 @@ describe('a replacement', () => {
     expect((await api.del(`/context?database=${database}&id=wreck`)).body.data).toMatchObject({ deleted: ['wreck'] });
     expect((await webhook('wreck', 'errored')).json).toMatchObject({ error_code: 'E2005' });
     expect(await found('wreck')).not.toContain('The wreck lies deep.');
-    expect(code(await api.get(`/context/wreck?database=${database}`))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await api.get(`/context/wreck?database=${database}`))).toEqual([404, 'SOURCE_NOT_FOUND']);
     await eventually('chunks and file removed', async () => {
       return (await collections.chunks.countDocuments({ item })) === 0 && (await filesOf()) === files;
     });

@@ -125,10 +125,43 @@ describe.each(['before compaction', 'after compaction'])('search %s', (when) => 
     }
   });
 
-  test('text in scripts without spaces is found by any of its words', async () => {
-    await store([row('ja:0', '平板への熱伝達の研究'), row('zh:0', '机翼升力')]);
+  test('text in scripts without spaces is found by its words, whatever is next to them', async () => {
+    await store([
+      row('ja:0', '平板への熱伝達の研究'),
+      row('zh:0', '机翼升力'),
+      row('th:0', 'แมวนอนบนโต๊ะ'),
+      row('ko:0', '학교에서 공부했다'),
+    ]);
     expect(await found(question('熱伝達', { operator: 'phrase' }))).toEqual(['ja:0']);
-    expect(await found(question('升力'))).toEqual(['zh:0']);
+    expect(await found(question('伝熱達', { operator: 'phrase' }))).toEqual([]);
+    expect(await found(question('伝熱', { operator: 'and' }))).toEqual([]);
+    expect(await found(question('翼'))).toEqual(['zh:0']);
+    for (const operator of ['or', 'and', 'phrase'] as const) {
+      expect(await found(question('升力', { operator }))).toEqual(['zh:0']);
+      expect(await found(question('โต๊ะ', { operator }))).toEqual(['th:0']);
+      expect(await found(question('학교', { operator }))).toEqual(['ko:0']);
+    }
+  });
+
+  test('texts of several languages in one table are found by other forms of their words, with and without accents', async () => {
+    await store([
+      ...PAPERS,
+      row('de:0', 'Alte Häuser und die Straße am See', { language: 'de' }),
+      row('fr:0', 'Les élèves mangeaient au café', { language: 'fr' }),
+      row('ru:0', 'Дети играли в саду с ёжиком', { language: 'ru' }),
+      row('pl:0', 'Łódź nad Wisłą', { language: 'other' }),
+    ]);
+    for (const operator of ['or', 'and', 'phrase'] as const) {
+      const findIds = (query: string) => found(question(query, { operator }));
+      expect(await findIds('altes Haus')).toEqual(['de:0']);
+      expect(await findIds('STRASSE')).toEqual(['de:0']);
+      expect(await findIds('eleve')).toEqual(['fr:0']);
+      expect(await findIds('ежик')).toEqual(['ru:0']);
+      expect(await findIds('lodz')).toEqual(['pl:0']);
+      expect(await findIds('wings')).toEqual(['wing:0']);
+    }
+    expect(await found(question('die Straße und das Haus', { operator: 'and' }))).toEqual(['de:0']);
+    expect(await found(question('alte Straße', { operator: 'phrase' }))).toEqual([]);
   });
 
   test.each([

@@ -3,7 +3,7 @@
  * `node dies-before-start.js <mongodb uri> <item key> <version>`.
  */
 import { randomBytes } from 'node:crypto';
-import { createFinishItem } from '../../activities/content/finish-item.js';
+import { createFinishItem } from '../../activities/content/finish-items.js';
 import { createSealer } from '../../domain/sealing.js';
 import { createItems } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';

@@ -1,7 +1,7 @@
 /** Workflows of one activity each, which Temporal retries until it succeeds. */
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { ItemRemovalActivities } from '../../activities/content/clear-items.js';
 import type { ItemMaintenanceActivities } from '../../activities/content/item-maintenance.js';
-import type { ItemRemovalActivities } from '../../activities/content/item-removal.js';
 import type { IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 
 const { startItems } = proxyActivities<ItemMaintenanceActivities>({

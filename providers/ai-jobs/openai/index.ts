@@ -2,10 +2,9 @@ import type { AiProvider } from '../../../domain/ai-jobs/provider.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import { createOpenAiClient, type OpenAiOptions } from '../../openai/client.js';
 import type { AiLimits } from '../limits.js';
-import { captioning } from './captioning.js';
+import { captioning, speechToText } from './files.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
 import { openAiProvider } from './provider.js';
-import { speechToText } from './speech-to-text.js';
 import { chat, summarize, translate } from './text.js';
 
 /** Subfeatures that a server can run. Each is offered when its default model is configured. */

@@ -6,8 +6,7 @@ import type {
   ProviderResult,
   ValidatedInput,
 } from '../../../domain/ai-jobs/provider.js';
-import type { OpenAiClient } from '../../openai/client.js';
-import { meteredClient } from '../../openai/metered-client.js';
+import { meteredClient, type OpenAiClient } from '../../openai/client.js';
 
 export interface OpenAiContext {
   client: OpenAiClient;

@@ -1,7 +1,7 @@
 import type { AiProvider, ProviderResult } from '../../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../../domain/errors.js';
-import { TaskLimitError } from '../../isolation/errors.js';
 import { createProcessPool } from '../../isolation/pool.js';
+import { TaskLimitError } from '../../isolation/protocol.js';
 import type { AiLimits } from '../limits.js';
 import { ANALYSES, type AnalysisName } from './analyses.js';
 import type { TextOutcome, TextTask } from './worker.js';

@@ -1,6 +1,6 @@
 import { SourceError } from '../../../domain/connectors/connectors.js';
-import { ProcessLostError, TaskLimitError } from '../../isolation/errors.js';
 import { createProcessPool } from '../../isolation/pool.js';
+import { ProcessLostError, TaskLimitError } from '../../isolation/protocol.js';
 import type { ParseOutcome, ParseTask, Parsing } from './worker.js';
 
 export interface ForeignParser {

@@ -1,6 +1,7 @@
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import type { IndexRow, SearchIndex } from '../../../domain/content/search.js';
 import type { S3Location } from '../../../domain/s3-location.js';
+import { createTextAnalysis } from './analysis.js';
 import { type Change, createChangeQueue } from './changes.js';
 import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
@@ -43,6 +44,7 @@ interface OpenTable {
  * one location: reads see the newest version, appends do not conflict, and removals that conflict are repeated.
  */
 export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIndex {
+  const analysis = createTextAnalysis();
   const tables = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
 
@@ -150,10 +152,12 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
     async write(name, rows: readonly IndexRow[], remove: readonly string[] = []) {
       if (rows.length === 0 && remove.length === 0) return;
       dimensionsIn(rows);
-      await (await open(name)).changes.push({ rows, remove });
+      const texts = await analysis.analyse(rows);
+      const analysed = rows.map((row, at) => ({ ...row, text: texts[at]! }));
+      await (await open(name)).changes.push({ rows: analysed, remove });
     },
-    search: (name, request) => readTable(name, ({ table }) => searchTable(table, request)),
-    warm: (name) => readTable(name, ({ table }) => warmTable(table)),
+    search: (name, request) => readTable(name, ({ table }) => searchTable({ table, analysis }, request)),
+    warm: (name) => readTable(name, ({ table }) => warmTable({ table, analysis })),
     compact: (name) =>
       readTable(name, async (opened) => {
         // A running compaction may have started before the latest rows were added.

@@ -1,16 +1,16 @@
-import { MatchQuery, Operator, type Table, tokenize } from '@lancedb/lancedb';
+import { BooleanQuery, type FullTextQuery, MatchQuery, Occur, Operator, type Table } from '@lancedb/lancedb';
 import { fuse, LIST_DEPTH, textRelevance, type VectorHit, vectorRelevance } from '../../../domain/content/fusion.js';
+import type { TextLanguage } from '../../../domain/content/languages.js';
 import type { SearchHit, SearchRequest } from '../../../domain/content/search.js';
 import { ServiceError } from '../../../domain/errors.js';
+import { type AnalysedQuery, containsPhrase, type TextAnalysis } from './analysis.js';
 import { filterOf } from './filters.js';
-import { dimensionsDiffer, dimensionsOf, spaced, WORDS } from './schema.js';
+import { dimensionsDiffer, dimensionsOf, languagesOf } from './schema.js';
 
 /** Candidates with all words that are checked for a phrase; the second number is used when the first gives too few hits. */
 const PHRASE_DEPTHS = [200, 2_000];
 /** Chunks with the phrase that are enough: no response shows more. */
 const PHRASE_ENOUGH = 60;
-/** Characters of a query that are searched; more words do not improve the result. */
-const MAX_QUERY_CHARACTERS = 4_000;
 /** Minimum number of partitions of the vector index that are searched. */
 const PROBES = 20;
 /** Candidates that are compared exactly, as a multiple of the limit. */
@@ -35,6 +35,14 @@ interface PlannedSearch extends SearchRequest {
   where: string | null;
   /** Dimensions of the table's vectors; null when it has none. */
   dimensions: number | null;
+  /** The languages of the table's texts. */
+  languages: readonly TextLanguage[];
+}
+
+/** A table, and how its texts are analysed. */
+export interface SearchedTable {
+  table: Table;
+  analysis: TextAnalysis;
 }
 
 /**
@@ -42,7 +50,8 @@ interface PlannedSearch extends SearchRequest {
  * @returns hits, best first
  * @throws ServiceError SERVICE_UNAVAILABLE for a metadata filter when rows were written before filters existed
  */
-export async function searchTable(table: Table, search: SearchRequest): Promise<SearchHit[]> {
+export async function searchTable(searched: SearchedTable, search: SearchRequest): Promise<SearchHit[]> {
+  const { table } = searched;
   if (search.limit <= 0) return [];
   const { limit } = search;
   // Scores are scaled within a ranking, so a small limit must not shorten it.
@@ -50,14 +59,19 @@ export async function searchTable(table: Table, search: SearchRequest): Promise<
   const schema = await schemaOf(table);
   const columns = new Set(schema.fields.map(({ name }) => name));
   if (search.metadata) await requireMetadata(table, columns);
-  const request: PlannedSearch = { ...search, where: filterOf(search, columns), dimensions: dimensionsOf(schema) };
+  const request: PlannedSearch = {
+    ...search,
+    where: filterOf(search, columns),
+    dimensions: dimensionsOf(schema),
+    languages: languagesOf(schema),
+  };
   switch (request.mode) {
     case 'text':
-      return textRelevance(await byWords(table, request, depth)).slice(0, limit);
+      return textRelevance(await byWords(searched, request, depth)).slice(0, limit);
     case 'vector':
       return vectorRelevance(await byVector(table, request, depth)).slice(0, limit);
     case 'hybrid': {
-      const [words, vectors] = await Promise.all([byWords(table, request, depth), byVector(table, request, depth)]);
+      const [words, vectors] = await Promise.all([byWords(searched, request, depth), byVector(table, request, depth)]);
       return (request.vector ? fuse(words, vectors, request.vector) : textRelevance(words)).slice(0, limit);
     }
   }
@@ -78,71 +92,73 @@ async function schemaOf(table: Table): Promise<TableSchema> {
 }
 
 /** Loads the indexes of words and vectors, and what else a search opens. */
-export async function warmTable(table: Table): Promise<void> {
+export async function warmTable(searched: SearchedTable): Promise<void> {
+  const { table } = searched;
   const indices = await table.listIndices();
   for (const { name, columns } of indices) {
     if (columns.some((column) => column === 'text' || column === 'vector')) await table.prewarmIndex(name);
   }
   const dimensions = dimensionsOf(await table.schema());
   const vector = dimensions === null ? null : new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
-  await searchTable(table, { mode: 'hybrid', query: 'warm', operator: 'or', vector, limit: 1 });
+  await searchTable(searched, { mode: 'hybrid', query: 'warm', operator: 'or', vector, limit: 1 });
 }
 
-async function byWords(table: Table, request: PlannedSearch, limit: number): Promise<SearchHit[]> {
-  // The words are passed as a query object, not as query syntax, so a client's text cannot inject operators.
-  const words = spaced(request.query.slice(0, MAX_QUERY_CHARACTERS));
-  if (request.operator === 'phrase') return byPhrase(table, request, words, limit);
-  const operator = request.operator === 'and' ? Operator.And : Operator.Or;
-  return (await matches(table, request, words, operator, limit, false)).map(wordHit);
+/**
+ * The terms are passed as query objects, not as query syntax, so a client's text cannot inject operators.
+ * @returns hits by BM25
+ */
+async function byWords(
+  { table, analysis }: SearchedTable,
+  request: PlannedSearch,
+  limit: number,
+): Promise<SearchHit[]> {
+  const query = await analysis.analyseQuery(request.query, request.languages);
+  switch (request.operator) {
+    case 'or':
+      return (await matches(table, request, anyOf(query), { limit })).map(wordHit);
+    case 'and':
+      return (await matches(table, request, allOf(query), { limit })).map(wordHit);
+    case 'phrase':
+      return byPhrase(table, request, query, limit);
+  }
+}
+
+function anyOf({ any }: AnalysedQuery): FullTextQuery | null {
+  return any === '' ? null : new MatchQuery(any, 'text', { operator: Operator.Or });
+}
+
+function allOf({ all }: AnalysedQuery): FullTextQuery | null {
+  const queries = all.map((terms) => new MatchQuery(terms, 'text', { operator: Operator.And }));
+  if (queries.length < 2) return queries[0] ?? null;
+  return new BooleanQuery(queries.map((query): [Occur, FullTextQuery] => [Occur.Should, query]));
 }
 
 /** Finds chunks with all words of the phrase, and keeps those that have the words next to each other and in order. */
-async function byPhrase(table: Table, request: PlannedSearch, words: string, limit: number): Promise<SearchHit[]> {
-  const phrase = await tokenize(words, WORDS);
-  if (phrase.length === 0) return [];
+async function byPhrase(
+  table: Table,
+  request: PlannedSearch,
+  query: AnalysedQuery,
+  limit: number,
+): Promise<SearchHit[]> {
   let found: Row[] = [];
   for (const depth of PHRASE_DEPTHS) {
-    const candidates = await matches(table, request, words, Operator.And, depth, true);
-    const matching = await Promise.all(
-      candidates.map(async ({ text }) => contains(await tokenize(text!, WORDS), phrase)),
-    );
-    found = candidates.filter((_, index) => matching[index]);
+    const candidates = await matches(table, request, allOf(query), { limit: depth, withText: true });
+    found = candidates.filter(({ text }) => containsPhrase(text!, query));
     if (found.length >= Math.min(limit, PHRASE_ENOUGH) || candidates.length < depth) break;
   }
   return found.slice(0, limit).map(wordHit);
 }
 
-interface Token {
-  text: string;
-  position: number;
-}
-
-/** Positions count stop words, so a phrase with a stop word inside matches a gap of one word. */
-function contains(text: readonly Token[], phrase: readonly Token[]): boolean {
-  const at = new Map(text.map((token) => [token.position, token.text]));
-  const [first] = phrase;
-  return text.some(
-    (start) =>
-      start.text === first!.text &&
-      phrase.every((token) => at.get(start.position + token.position - first!.position) === token.text),
-  );
-}
-
 async function matches(
   table: Table,
-  request: PlannedSearch,
-  words: string,
-  operator: Operator,
-  limit: number,
-  withText: boolean,
+  { where }: PlannedSearch,
+  words: FullTextQuery | null,
+  { limit, withText = false }: { limit: number; withText?: boolean },
 ): Promise<Row[]> {
+  if (words === null) return [];
   const columns = [...COLUMNS, '_score', ...(withText ? ['text'] : [])];
-  const query = table
-    .query()
-    .fullTextSearch(new MatchQuery(words, 'text', { operator }))
-    .select(columns)
-    .limit(limit);
-  return (await (request.where ? query.where(request.where) : query).toArray()) as Row[];
+  const query = table.query().fullTextSearch(words).select(columns).limit(limit);
+  return (await (where ? query.where(where) : query).toArray()) as Row[];
 }
 
 async function byVector(table: Table, request: PlannedSearch, limit: number): Promise<VectorHit[]> {

@@ -1,33 +1,29 @@
 import { createRequire } from 'node:module';
-import { type FtsOptions, Index } from '@lancedb/lancedb';
+import { Index } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
-import { UNSPACED } from '../../../domain/content/chunking.js';
 import { NO_METADATA } from '../../../domain/content/indexed-metadata.js';
+import { DEFAULT_LANGUAGE, TEXT_LANGUAGES, type TextLanguage } from '../../../domain/content/languages.js';
 import type { IndexRow } from '../../../domain/content/search.js';
 import { EmbeddingError } from '../../../domain/errors.js';
 
 // Loaded with require, as LanceDB does, because LanceDB accepts only objects of that copy's classes.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
-const { Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
+const { Bool, Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
 
-/** How text is split into words, in rows and in queries. */
-export const WORDS = {
-  baseTokenizer: 'simple',
-  language: 'English',
-  maxTokenLength: 40,
-  lowercase: true,
-  stem: true,
-  removeStopWords: true,
-  asciiFolding: true,
-} as const satisfies Partial<FtsOptions>;
-
-/** Puts spaces around characters of scripts without spaces, because the tokenizer would read a whole sentence as one word. */
-export function spaced(text: string): string {
-  return text.replace(UNSPACED, ' $& ');
-}
-
-/** Full-text index without positions: phrases are checked in the text itself, which also finds rows that are not indexed yet. */
-export const textIndex = () => Index.fts({ ...WORDS, withPosition: false });
+/**
+ * The index of terms, which are divided by spaces and compared as they are: `analysis.ts` makes them. It has no positions:
+ * phrases are checked in the text itself, which also finds rows that are not indexed yet.
+ */
+export const textIndex = () =>
+  Index.fts({
+    baseTokenizer: 'whitespace',
+    maxTokenLength: 1_000,
+    lowercase: false,
+    stem: false,
+    removeStopWords: false,
+    asciiFolding: false,
+    withPosition: false,
+  });
 
 const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as const;
 
@@ -51,10 +47,29 @@ function metadataColumns(rows: readonly IndexRow[]) {
   return [tags, ...ranges('number', (row) => row.metadata.numbers), ...ranges('text', (row) => row.metadata.texts)];
 }
 
+/** Names of the columns that show which languages a table has, besides the default. */
+const languageColumn = (language: TextLanguage) => `language_${language}`;
+
+/** @returns a column for each language of these rows, which is true in the rows that have it */
+function languageColumns(rows: readonly IndexRow[]) {
+  const languages = new Set(rows.map(({ language }) => language ?? DEFAULT_LANGUAGE));
+  languages.delete(DEFAULT_LANGUAGE);
+  return [...languages].map((name) => ({
+    field: new Field(languageColumn(name), new Bool(), true),
+    values: rows.map(({ language }) => (language === name ? true : null)),
+  }));
+}
+
+/** @returns the languages of a table's texts, read from its columns, so that a query need not look into the rows */
+export function languagesOf(schema: Arrow.Schema): TextLanguage[] {
+  const columns = new Set(schema.fields.map(({ name }) => name));
+  return TEXT_LANGUAGES.filter((name) => name === DEFAULT_LANGUAGE || columns.has(languageColumn(name)));
+}
+
 /** @returns the columns that rows need in addition to those of every table. @param dimensions null without vectors */
 export function fieldsFor(rows: readonly IndexRow[], dimensions: number | null): Arrow.Field[] {
-  const metadata: Arrow.Field[] = metadataColumns(rows).map(({ field }) => field);
-  return dimensions === null ? metadata : [...metadata, vectorField(dimensions)];
+  const fields: Arrow.Field[] = [...metadataColumns(rows), ...languageColumns(rows)].map(({ field }) => field);
+  return dimensions === null ? fields : [...fields, vectorField(dimensions)];
 }
 
 const vectorField = (dimensions: number) =>
@@ -88,6 +103,7 @@ export function dimensionsDiffer(expected: number, actual: number): EmbeddingErr
 /**
  * Converts rows to columns, which LanceDB accepts without copying each number through an object. Columns for which no row
  * has a value are left out; LanceDB stores null.
+ * @param rows with analysed texts
  * @param dimensions of the table's vectors; null leaves the vector column out
  */
 export function columnsOf(rows: readonly IndexRow[], dimensions: number | null): Arrow.Table {
@@ -98,10 +114,10 @@ export function columnsOf(rows: readonly IndexRow[], dimensions: number | null):
     columns[field.name] = arrow.vectorFromArray<Arrow.DataType>(values, field.type);
   };
   for (const name of TEXT_COLUMNS) {
-    const values = rows.map((row) => (name === 'text' ? spaced(row.text) : row[name]));
+    const values = rows.map((row) => row[name]);
     add(new Field(name, new Utf8(), false), values);
   }
-  for (const { field, values } of metadataColumns(rows)) add(field, values);
+  for (const { field, values } of [...metadataColumns(rows), ...languageColumns(rows)]) add(field, values);
   if (dimensions !== null) {
     const field = vectorField(dimensions);
     fields.push(field);

@@ -1,0 +1,162 @@
+/** Responses of the routes for the registration, deliveries and bulk retries. */
+import { z } from 'zod';
+import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
+import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks/events.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
+import type { ReplayRecord } from '../../storage/webhooks/replays.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
+import { pageFields } from '../pagination.js';
+import { shownOnce } from './signing-secret.js';
+
+const time = z.iso.datetime();
+const message = z.string();
+
+export const registrationSchema = z
+  .object({
+    registered: z.boolean(),
+    url: z.string().nullable(),
+    event_types: z.array(z.enum(EVENT_TYPES)),
+    signing_secret_configured: z.boolean(),
+    disabled_at: time
+      .nullable()
+      .meta({ description: 'Since when no webhooks are sent. Register the webhook again to enable it.' }),
+    disabled_reason: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookRegistration' });
+
+export const registeredSchema = registrationSchema.extend({ signing_secret: shownOnce, message });
+
+export const deletedSchema = z.object({ deleted: z.boolean(), message });
+
+export const testDeliverySchema = z.object({
+  delivered: z.boolean(),
+  status_code: z.int().nullable().meta({ description: "Status of the receiver's response; null without a response." }),
+  message,
+});
+
+/** @param record null when no webhook is registered */
+export function describeRegistration(record: RegistrationRecord | null) {
+  return {
+    registered: record !== null,
+    url: record?.url ?? null,
+    event_types: record?.event_types ?? [],
+    signing_secret_configured: (record?.sealed_secret ?? null) !== null,
+    disabled_at: record?.disabled_at?.toISOString() ?? null,
+    disabled_reason: record?.disabled_reason ?? null,
+  };
+}
+
+const deliverySchema = z
+  .object({
+    delivery_id: z.string(),
+    doc_id: z.string().meta({
+      description: 'The id of the item, which is `id` in the payload; of a callback, of the job or execution.',
+    }),
+    status: z.enum(DELIVERY_STATES),
+    indexing_status: z.enum(INDEXING_STATUSES).nullable(),
+    event_type: z.string(),
+    attempts: z.int(),
+    error_code: z.string().nullable().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
+    error_message: z.string().nullable(),
+    item_error_code: z.string().nullable().meta({ description: 'Why the item failed, such as `E2001`.' }),
+    item_error_message: z.string().nullable(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Delivery' });
+
+export const deliveryListSchema = z.object({
+  deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
+  ...pageFields,
+});
+
+export const deliveryDetailSchema = deliverySchema
+  .extend({
+    url: z.string().nullable().meta({ description: 'The URL of the last attempt.' }),
+    payload: z
+      .union([indexingEventSchema, z.record(z.string(), z.unknown())])
+      .nullable()
+      .meta({ description: 'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`.' }),
+    attempt_log: z.array(
+      z
+        .object({
+          at: time,
+          status_code: z.int().nullable(),
+          duration_ms: z.number(),
+          error: z.string().nullable(),
+          answer: z.string().nullable().meta({ description: "The first KiB of the receiver's response." }),
+        })
+        .meta({ id: 'DeliveryAttempt' }),
+    ),
+    next_attempt_at: time.nullable(),
+    workflow: z
+      .string()
+      .meta({ description: 'For operators: the id of the workflow in Temporal that sends the delivery.' }),
+  })
+  .meta({ id: 'DeliveryDetail' });
+
+export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });
+
+/** A delivery in a list. */
+export function describeDelivery(record: DeliveryRecord) {
+  return {
+    delivery_id: record._id,
+    doc_id: record.doc_id,
+    status: record.status,
+    indexing_status: record.indexing_status,
+    event_type: record.event_type,
+    attempts: record.attempts,
+    error_code: record.error_code,
+    error_message: record.error_message,
+    item_error_code: record.payload?.error_code ?? null,
+    item_error_message: record.payload?.error_message ?? null,
+    created_at: record.created_at.toISOString(),
+    updated_at: record.updated_at.toISOString(),
+  };
+}
+
+/** A delivery with its body and its attempts. */
+export function describeDeliveryDetail(record: DeliveryRecord) {
+  const { message } = record;
+  return {
+    ...describeDelivery(record),
+    url: record.url,
+    payload: message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload,
+    attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+    next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
+    workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),
+  };
+}
+
+const matching = z.int().meta({ description: 'Deliveries that matched when the retry was requested.' });
+
+export const replayAcceptedSchema = z.object({
+  replay_id: z.string().nullable().meta({ description: 'Null with `dry_run`.' }),
+  matching,
+  message,
+});
+
+export const replaySchema = z
+  .object({
+    replay_id: z.string(),
+    status: z.enum(['running', 'completed', 'cancelled']),
+    matching,
+    requeued: z
+      .int()
+      .meta({ description: 'Deliveries that have been queued again; the lists show what became of them.' }),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Replay' });
+
+export function describeReplay({ _id, status, matching, requeued, created_at, updated_at }: ReplayRecord) {
+  return {
+    replay_id: _id,
+    status,
+    matching,
+    requeued,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,89 @@
+import { setImmediate } from 'node:timers/promises';
+import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
+import { createStemmer } from './stems.js';
+import { indexedCharacters, searchedCharacters, type Token, tokensOf } from './words.js';
+
+/** Characters of a query that are searched; more words do not improve the result. */
+const MAX_QUERY_CHARACTERS = 4_000;
+/** Terms of a query that are searched. */
+const MAX_TERMS = 1_000;
+/** Time after which an analysis lets other work run. */
+const SLICE_MS = 10;
+
+export type TextAnalysis = ReturnType<typeof createTextAnalysis>;
+
+/** A query in the terms of the index, separated by spaces. */
+export interface AnalysedQuery {
+  /** Each term that a chunk may have, for any of the words. */
+  any: string;
+  /** The terms that a chunk must have for all words, in each language where they differ. */
+  all: string[];
+  /** What the text of a chunk contains that has the words next to each other. */
+  phrases: string[];
+}
+
+/**
+ * Turns texts and queries into the terms of the full-text index, which LanceDB only divides at spaces. A text has the stems of
+ * its language. A query is short and shows no language, so it is analysed in each language that the table has.
+ */
+export function createTextAnalysis() {
+  const stemsOf = createStemmer();
+
+  /** @returns the terms of each token; none for a stop word */
+  async function termsOf(
+    tokens: readonly Token[],
+    language: TextLanguage,
+    ofRun: (run: readonly string[]) => string[],
+  ) {
+    const words = tokens.filter((token) => typeof token === 'string');
+    const stems = await stemsOf(new Set(words), language);
+    return tokens.map((token) => {
+      if (typeof token !== 'string') return ofRun(token);
+      const stem = stems.get(token)!;
+      return stem === '' ? [] : [stem];
+    });
+  }
+
+  return {
+    /** @returns the text to index of each row, in slices, so that a long document does not hold up the process */
+    async analyse(rows: readonly { text: string; language?: TextLanguage }[]): Promise<string[]> {
+      const analysed: string[] = [];
+      let started = performance.now();
+      for (const { text, language = DEFAULT_LANGUAGE } of rows) {
+        analysed.push(joined(await termsOf(tokensOf(text), language, indexedCharacters)));
+        if (performance.now() - started < SLICE_MS) continue;
+        await setImmediate();
+        started = performance.now();
+      }
+      return analysed;
+    },
+
+    /** @param languages of the table */
+    async analyseQuery(query: string, languages: readonly TextLanguage[]): Promise<AnalysedQuery> {
+      const tokens = tokensOf(query.slice(0, MAX_QUERY_CHARACTERS));
+      const searched = await Promise.all(languages.map((language) => termsOf(tokens, language, searchedCharacters)));
+      const indexed = await Promise.all(languages.map((language) => termsOf(tokens, language, indexedCharacters)));
+      const any = tokens.flatMap((_, at) => [...new Set(searched.flatMap((terms) => terms[at]!))]);
+      return {
+        any: any.slice(0, MAX_TERMS).join(' '),
+        all: distinct(searched.map((terms) => terms.flat().slice(0, MAX_TERMS).join(' '))),
+        phrases: distinct(indexed.map((terms) => joined(terms).trim())),
+      };
+    },
+  };
+}
+
+/** A stop word leaves a second space, so that phrases with and without it differ. */
+function joined(terms: readonly string[][]): string {
+  return terms.map((own) => own.join(' ')).join(' ');
+}
+
+/** @returns whether an analysed text contains the terms of a phrase next to each other */
+export function containsPhrase(text: string, { phrases }: AnalysedQuery): boolean {
+  const padded = ` ${text} `;
+  return phrases.some((phrase) => padded.includes(` ${phrase} `));
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => text !== '');
+}

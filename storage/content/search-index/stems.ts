@@ -1,0 +1,56 @@
+import { tokenize } from '@lancedb/lancedb';
+import type { TextLanguage } from '../../../domain/content/languages.js';
+
+/** The names of LanceDB's stemmers and lists of stop words. */
+const NAMES: Record<Exclude<TextLanguage, 'other'>, string> = {
+  ar: 'Arabic',
+  da: 'Danish',
+  de: 'German',
+  el: 'Greek',
+  en: 'English',
+  es: 'Spanish',
+  fi: 'Finnish',
+  fr: 'French',
+  hu: 'Hungarian',
+  it: 'Italian',
+  nl: 'Dutch',
+  no: 'Norwegian',
+  pt: 'Portuguese',
+  ro: 'Romanian',
+  ru: 'Russian',
+  sv: 'Swedish',
+  ta: 'Tamil',
+  tr: 'Turkish',
+};
+/** Words of each language whose stems are kept; a text repeats most of its words. */
+const KEPT = 10_000;
+/** Accents of Latin, Greek and Cyrillic letters. Marks of other scripts are letters. */
+const ACCENTS = /[\u0300-\u036f]/g;
+
+export type Stemmer = ReturnType<typeof createStemmer>;
+
+/** @returns a function that reduces words to stems without accents, by word; '' for stop words */
+export function createStemmer() {
+  const kept = new Map<TextLanguage, Map<string, string>>();
+
+  return async (words: ReadonlySet<string>, language: TextLanguage): Promise<ReadonlyMap<string, string>> => {
+    const known = kept.get(language) ?? new Map<string, string>();
+    kept.set(language, known);
+    const stems = new Map<string, string>();
+    for (const word of words) stems.set(word, known.get(word) ?? '');
+    const missing = [...words].filter((word) => !known.has(word));
+    if (missing.length === 0) return stems;
+    for (const { text, position } of await tokenize(missing.join(' '), settingsFor(language))) {
+      stems.set(missing[position]!, text.normalize('NFD').replace(ACCENTS, '').normalize('NFC'));
+    }
+    if (known.size + missing.length > KEPT) known.clear();
+    for (const word of missing) known.set(word, stems.get(word)!);
+    return stems;
+  };
+}
+
+function settingsFor(language: TextLanguage) {
+  const settings = { baseTokenizer: 'whitespace', maxTokenLength: 1_000, lowercase: true, asciiFolding: true } as const;
+  if (language === 'other') return { ...settings, stem: false, removeStopWords: false };
+  return { ...settings, language: NAMES[language], stem: true, removeStopWords: true };
+}

@@ -1,0 +1,40 @@
+/** Characters of scripts that are searched by pairs of characters, because words have no spaces or many endings between them. */
+const PAIRED =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー';
+const TOKEN = new RegExp(`[${PAIRED}][${PAIRED}\\p{M}]*|(?:(?![${PAIRED}])[\\p{L}\\p{M}\\p{N}])+`, 'gu');
+const IS_PAIRED = new RegExp(`^[${PAIRED}]`, 'u');
+const CHARACTER = /[^\p{M}]\p{M}*|\p{M}/gu;
+const ASCII_WORD = /[a-z0-9]+/g;
+const ASCII = /^[\0-\x7f]*$/;
+/** Longer words are codes and data, which nobody searches for. */
+const MAX_LENGTH = 40;
+
+/** A word, or the characters of a run in a script that is searched by pairs. */
+export type Token = string | readonly string[];
+
+/** @returns the tokens of a text in order, in lower case and compatibility form, as "ﬁ" and "ｶﾞ" become "fi" and "ガ" */
+export function tokensOf(text: string): Token[] {
+  const lower = text.toLowerCase();
+  if (ASCII.test(lower)) return (lower.match(ASCII_WORD) ?? []).filter(isShort);
+  const tokens: string[] = lower.normalize('NFKC').match(TOKEN) ?? [];
+  return tokens.flatMap((token): Token[] => {
+    if (IS_PAIRED.test(token)) return [token.match(CHARACTER)!];
+    return isShort(token) ? [token] : [];
+  });
+}
+
+/** @returns what is indexed of a run: each character, followed by its pair with the next character */
+export function indexedCharacters(characters: readonly string[]): string[] {
+  return characters.flatMap((character, at) =>
+    at + 1 < characters.length ? [character, character + characters[at + 1]] : [character],
+  );
+}
+
+/** @returns what is searched of a run: its pairs, or its only character */
+export function searchedCharacters(characters: readonly string[]): string[] {
+  return characters.length === 1 ? [...characters] : characters.slice(1).map((next, at) => characters[at] + next);
+}
+
+function isShort(word: string): boolean {
+  return word.length <= MAX_LENGTH;
+}

@@ -1,0 +1,25 @@
+import { type Db, type Document, MongoServerError } from 'mongodb';
+
+/** Updates at most one document. */
+export interface SingleUpdate {
+  /** The filter. */
+  q: Document;
+  u: Document;
+}
+
+/**
+ * Sends many updates as one command. The driver's `bulkWrite` serializes each update a second time to learn its size,
+ * which costs as much as the rest of the call. The updates of one call must be small: 16 MiB together.
+ */
+export function createUpdates(db: Db, update: string) {
+  const { w, journal: j } = db.writeConcern ?? {};
+  const writeConcern = { ...(w === undefined ? {} : { w }), ...(j === undefined ? {} : { j }) };
+
+  /** @returns the number of documents that matched. @throws MongoError when one could not be written; others may be */
+  return async (updates: readonly SingleUpdate[]): Promise<number> => {
+    const command = { update, updates, ordered: false, writeConcern };
+    const { n, writeErrors } = await db.command(command, { ignoreUndefined: true });
+    if (writeErrors) throw new MongoServerError(writeErrors[0]);
+    return n;
+  };
+}
