@@ -1,4 +1,17 @@
+import { Command, CommanderError } from 'commander';
 import { runProcess } from '../runtime/process.js';
 import { createProgram } from './program.js';
 
-await runProcess(() => createProgram().parseAsync());
+/** The exit code of a command that was called wrongly; 1 is one that failed. */
+const WRONG_USE = 2;
+
+const program = createProgram(new Command('postback').exitOverride());
+await runProcess(async () => {
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    // Commander has printed the message, or the help that was asked for.
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? 0 : WRONG_USE;
+  }
+});

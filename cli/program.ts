@@ -1,9 +1,11 @@
 import { createRequire } from 'node:module';
+import addCompletion from '@bomb.sh/tab/commander';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
 import { QUOTAS } from '../domain/quotas.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
+import { addRemoteCommands } from './remote/program.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -17,6 +19,7 @@ export function createProgram(program = new Command('postback')): Command {
     .version(version)
     .showHelpAfterError();
 
+  program.commandsGroup('Run:');
   program
     .command('start')
     .description('run Temporal, MongoDB, the API and the workers on this machine')
@@ -68,6 +71,10 @@ export function createProgram(program = new Command('postback')): Command {
     .argument('[name]', 'a name of bench/README.md; default: overview')
     .argument('[argument]', 'such as the scale of the run, or a folder')
     .action(async (name, argument) => (await import('../bench/main.js')).bench(name, argument));
+
+  addRemoteCommands(program);
+
+  program.commandsGroup('Administration, with access to MongoDB and Temporal:');
 
   const keys = program.command('keys').description('manage API keys');
   keys
@@ -171,6 +178,8 @@ export function createProgram(program = new Command('postback')): Command {
     .description('download and check the embedding model')
     .option('--to <folder>', 'copy its files to this folder')
     .action(async ({ to }) => (await import('./fetch-model.js')).fetchModel(to));
+  program.commandsGroup('Help:');
+  addCompletion(program, { completionCommandName: 'completion' });
   return program;
 }
 

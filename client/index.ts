@@ -76,11 +76,18 @@ export async function bodyOf<Body>(
 ): Promise<NonNullable<Body>> {
   const { data, error, response } = await call;
   if (response.ok) return data as NonNullable<Body>;
-  const { code, message } = (error as { error?: { code?: string; message?: string } } | undefined)?.error ?? {};
+  const { code, message } = detailsOf(error);
   throw new PostbackError(
     response.status,
     code ?? null,
     message ?? `${response.status} ${response.statusText}`,
     response.headers.get('x-request-id'),
   );
+}
+
+/** Errors of crews are `{ error, message }`; those of all other services `{ error: { code, message } }`. */
+function detailsOf(body: unknown): { code?: string; message?: string } {
+  const { error, message } = (body ?? {}) as { error?: string | { code?: string; message?: string }; message?: string };
+  if (typeof error === 'object' && error !== null) return error;
+  return message === undefined ? {} : { message };
 }

@@ -22,6 +22,11 @@ export function newApiKey(kind: KeyKind): string {
   return PREFIX[kind] + randomBytes(32).toString('base64url');
 }
 
+/** @returns the kind of a key, by its prefix; null when it has none */
+export function keyKindOf(key: string): KeyKind | null {
+  return KEY_KINDS.find((kind) => key.startsWith(PREFIX[kind])) ?? null;
+}
+
 /** @returns the key's prefix and four of its 43 random characters, so that people can recognise it in a list */
 export function keyHint(kind: KeyKind, key: string): string {
   return `${key.slice(0, PREFIX[kind].length + 4)}…`;

@@ -8,7 +8,7 @@ import {
   timingSafeEqual,
   verify,
 } from 'node:crypto';
-import type { CrewCallback, IndexingEvent, JobCallback } from './payloads.js';
+import type { AuthenticationCallback, CrewCallback, IndexingEvent, JobCallback } from './payloads.js';
 
 export type * from './payloads.js';
 
@@ -98,6 +98,38 @@ export function verifyCrewCallback(
   options?: VerificationOptions,
 ): CrewCallback {
   return parsePayload<CrewCallback>(verifiedBody(rawBody, headers, secret, options), CREW_EVENTS, 'execution_id');
+}
+
+/**
+ * Verifies the callback of a payment authentication and returns it.
+ * @param secret the signing secret of the payments
+ * @throws WebhookVerificationError
+ */
+export function verifyAuthenticationCallback(
+  rawBody: RawBody,
+  headers: WebhookHeaders,
+  secret: SigningSecret,
+  options?: VerificationOptions,
+): AuthenticationCallback {
+  const body = verifiedBody(rawBody, headers, secret, options);
+  return parsePayload<AuthenticationCallback>(body, ['authentication.ended'], 'authentication_id');
+}
+
+/**
+ * Verifies a callback of any service, for receivers of several: one with the header of RSA signatures is a job's, any
+ * other is signed with a secret.
+ * @throws WebhookVerificationError
+ */
+export function verifyCallback(
+  rawBody: RawBody,
+  headers: WebhookHeaders,
+  { secret, publicKeyPem }: { secret?: SigningSecret; publicKeyPem?: Parameters<typeof verifyJobCallback>[2] },
+  options?: VerificationOptions,
+): IndexingEvent | CrewCallback | AuthenticationCallback | JobCallback {
+  if (headerValue(headers, ALGORITHM_HEADER) !== undefined) return verifyJobCallback(rawBody, headers, publicKeyPem);
+  const body = verifiedBody(rawBody, headers, secret, options);
+  const events = ['indexing.status_changed', 'authentication.ended', ...CREW_EVENTS] as const;
+  return parsePayload<IndexingEvent | CrewCallback | AuthenticationCallback>(body, events, 'timestamp');
 }
 
 /**

@@ -113,3 +113,20 @@ export interface CrewFailed extends CrewCallbackBase {
 
 /** Any callback of a crew; `event` tells the types apart. */
 export type CrewCallback = CrewTaskCallback | CrewStepCallback | CrewCompleted | CrewFailed;
+
+/** A payment authentication has ended. Deduplicate on `delivery_id`. */
+export interface AuthenticationCallback {
+  event: 'authentication.ended';
+  /** The same for every attempt of a delivery. */
+  delivery_id: string;
+  authentication_id: string;
+  status: 'closed' | 'expired';
+  /** In the smallest unit of the currency. */
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+  /** Null when no eligibility check was made. */
+  sdk_next_action: 'await_merchant_callback' | 'proceed' | 'deny' | null;
+  /** ISO 8601. */
+  timestamp: string;
+}

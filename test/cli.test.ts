@@ -112,7 +112,7 @@ describe('the postback command', () => {
 
   test('names the unknown kind of key or the invalid setting that it rejects', async () => {
     expect(await postbackProcess(['keys', 'create', '--org', 'cli', '--kind', 'root'])).toMatchObject({
-      code: 1,
+      code: 2,
       err: expect.stringContaining('payment_secret'),
     });
     expect(await postbackProcess(['keys', 'list'], { POSTBACK_MAX_FILES: 'many' })).toMatchObject({
@@ -162,6 +162,15 @@ describe('the postback command', () => {
       await ended;
       rmSync(own, { recursive: true, force: true });
     }
+  });
+
+  test('wrong use exits with code 2, and completion knows commands and choices', async () => {
+    expect(await postbackProcess(['query', 'fees'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--database'),
+    });
+    expect((await postbackProcess(['complete', '--', 'databases', ''])).out).toContain('create\tcreate a database');
+    expect((await postbackProcess(['completion', 'fish'])).out).toContain('fish completion for postback');
   });
 
   test('a second start in the same folder reports the address of the first', async () => {

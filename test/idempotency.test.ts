@@ -17,13 +17,12 @@ import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
-import type { ApiResponse, Client } from './support/client.js';
+import { type Client, statusAndCode } from './support/client.js';
 import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
 import { deliveryRecord } from './support/records.js';
 
-const code = (response: ApiResponse) => [response.status, response.body.error?.code];
 const withKey = (key: string) => ({ headers: { 'Idempotency-Key': key } });
 
 describe('a request with an Idempotency-Key', () => {
@@ -60,12 +59,12 @@ describe('a request with an Idempotency-Key', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
     expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
-    expect(code(await api.post('/databases', { database: 'once' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect(statusAndCode(await api.post('/databases', { database: 'once' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
   });
 
   test('is 409 with another body; another organisation or route has its own keys', async () => {
     expect((await create('create-2', 'second')).status).toBe(202);
-    expect(code(await create('create-2', 'third'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    expect(statusAndCode(await create('create-2', 'third'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
     expect((await api.get('/databases/status?database=third')).status).toBe(404);
     const other = await clientOf('idempotency-other');
     expect((await create('create-2', 'third', other)).status).toBe(202);
@@ -79,11 +78,14 @@ describe('a request with an Idempotency-Key', () => {
     expect(first.body.data.success_count).toBe(2);
     expect(again.body).toEqual(first.body);
     expect(await stored('The form is sent twice.')).toBe(1);
-    expect(code(await ingest('form-1', 'The form is sent twice.', 'Another file.'))).toEqual([
+    expect(statusAndCode(await ingest('form-1', 'The form is sent twice.', 'Another file.'))).toEqual([
       409,
       'IDEMPOTENCY_CONFLICT',
     ]);
-    expect(code(await ingest('form-1', 'Another text.', 'A file of the form.'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    expect(statusAndCode(await ingest('form-1', 'Another text.', 'A file of the form.'))).toEqual([
+      409,
+      'IDEMPOTENCY_CONFLICT',
+    ]);
     expect(await files()).toBe(before + 1);
   });
 
@@ -103,8 +105,8 @@ describe('a request with an Idempotency-Key', () => {
   });
 
   test('that was rejected does not use up its key', async () => {
-    expect(code(await create('rejected', 'with space'))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await create('rejected', 'inbox'))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect(statusAndCode(await create('rejected', 'with space'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await create('rejected', 'inbox'))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
     expect((await create('rejected', 'accepted')).status).toBe(202);
   });
 
@@ -148,7 +150,7 @@ describe('a request with an Idempotency-Key', () => {
 
   test('must have a key of 1 to 255 printable characters', async () => {
     for (const key of ['', 'x'.repeat(256), 'clé']) {
-      expect([key, ...code(await create(key, 'never'))]).toEqual([key, 400, 'INVALID_PARAMETERS']);
+      expect([key, ...statusAndCode(await create(key, 'never'))]).toEqual([key, 400, 'INVALID_PARAMETERS']);
     }
     expect((await create(`~ ${'x'.repeat(253)}`, 'longest-key')).status).toBe(202);
   });

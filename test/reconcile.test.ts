@@ -24,7 +24,7 @@ import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
 import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
-import { aiJobRecord } from './support/records.js';
+import { aiJobRecord, readyDatabase } from './support/records.js';
 
 const LONG_AGO = new Date(0);
 
@@ -140,19 +140,7 @@ describe('the reconciler', () => {
   test('compacts every search table, also beside a broken one', async () => {
     const databases = [newDatabaseId(), newDatabaseId(), newDatabaseId()];
     for (const [n, id] of databases.entries()) {
-      const now = new Date();
-      await collections.databases.insertOne({
-        _id: id,
-        org: 'compaction',
-        name: `notes-${n}`,
-        status: 'ready',
-        metadata_schema: [],
-        index: { generation: 1, embeddings: null },
-        index_generations: 1,
-        graph_ready: true,
-        created_at: now,
-        updated_at: now,
-      });
+      await collections.databases.insertOne(readyDatabase(id, 'compaction', `notes-${n}`));
       await index.create(id);
     }
     // The first table has no versions any more.

@@ -11,9 +11,8 @@ import {
   webhookUrlsOf,
 } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
-import { newExecutionId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import type { CrewExecutionRecord, CrewExecutions } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, type CrewExecutions, newExecution } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
@@ -71,7 +70,8 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         await rejectBlockedUrls(deps.outbound, urls);
         if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
           await deps.quotas.requireTokens(principal.org, new Date());
-        const execution = newExecution(principal.org, crew, given, urls);
+        const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
+        const execution = newExecution(principal.org, definition, given, urls);
         const kickoff_id = execution._id;
         await respondWith({ kickoff_id }, (tx) =>
           deps.quotas.admit(
@@ -181,33 +181,5 @@ function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): {
   return {
     inputs: Object.fromEntries(names.map((name) => [name, textOf(`inputs.${name}`, inputs[name]!)])),
     ...(meta === undefined ? {} : { meta: canonicalFieldJson('meta', meta) }),
-  };
-}
-
-function newExecution(
-  org: string,
-  { input_settings: _settings, warnings: _warnings, ...crew }: DeployedCrew,
-  { inputs, meta }: { inputs: CrewInputs; meta?: string },
-  urls: WebhookUrls,
-): CrewExecutionRecord {
-  const now = new Date();
-  return {
-    _id: newExecutionId(),
-    org,
-    crew: crew.name,
-    definition: crew,
-    inputs: JSON.stringify(inputs),
-    meta: meta ?? null,
-    status: 'running',
-    urls,
-    tasks: crew.tasks.map(({ name: task_id, agent }) => {
-      return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
-    }),
-    error_message: null,
-    sequence: 0,
-    check_at: now,
-    created_at: now,
-    finished_at: null,
-    expires_at: null,
   };
 }

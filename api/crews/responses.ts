@@ -167,11 +167,14 @@ function describeError({ error_message, error_code }: CrewExecutionRecord) {
   };
 }
 
-function describeProgress({ tasks, finished_at }: CrewExecutionRecord) {
+function describeProgress({ _id, status, tasks, finished_at }: CrewExecutionRecord) {
   const unfinished = finished_at === null ? tasks.filter((task) => task.status !== 'completed') : [];
   // Tasks can run beside the one that waits.
   const current = unfinished.find((task) => task.status === 'pending_human_input') ?? unfinished[0];
   return {
+    kickoff_id: _id,
+    execution_id: _id,
+    status,
     current_task: current?.task_id ?? null,
     progress: {
       completed_tasks: tasks.filter((task) => task.status === 'completed').length,
@@ -187,11 +190,8 @@ function secondsOf({ created_at, finished_at }: CrewExecutionRecord, now: Date):
 
 /** An execution in a list. */
 export function describeListed(execution: CrewExecutionRecord, now: Date) {
-  const { _id, status, created_at, finished_at } = execution;
+  const { created_at, finished_at } = execution;
   return {
-    kickoff_id: _id,
-    execution_id: _id,
-    status,
     ...describeProgress(execution),
     ...describeError(execution),
     ...describeReview(execution),
@@ -213,12 +213,9 @@ export function describeWaiting(execution: CrewExecutionRecord) {
 
 /** The status of an execution. */
 export function describeExecution(execution: CrewExecutionRecord, now: Date) {
-  const { _id, status, tasks } = execution;
+  const { status, tasks } = execution;
   const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
   return {
-    kickoff_id: _id,
-    execution_id: _id,
-    status,
     ...describeProgress(execution),
     tasks: tasks.map(({ task_id, agent, status, output, attempts, model }) => ({
       task_id,

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import type { RequestState } from '../request-context.js';
 import { deletedSchema } from '../webhooks/responses.js';
-import { chooseSecret, setSecretOperation } from '../webhooks/signing-secret.js';
+import { setSecret, setSecretOperation } from '../webhooks/signing-secret.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 
@@ -22,11 +22,7 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
         'Set or generate the signing secret for crews',
         'Signs the callbacks of all crews of the organisation.',
       ),
-      async (ctx, { body, respond }) => {
-        const { secret, response } = chooseSecret(body.signing_secret);
-        await crewSigningSecrets.set(ctx.state.principal.org, secret);
-        respond(response);
-      },
+      setSecret((org, secret) => crewSigningSecrets.set(org, secret)),
     ),
   );
 

@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { PaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
 import type { RequestState } from '../request-context.js';
-import { chooseSecret, setSecretOperation } from '../webhooks/signing-secret.js';
+import { setSecret, setSecretOperation } from '../webhooks/signing-secret.js';
 import { paymentOperation } from './document.js';
 
 /** The secret that signs the callbacks of an organisation's authentications. */
@@ -19,11 +19,7 @@ export function paymentSigningSecretRoutes({
         'Set or generate the signing secret for authentications',
         'Signs the callbacks to `webhook_url`.',
       ),
-      async (ctx, { body, respond }) => {
-        const { secret, response } = chooseSecret(body.signing_secret);
-        await paymentSigningSecrets.set(ctx.state.principal.org, secret);
-        respond(response);
-      },
+      setSecret((org, secret) => paymentSigningSecrets.set(org, secret)),
     ),
   );
 

@@ -17,7 +17,7 @@ import {
   registrationSchema,
   testDeliverySchema,
 } from './responses.js';
-import { chooseSecret, setSecretOperation } from './signing-secret.js';
+import { setSecret, setSecretOperation } from './signing-secret.js';
 
 const operation = contentOperations('Webhooks');
 
@@ -99,11 +99,9 @@ export function registrationRoutes({
     '/signing-secret',
     operation(
       { ...setSecretOperation('Set or generate the signing secret'), errors: ['WEBHOOK_NOT_FOUND'] },
-      async (ctx, { body, respond }) => {
-        const { secret, response } = chooseSecret(body.signing_secret);
-        if (!(await registrations.setSecret(ctx.state.principal.org, secret))) throw noWebhook();
-        respond(response);
-      },
+      setSecret(async (org, secret) => {
+        if (!(await registrations.setSecret(org, secret))) throw noWebhook();
+      }),
     ),
   );
 

@@ -1,6 +1,9 @@
+import type { RouterContext } from '@koa/router';
 import { z } from 'zod';
 import { newSigningSecret } from '../../domain/ids.js';
 import { signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
+import type { OperationInput } from '../operation.js';
+import type { RequestState } from '../request-context.js';
 
 export const shownOnce = z
   .string()
@@ -18,14 +21,6 @@ const ROTATION =
   'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret. For 24 hours ' +
   '`webhook-signature` has a signature with the replaced secret too; `X-Service-Signature` has one with the new secret only.';
 
-/** @returns the secret to store: the client's, or a new one, which only this response shows */
-export function chooseSecret(given: string | undefined) {
-  if (given !== undefined) return { secret: given, response: { generated: false, message: 'Signing secret stored.' } };
-  const secret = newSigningSecret();
-  const message = 'Store the signing secret now: it cannot be read again.';
-  return { secret, response: { generated: true, signing_secret: secret, message } };
-}
-
 /** The declaration of a route that sets a signing secret. @param signs which callbacks the secret signs, a sentence */
 export function setSecretOperation(summary: string, signs?: string) {
   return {
@@ -36,6 +31,26 @@ export function setSecretOperation(summary: string, signs?: string) {
     example: { signing_secret: 'at-least-16-characters' },
     status: 200,
     response: signingSecretSchema,
+  };
+}
+
+type SetSecretInput = OperationInput<z.ZodUndefined, typeof signingSecretRequestSchema, typeof signingSecretSchema>;
+
+/** The handler of such a route. @param store stores the client's secret, or a new one, which only this response shows */
+export function setSecret(store: (org: string, secret: string) => Promise<void>) {
+  return async ({ state }: RouterContext<RequestState>, { body, respond }: SetSecretInput): Promise<void> => {
+    const given = body.signing_secret;
+    const secret = given ?? newSigningSecret();
+    await store(state.principal.org, secret);
+    respond(
+      given === undefined
+        ? {
+            generated: true,
+            signing_secret: secret,
+            message: 'Store the signing secret now: it cannot be read again.',
+          }
+        : { generated: false, message: 'Signing secret stored.' },
+    );
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
-import type { IndexGeneration, NextIndex } from '../../domain/content/index-generations.js';
+import { type IndexGeneration, type NextIndex, TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
@@ -37,6 +37,23 @@ export interface RetiredIndex {
 
 export type Databases = ReturnType<typeof createDatabases>;
 
+/** The record of a database that is to be provisioned. */
+export function newDatabase(org: string, name: string, metadata_schema: MetadataField[] = []): DatabaseRecord {
+  const now = new Date();
+  return {
+    _id: newDatabaseId(),
+    org,
+    name,
+    status: 'provisioning',
+    metadata_schema,
+    index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
+    index_generations: 1,
+    graph_ready: false,
+    created_at: now,
+    updated_at: now,
+  };
+}
+
 /** Databases. Clients know a database by its name; all other records refer to its internal id. */
 export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
   return {
@@ -52,19 +69,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       metadataSchema: MetadataField[],
       tx?: ClientSession,
     ): Promise<DatabaseRecord> {
-      const now = new Date();
-      const record: DatabaseRecord = {
-        _id: newDatabaseId(),
-        org,
-        name,
-        status: 'provisioning',
-        metadata_schema: mergeFields([], metadataSchema),
-        index: { generation: 1, embeddings: null },
-        index_generations: 1,
-        graph_ready: false,
-        created_at: now,
-        updated_at: now,
-      };
+      const record = newDatabase(org, name, mergeFields([], metadataSchema));
       try {
         await databases.insertOne(record, { session: tx });
       } catch (error) {

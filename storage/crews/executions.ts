@@ -1,13 +1,14 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession, Collection, Filter } from 'mongodb';
 import type {
   CrewDefinition,
+  CrewInputs,
   CrewTaskStatus,
   ExecutionErrorCode,
   ExecutionStatus,
   WebhookUrls,
 } from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
-import { newFeedbackId } from '../../domain/ids.js';
+import { newExecutionId, newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { staleRecords } from '../queries.js';
 import type { CrewFeedbackRecord } from './feedback.js';
@@ -55,6 +56,38 @@ export interface CrewTaskRecord {
   model: string | null;
 }
 
+/**
+ * The record of an execution that is to be started.
+ * @param given inputs as texts, and `meta` as JSON
+ */
+export function newExecution(
+  org: string,
+  definition: CrewDefinition,
+  { inputs, meta = null }: { inputs: CrewInputs; meta?: string | null },
+  urls: WebhookUrls,
+): CrewExecutionRecord {
+  const now = new Date();
+  return {
+    _id: newExecutionId(),
+    org,
+    crew: definition.name,
+    definition,
+    inputs: JSON.stringify(inputs),
+    meta,
+    status: 'running',
+    urls,
+    tasks: definition.tasks.map(({ name: task_id, agent }) => {
+      return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
+    }),
+    error_message: null,
+    sequence: 0,
+    check_at: now,
+    created_at: now,
+    finished_at: null,
+    expires_at: null,
+  };
+}
+
 /** @returns when a decision on the output that waits is due; null when none waits, or it waits without limit */
 export function deadlineOf({
   waiting_since,
@@ -94,6 +127,29 @@ export function createCrewExecutions(
   },
   retentionMs: number,
 ) {
+  /** Ends the wait for feedback. @returns null when the execution did not wait for feedback on this attempt */
+  const decide = (
+    ref: AttemptRef,
+    isApprove: boolean,
+    changes: Partial<Pick<CrewExecutionRecord, 'urls'>>,
+    now: Date,
+    tx: ClientSession,
+  ): Promise<CrewExecutionRecord | null> =>
+    crewExecutions.findOneAndUpdate(
+      waitingFor(ref),
+      {
+        $set: {
+          ...changes,
+          status: isApprove ? 'running' : 'retrying',
+          'tasks.$.status': isApprove ? 'completed' : 'retrying',
+          waiting_since: null,
+          check_at: now,
+        },
+        $inc: { sequence: isApprove ? 1 : 0 },
+      },
+      { session: tx, returnDocument: 'after' },
+    );
+
   return {
     async add(execution: CrewExecutionRecord, tx?: ClientSession): Promise<void> {
       await crewExecutions.insertOne(execution, { session: tx });
@@ -182,21 +238,7 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const feedback = await crewFeedback.findOne({ _id: feedbackId, execution }, { session: tx });
       if (!feedback) return null;
-      const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
-      const resumed = await crewExecutions.findOneAndUpdate(
-        { _id: execution, status: 'pending_human_input', tasks: waiting },
-        {
-          $set: {
-            status: is_approve ? 'running' : 'retrying',
-            urls: feedback.urls,
-            'tasks.$.status': is_approve ? 'completed' : 'retrying',
-            waiting_since: null,
-            check_at: now,
-          },
-          $inc: { sequence: is_approve ? 1 : 0 },
-        },
-        { session: tx, returnDocument: 'after' },
-      );
+      const resumed = await decide({ execution, task, attempt }, is_approve, { urls: feedback.urls }, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
       await crewFeedback.updateOne({ _id: feedbackId }, { $set: { applied_at: now, output } }, { session: tx });
@@ -214,20 +256,7 @@ export function createCrewExecutions(
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
-      const decided = await crewExecutions.findOneAndUpdate(
-        { _id: execution, status: 'pending_human_input', tasks: waiting },
-        {
-          $set: {
-            status: is_approve ? 'running' : 'retrying',
-            'tasks.$.status': is_approve ? 'completed' : 'retrying',
-            waiting_since: null,
-            check_at: now,
-          },
-          $inc: { sequence: is_approve ? 1 : 0 },
-        },
-        { session: tx, returnDocument: 'after' },
-      );
+      const decided = await decide({ execution, task, attempt }, is_approve, {}, now, tx);
       if (decided && !is_approve) {
         const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
         const feedback: CrewFeedbackRecord = {
@@ -249,13 +278,9 @@ export function createCrewExecutions(
     },
 
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
-    remind({ execution, task, attempt }: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
-      const waiting = { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' as const } };
-      return crewExecutions.findOneAndUpdate(
-        { _id: execution, status: 'pending_human_input', tasks: waiting },
-        { $inc: { sequence: 1 } },
-        { session: tx, returnDocument: 'after' },
-      );
+    remind(ref: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+      const update = { $inc: { sequence: 1 } };
+      return crewExecutions.findOneAndUpdate(waitingFor(ref), update, { session: tx, returnDocument: 'after' });
     },
 
     /**
@@ -366,5 +391,14 @@ export function createCrewExecutions(
         ],
       }),
     }),
+  };
+}
+
+/** The filter for an execution that waits for feedback on this attempt. */
+function waitingFor({ execution, task, attempt }: AttemptRef): Filter<CrewExecutionRecord> {
+  return {
+    _id: execution,
+    status: 'pending_human_input',
+    tasks: { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' } },
   };
 }

@@ -1,8 +1,9 @@
 import { expect } from '@jest/globals';
 
-/** An error of a provider after which the job is not retried. */
-export const permanentError = (message: RegExp) => ({
-  name: 'ProviderError',
-  retryable: false,
-  message: expect.stringMatching(message),
-});
+/** Expects a provider to fail with an error after which the job is not retried. */
+export const failsForGood = (run: Promise<unknown>, message: RegExp) =>
+  expect(run).rejects.toMatchObject({
+    name: 'ProviderError',
+    retryable: false,
+    message: expect.stringMatching(message),
+  });

@@ -10,6 +10,7 @@ import { OCR_LANGUAGES, type OcrLanguage } from '../../domain/ocr-languages.js';
 import { type AiLimits, createAiProviders } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
 import { type Scan, scan, scannedPdf } from '../fixtures/scanned-files.js';
+import { failsForGood } from './permanent-error.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
 const PAGES = [
@@ -264,33 +265,26 @@ describe('checkpoints', () => {
 });
 
 describe('files that cannot be read', () => {
-  const rejects = (input: Promise<unknown>, message: RegExp) =>
-    expect(input).rejects.toMatchObject({
-      name: 'ProviderError',
-      retryable: false,
-      message: expect.stringMatching(message),
-    });
-
   test('errors name the exceeded limit: pages, pixels, time', async () => {
-    await rejects(readWith({ ocrPages: 2 }, threePages), /It has 3 pages; at most 2 are allowed/);
+    await failsForGood(readWith({ ocrPages: 2 }, threePages), /It has 3 pages; at most 2 are allowed/);
     const picture = await file('large.png', await sharp(scans[0]!.jpeg).png().toBuffer(), 'image');
-    await rejects(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
+    await failsForGood(readWith({ imagePixels: 10_000 }, picture), /The image has 1240 x 340 pixels/);
     const tooFast = createExtractor({ ocrPageTimeoutMs: 1 });
-    await rejects(read(threePages, { using: createAiProviders({ extractor: tooFast }) }), /took too much time/);
+    await failsForGood(read(threePages, { using: createAiProviders({ extractor: tooFast }) }), /took too much time/);
     await tooFast.close();
   });
 
   test('encrypted, damaged and truncated files are rejected with the reason', async () => {
-    await rejects(fixture('encrypted.pdf').then(read), /encrypted. Remove the password and send it again/);
+    await failsForGood(fixture('encrypted.pdf').then(read), /encrypted. Remove the password and send it again/);
     const whole = scannedPdf(scans);
-    await rejects(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
-    await rejects(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
-    await rejects(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
-    await rejects(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
+    await failsForGood(read(await file('cut.pdf', whole.subarray(0, whole.length / 2), 'pdf')), /The end of the file/);
+    await failsForGood(read(await file('odd.pdf', Buffer.from('%PDF-1.4\nnothing\n%%EOF\n'), 'pdf')), /damaged/);
+    await failsForGood(read(await file('none.pdf', scannedPdf([]), 'pdf')), /It has no pages/);
+    await failsForGood(read(await file('cut.jpg', scans[0]!.jpeg.subarray(0, 5_000), 'image')), /damaged/);
   });
 
   test('a file without pages to render is rejected', async () =>
-    rejects(read(await file('notes.docx', Buffer.from('x'), 'docx')), /neither a PDF nor a picture/));
+    failsForGood(read(await file('notes.docx', Buffer.from('x'), 'docx')), /neither a PDF nor a picture/));
 
   test('a missing file is an internal error', async () => {
     const missing = read({ ...threePages, path: join(folder, 'missing.pdf') });

@@ -11,7 +11,7 @@ import { createExtractor } from '../../providers/extraction/index.js';
 import { bitmap } from '../fixtures/made-files.js';
 import { temporaryFolder } from '../support/folder.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
-import { permanentError } from './permanent-error.js';
+import { failsForGood } from './permanent-error.js';
 
 const KEY = 'sk-very-secret';
 const PROMPT = 'The patient is called Ottilie Krähenbühl.';
@@ -101,7 +101,7 @@ describe('requests and results', () => {
     server.respondWith((_request, response) => sendCompletion(response, 'Half of', { finish_reason: 'length' }));
     expect((await chat()).output).toMatchObject({ text: 'Half of', finish_reason: 'length' });
     const cutOff = run('text/summarize', { text: PROMPT, sentences: 2 });
-    await expect(cutOff).rejects.toMatchObject(permanentError(/cut off/));
+    await failsForGood(cutOff, /cut off/);
   });
 
   test('the number of sentences of a summary is part of the prompt', async () => {

@@ -6,6 +6,7 @@ import type { AiProviders, ValidatedInput } from '../../domain/ai-jobs/provider.
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { failsForGood } from './permanent-error.js';
 
 type Local =
   | 'text/language_detection'
@@ -253,16 +254,9 @@ describe('original responses', () => {
 
 describe('texts that cannot be analysed', () => {
   const GERMAN = 'Der Hafen ist seit Montag geschlossen, weil ein Schiff auf Grund gelaufen ist und Öl verliert.';
-  const rejects = (input: Promise<unknown>, message: RegExp) =>
-    expect(input).rejects.toMatchObject({
-      name: 'ProviderError',
-      retryable: false,
-      message: expect.stringMatching(message),
-    });
-
   test('a text in a language that the provider does not read is rejected', async () => {
-    await rejects(run('text/sentiment_analysis', { text: GERMAN }), /reads English; the text seems to be German/);
-    await rejects(run('text/keyword_extraction', { text: GERMAN, max_keywords: 5 }), /German/);
+    await failsForGood(run('text/sentiment_analysis', { text: GERMAN }), /reads English; the text seems to be German/);
+    await failsForGood(run('text/keyword_extraction', { text: GERMAN, max_keywords: 5 }), /German/);
   });
 
   test('names and exclamations are too short to count as another language', async () => {
@@ -273,13 +267,13 @@ describe('texts that cannot be analysed', () => {
 
   test('errors name the exceeded limit: length, time', async () => {
     const strict = createAiProviders({ extractor, limits: { textCharacters: 100 } });
-    await rejects(
+    await failsForGood(
       run('text/summarize', { text: article, sentences: 3 }, strict),
       /characters; at most 100 are allowed/,
     );
     await strict.close();
     const tooFast = createAiProviders({ extractor, limits: { textTimeoutMs: 1 } });
-    await rejects(run('text/summarize', { text: article, sentences: 3 }, tooFast), /took too much time/);
+    await failsForGood(run('text/summarize', { text: article, sentences: 3 }, tooFast), /took too much time/);
     await tooFast.close();
   });
 

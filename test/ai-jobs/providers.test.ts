@@ -8,6 +8,7 @@ import type { AiProviders, InputFile } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { failsForGood } from './permanent-error.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
 let extractor: Extractor;
@@ -134,14 +135,8 @@ describe('document text extraction', () => {
   });
 
   test('files that cannot be read are rejected with the reason', async () => {
-    const rejects = (job: Promise<unknown>, message: RegExp) =>
-      expect(job).rejects.toMatchObject({
-        name: 'ProviderError',
-        retryable: false,
-        message: expect.stringMatching(message),
-      });
-    await rejects(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
-    await rejects(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
-    await rejects(extract('report.pdf', 'audio'), /format is not supported/);
+    await failsForGood(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
+    await failsForGood(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
+    await failsForGood(extract('report.pdf', 'audio'), /format is not supported/);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
@@ -12,7 +12,6 @@ describe('the same id in two collections', () => {
   let api: Client;
   let receiver: Receiver;
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const send = (collection: string, memory: object, more: Record<string, string> = {}) =>
     api.ingest({ database, collection, memories: JSON.stringify([memory]), ...more });
   const get = (path: string) => api.get(path);
@@ -48,7 +47,7 @@ describe('the same id in two collections', () => {
     ]);
     expect((await send('carol', { id: 'profile', text: 'Carol likes both.' })).status).toBe(202);
     await completed('profile', 'carol');
-    expect(code(await send('alice', { id: 'profile', text: 'Somebody else.' }))).toEqual([
+    expect(statusAndCode(await send('alice', { id: 'profile', text: 'Somebody else.' }))).toEqual([
       409,
       'SOURCE_ALREADY_EXISTS',
     ]);
@@ -84,7 +83,7 @@ describe('the same id in two collections', () => {
       await api.post('/feedback', { database, source_id: 'profile', rating: 1 }),
     ];
     for (const response of responses) {
-      expect(code(response)).toEqual([400, 'INVALID_PARAMETERS']);
+      expect(statusAndCode(response)).toEqual([400, 'INVALID_PARAMETERS']);
       expect(response.body.error?.message).toMatch(/"alice".*"bob"/);
     }
   });
@@ -136,7 +135,10 @@ describe('the same id in two collections', () => {
     expect((await rate({ source_id: 'profile', collection: 'alice' })).status).toBe(201);
     const [chunk] = await query({ query: 'skating', collection: 'bob', ids: ['profile'] });
     expect((await rate({ chunk_id: chunk!.chunk_id })).status).toBe(201);
-    expect(code(await rate({ chunk_id: chunk!.chunk_id, collection: 'alice' }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await rate({ chunk_id: chunk!.chunk_id, collection: 'alice' }))).toEqual([
+      422,
+      'VALIDATION_ERROR',
+    ]);
     const { feedback } = (await get(`/feedback?database=${database}&source_id=profile`)).body.data;
     expect(feedback.map(({ collection }: { collection: string }) => collection)).toEqual(['bob', 'alice']);
     expect((await get(`/feedback?database=${database}&collection=alice`)).body.data.count).toBe(1);
@@ -157,7 +159,7 @@ describe('the same id in two collections', () => {
     expect((await api.request('DELETE', '/context', { json: remove })).body.data).toMatchObject({
       deleted: ['profile'],
     });
-    expect(code(await get(`/context/profile?database=${database}&collection=alice`))).toEqual([
+    expect(statusAndCode(await get(`/context/profile?database=${database}&collection=alice`))).toEqual([
       404,
       'SOURCE_NOT_FOUND',
     ]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -20,7 +20,6 @@ describe('databases', () => {
   });
   afterAll(() => receiver.close());
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const deleted = (name: string) =>
     eventually(`${name} deleted`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);
 
@@ -39,8 +38,8 @@ describe('databases', () => {
     const second = (await lister.get(`/databases?limit=2&cursor=${first.next_cursor}`)).body.data;
     expect(second).toMatchObject({ count: 1, next_cursor: null, databases: [{ database: 'one' }] });
     expect((await other.get('/databases')).body.data).toMatchObject({ databases: [], count: 0 });
-    expect(code(await lister.get('/databases?cursor=nonsense'))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await lister.get('/databases?limit=101'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await lister.get('/databases?cursor=nonsense'))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await lister.get('/databases?limit=101'))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
   test('take a metadata field that is given twice alike, and reject one that contradicts itself', async () => {
@@ -49,7 +48,7 @@ describe('databases', () => {
       api.post('/databases', { database, database_metadata_schema: fields });
     expect((await create('alike', year, year)).status).toBe(202);
     const contradiction = await create('contradiction', year, { ...year, data_type: 'BOOL' });
-    expect(code(contradiction)).toEqual([409, 'METADATA_FIELD_CONFLICT']);
+    expect(statusAndCode(contradiction)).toEqual([409, 'METADATA_FIELD_CONFLICT']);
     expect((await api.get('/databases/status?database=contradiction')).status).toBe(404);
   });
 
@@ -80,7 +79,7 @@ describe('databases', () => {
       bytes: Buffer.byteLength(text) + file.length + '%PDF-1.7\nnothing of a PDF follows'.length,
     });
     for (const path of ['collections', 'stats']) {
-      expect(code(await other.get(`/databases/counted/${path}`))).toEqual([404, 'DATABASE_NOT_FOUND']);
+      expect(statusAndCode(await other.get(`/databases/counted/${path}`))).toEqual([404, 'DATABASE_NOT_FOUND']);
     }
   });
 
@@ -109,14 +108,14 @@ describe('databases', () => {
       withDb(mongodbUri, (db) => db.collection('files.files').countDocuments({ 'metadata.org': org }));
     const filesBefore = await files();
     expect((await remaining())[0]).toBe(2);
-    expect(code(await other.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await other.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
 
     const response = await api.del('/databases/doomed');
     expect([response.status, response.body.data]).toEqual([202, { database: 'doomed', status: 'deleting' }]);
     await deleted('doomed');
     expect(await remaining()).toEqual([0, 0, 0, 0, 0]);
     expect(await files()).toBe(filesBefore - 1);
-    expect(code(await api.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await api.del('/databases/doomed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
     const { deliveries } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data;
     const ofItems = deliveries.filter(({ doc_id }: { doc_id: string }) =>
       ['deleted-file', 'deleted-memory'].includes(doc_id),
@@ -142,14 +141,17 @@ describe('databases', () => {
       status: 'deleting',
       infra: { ready_for_ingestion: false },
     });
-    expect(code(await api.post('/databases', { database: 'deleting' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect(statusAndCode(await api.post('/databases', { database: 'deleting' }))).toEqual([
+      409,
+      'DATABASE_ALREADY_EXISTS',
+    ]);
     const rejected = [
       await api.ingest({ database: 'deleting', memories: '[{"text":"x"}]' }),
       await api.post('/query', { database: 'deleting', query: 'x' }),
       await api.get('/context/list?database=deleting'),
       await api.get('/databases/deleting/stats'),
     ];
-    for (const response of rejected) expect(code(response)).toEqual([404, 'DATABASE_NOT_FOUND']);
+    for (const response of rejected) expect(statusAndCode(response)).toEqual([404, 'DATABASE_NOT_FOUND']);
 
     // An ingest that was running during the deletion writes its item afterwards.
     await withDb(mongodbUri, async (db) => {

@@ -6,11 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Client, request } from 'undici';
 import { type Child, startChild } from '../../cli/child.js';
 import { embedderSocket } from '../../cli/instance.js';
-import { defaultCacheDir, obtainEmbeddingModel } from '../../dev-stack/index.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { createSocketEmbedder } from '../../providers/embeddings/socket.js';
 import { createEmbeddingServer, listenOnSocket } from '../../providers/embeddings/socket-server.js';
+import { describeWithModel } from '../support/embedding-model.js';
 import { eventually, PATIENCE_MS } from '../support/eventually.js';
 
 let folder: string;
@@ -21,15 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const model = await obtainEmbeddingModel({
-  cacheDir: defaultCacheDir(process.env),
-  env: process.env,
-  log: () => undefined,
-});
-if ('unavailable' in model) console.warn(`The embedding process is not tested: ${model.unavailable}`);
-
-('unavailable' in model ? describe.skip : describe)('the embedding process', () => {
-  const files = model as { modelPath: string; tokenizerPath: string };
+await describeWithModel('the embedding process', (files) => {
   let child: Child;
   let client: Embedder;
   beforeAll(() => {

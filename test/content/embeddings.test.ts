@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { defaultCacheDir, obtainEmbeddingModel } from '../../dev-stack/index.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { batchByLength } from '../../providers/embeddings/batching.js';
 import { fuseModel } from '../../providers/embeddings/fused-model.js';
@@ -18,6 +17,7 @@ import { LOCAL_HEADS } from '../../providers/embeddings/local-protocol.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
+import { describeWithModel } from '../support/embedding-model.js';
 import { eventually } from '../support/eventually.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
@@ -67,15 +67,7 @@ test('without a model there is no embedder', () => {
   expect(createEmbedder({ kind: 'none', reason: 'off' })).toBeNull();
 });
 
-const model = await obtainEmbeddingModel({
-  cacheDir: defaultCacheDir(process.env),
-  env: process.env,
-  log: () => undefined,
-});
-if ('unavailable' in model) console.warn(`The local embedder is not tested: ${model.unavailable}`);
-
-('unavailable' in model ? describe.skip : describe)('the local embedder', () => {
-  const files = model as { modelPath: string; tokenizerPath: string };
+await describeWithModel('the local embedder', (files) => {
   let embedder: LocalEmbedder;
   beforeAll(() => {
     embedder = createLocalEmbedder(files);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Binary } from 'mongodb';
-import { type ApiResponse, type Client, createClient } from '../support/client.js';
+import { type ApiResponse, type Client, createClient, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
@@ -26,7 +26,6 @@ describe('ingesting', () => {
   afterAll(() => receiver.close());
 
   const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const memories = (items: unknown) => api.ingest({ database: 'inbox', memories: JSON.stringify(items) });
   const counts = () =>
     withDb(mongodbUri, async (db) => ({
@@ -157,7 +156,7 @@ describe('ingesting', () => {
       ],
     });
     expect(await api.ended('inbox', 'good')).toMatchObject({ indexing_status: 'completed' });
-    expect(code(await api.get('/context/status?database=inbox&id=renamed'))).toEqual([404, 'FILE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/context/status?database=inbox&id=renamed'))).toEqual([404, 'FILE_NOT_FOUND']);
     const both = await api.get('/context/status?database=inbox&ids=renamed,good');
     expect(both.body.data.statuses).toMatchObject([
       { id: 'renamed', error_code: 'FILE_NOT_FOUND' },
@@ -194,18 +193,21 @@ describe('ingesting', () => {
   test('malformed multipart is 400', async () => {
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';
     expect(
-      code(await rejected(() => api.request('POST', '/context/ingest', { body: cut, headers: boundary }))),
+      statusAndCode(await rejected(() => api.request('POST', '/context/ingest', { body: cut, headers: boundary }))),
     ).toEqual([400, 'INVALID_PARAMETERS']);
     expect(
-      code(
+      statusAndCode(
         await api.request('POST', '/context/ingest', { body: 'x', headers: { 'Content-Type': 'multipart/form-data' } }),
       ),
     ).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await api.post('/context/ingest', { database: 'inbox' }))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await api.post('/context/ingest', { database: 'inbox' }))).toEqual([
+      400,
+      'INVALID_PARAMETERS',
+    ]);
     // The media type is case-insensitive.
     const valid = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\nnowhere\r\n--xyz--\r\n';
     const headers = { 'Content-Type': 'Multipart/Form-Data; boundary=xyz' };
-    expect(code(await api.request('POST', '/context/ingest', { body: valid, headers }))).toEqual([
+    expect(statusAndCode(await api.request('POST', '/context/ingest', { body: valid, headers }))).toEqual([
       404,
       'DATABASE_NOT_FOUND',
     ]);
@@ -236,7 +238,7 @@ describe('ingesting', () => {
   test('more files than allowed are 422, and nothing is stored', async () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `${n}.txt`, content: `File ${n}` }));
     const response = await rejected(() => api.ingest({ database: 'inbox' }, many));
-    expect(code(response)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(response)).toEqual([422, 'VALIDATION_ERROR']);
     expect(response.body.error?.message).toMatch(/must not exceed 100 files/);
   });
 
@@ -263,7 +265,7 @@ describe('ingesting', () => {
       return sent;
     };
     const repeated = await rejected(() => api.request('POST', '/context/ingest', { body: form('collection') }));
-    expect(code(repeated)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(repeated)).toEqual([422, 'VALIDATION_ERROR']);
     expect(repeated.body.error?.message).toBe('collection: must be sent only once');
     const unknown = form('colour');
     unknown.append('size', 'z'.repeat(100_000));
@@ -308,28 +310,34 @@ describe('ingesting', () => {
     ];
     for (const [fields, message] of invalid) {
       const response = await rejected(() => api.ingest({ database: 'inbox', ...fields }));
-      expect([fields, ...code(response)]).toEqual([fields, 422, 'VALIDATION_ERROR']);
+      expect([fields, ...statusAndCode(response)]).toEqual([fields, 422, 'VALIDATION_ERROR']);
       expect(response.body.error?.message).toMatch(message);
     }
     const file = [{ name: 'a.txt', content: 'text' }];
     for (const document_metadata of ['[{},{}]', '[]']) {
       const mismatch = await rejected(() => api.ingest({ database: 'inbox', document_metadata }, file));
-      expect(code(mismatch)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(statusAndCode(mismatch)).toEqual([422, 'VALIDATION_ERROR']);
       expect(mismatch.body.error?.message).toMatch(/document_metadata: has \d entries for 1 documents/);
     }
     const form = new FormData();
     form.set('database', 'inbox');
     form.set('memories', new Blob(['[{"text":"x"}]'], { type: 'application/json' }));
     const asFile = await rejected(() => api.request('POST', '/context/ingest', { body: form }));
-    expect(code(asFile)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(asFile)).toEqual([422, 'VALIDATION_ERROR']);
     expect(asFile.body.error?.message).toMatch(/^memories: /);
-    expect(code(await rejected(() => api.ingest({ database: 'inbox' })))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await rejected(() => api.ingest({ memories: '[{"text":"x"}]' })))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await rejected(() => api.ingest({ database: 'nowhere' }, file)))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await rejected(() => api.ingest({ database: 'inbox' })))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await rejected(() => api.ingest({ memories: '[{"text":"x"}]' })))).toEqual([
+      400,
+      'INVALID_PARAMETERS',
+    ]);
+    expect(statusAndCode(await rejected(() => api.ingest({ database: 'nowhere' }, file)))).toEqual([
+      404,
+      'DATABASE_NOT_FOUND',
+    ]);
   });
 
   test('a repeated id in a request is 422; an existing id is 409, and replaced with upsert', async () => {
-    const rejectedFor = async (items: object[]) => code(await rejected(() => memories(items)));
+    const rejectedFor = async (items: object[]) => statusAndCode(await rejected(() => memories(items)));
     const twins = ['one', 'two'].map((text) => ({ id: 'twin', text }));
     expect(await rejectedFor(twins)).toEqual([422, 'VALIDATION_ERROR']);
     expect((await memories([{ id: 'only', text: 'The colour of the door is green.' }])).status).toBe(202);
@@ -393,8 +401,8 @@ describe('ingesting', () => {
     });
     expect((await api.get('/databases/status?database=notready')).body.data.infra.ready_for_ingestion).toBe(false);
     const response = await rejected(() => api.ingest({ database: 'notready', memories: '[{"text":"x"}]' }));
-    expect(code(response)).toEqual([422, 'TENANT_INFRA_NOT_READY']);
-    expect(code(await api.post('/query', { database: 'notready', query: 'x' }))).toEqual([
+    expect(statusAndCode(response)).toEqual([422, 'TENANT_INFRA_NOT_READY']);
+    expect(statusAndCode(await api.post('/query', { database: 'notready', query: 'x' }))).toEqual([
       422,
       'TENANT_INFRA_NOT_READY',
     ]);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-beside.js';
-import { tableOf } from '../../domain/content/index-generations.js';
+import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -11,7 +11,7 @@ import { createDatabaseIndexes } from '../../storage/content/database-indexes.js
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { testCollections } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
@@ -28,7 +28,6 @@ describe('metadata updates', () => {
     await api.createDatabase('shelf');
   });
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
     const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
@@ -59,10 +58,10 @@ describe('metadata updates', () => {
     expect((await filtered(11)).map(({ source_id }: { source_id: string }) => source_id)).toEqual(['changed']);
     expect(await filtered(10)).toEqual([]);
     const wrong = await patch('changed', { metadata: { pages: 'many' } });
-    expect(code(wrong)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(wrong)).toEqual([422, 'VALIDATION_ERROR']);
     expect(wrong.body.error?.message).toMatch(/metadata\.pages.*INT16/);
-    expect(code(await patch('changed', {}))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await patch('unknown', { metadata: {} }))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await patch('changed', {}))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await patch('unknown', { metadata: {} }))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect((await api.get('/context/changed?database=shelf')).body.data.metadata).toEqual({ pages: 11, 'a.b': 1 });
   });
 
@@ -189,7 +188,12 @@ describe('metadata updates', () => {
     });
 
     test('leave exactly one row in the index of a rebuild, which writes the same rows', async () => {
-      const next = { generation: 2, embeddings: { model: 'next', dimensions: 4 }, rebuild: 'rbd_changes' };
+      const next = {
+        generation: 2,
+        embeddings: { model: 'next', dimensions: 4 },
+        analysis: TEXT_ANALYSIS,
+        rebuild: 'rbd_changes',
+      };
       const table = tableOf(item.database_id, next);
       const [rebuild, ...writers] = processes as [Stores, ...Stores[]];
       await rebuild.index.create(table);
@@ -238,7 +242,7 @@ describe('metadata updates', () => {
     for (const name of ['metadata', 'additional_metadata']) {
       expect((await patch('heavy', { [name]: { first: 'x'.repeat(40_000) } })).status).toBe(200);
       const second = await patch('heavy', { [name]: { second: 'x'.repeat(40_000) } });
-      expect(code(second)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(statusAndCode(second)).toEqual([422, 'VALIDATION_ERROR']);
       expect(second.body.error?.message).toMatch(new RegExp(`^${name}: .*64 KiB`));
     }
   });
@@ -252,8 +256,8 @@ describe('metadata updates', () => {
     await declare('declared_later');
     expect((await patch('full', { metadata: { read: true } })).status).toBe(200);
     expect((await patch('early', { additional_metadata: { read: true } })).status).toBe(200);
-    expect(code(await patch('full', { additional_metadata: { y: 1 } }))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await patch('early', { metadata: { read: true } }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await patch('full', { additional_metadata: { y: 1 } }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await patch('early', { metadata: { read: true } }))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
   test('by many requests at the same time are all applied, without duplicate rows', async () => {

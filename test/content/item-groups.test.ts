@@ -40,6 +40,7 @@ import { testCollections } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
 import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
+import { readyDatabase } from '../support/records.js';
 
 const text = (id: string, bytes = 20) => ({ id, source: { kind: 'text' as const }, bytes });
 
@@ -96,19 +97,7 @@ describe('a group of items', () => {
     collections = await testCollections(databaseBeside(mongodbUri, 'item-groups'));
     index = createLanceIndex({ location: folder });
     await index.create(database_id);
-    const now = new Date();
-    await collections.databases.insertOne({
-      _id: database_id,
-      org,
-      name: 'notes',
-      status: 'ready',
-      metadata_schema: [],
-      index: { generation: 1, embeddings: null },
-      index_generations: 1,
-      graph_ready: true,
-      created_at: now,
-      updated_at: now,
-    });
+    await collections.databases.insertOne(readyDatabase(database_id, org, 'notes'));
     await createRegistrations(collections, sealer()).register(org, 'https://example.com/', ['indexing.status_changed']);
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Document } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
-import { type ApiResponse, type Client, createClient } from '../support/client.js';
+import { type ApiResponse, type Client, createClient, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { connectMongo } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
@@ -27,7 +27,6 @@ describe('items', () => {
   });
   afterAll(() => receiver.close());
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const ingest = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
     const sent = await api.ingest({ database: 'shelf', collection, upsert: 'true', memories: JSON.stringify(items) });
     expect(sent.status).toBe(202);
@@ -86,9 +85,9 @@ describe('items', () => {
     }
     expect(seen).toEqual(idsOf(await list('')));
     expect(seen).toHaveLength(4);
-    expect(code(await list('&cursor=eHg'))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(code(await list('&status=unknown'))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await other.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await list('&cursor=eHg'))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await list('&status=unknown'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await other.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
   test('a page of a list is read in index order with every filter', async () => {
@@ -138,9 +137,9 @@ describe('items', () => {
     const all = (await api.get(`${path}&limit=100`)).body.data;
     expect([...first.chunks, ...rest.chunks]).toEqual(all.chunks);
     expect([rest.next_cursor, all.next_cursor]).toEqual([null, null]);
-    expect(code(await api.get('/context/unknown?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await api.get(`${path}&collection=elsewhere`))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await other.get(path))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/context/unknown?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await api.get(`${path}&collection=elsewhere`))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await other.get(path))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
   test('the original can be downloaded, completely or a range of it', async () => {
@@ -224,7 +223,7 @@ describe('items', () => {
     expect(await sources('&collection=default')).toEqual(['rail', 'tea']);
     expect(await sources('&collection=apart')).toEqual(['apart']);
     expect(await sources('&collection=apart&ids=tea,apart')).toEqual(['apart']);
-    expect(code(await api.get('/context/relations?database=graph&collection=apart&id=tea'))).toEqual([
+    expect(statusAndCode(await api.get('/context/relations?database=graph&collection=apart&id=tea'))).toEqual([
       404,
       'SOURCE_NOT_FOUND',
     ]);
@@ -241,7 +240,10 @@ describe('items', () => {
       cursor = data.next_cursor;
     }
     expect(seen).toEqual(all.relations);
-    expect(code(await api.get('/context/relations?database=graph&id=none'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/context/relations?database=graph&id=none'))).toEqual([
+      404,
+      'SOURCE_NOT_FOUND',
+    ]);
   });
 
   test('deleted items are unavailable at once, and removed completely', async () => {
@@ -270,8 +272,8 @@ describe('items', () => {
       200,
       { deleted: ['d1', 'd2', 'd3'], not_found: ['unknown'], deleted_count: 3 },
     ]);
-    expect(code(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
     const { chunks } = (await api.post('/query', { database: 'shelf', query: 'zeppelin', query_by: 'text' })).body.data;
     expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['stays']);
     await eventually('records removed', async () =>
@@ -280,13 +282,12 @@ describe('items', () => {
     await eventually('file removed', () =>
       withDb(mongodbUri, async (db) => (await db.collection('files.files').findOne({ _id: file!._id })) === null),
     );
-    expect(code(await remove(['d1']))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await other.request('DELETE', '/context', { json: { database: 'shelf', ids: ['stays'] } }))).toEqual([
-      404,
-      'DATABASE_NOT_FOUND',
-    ]);
-    expect(code(await remove(['stays'], { collection: 'elsewhere' }))).toEqual([404, 'SOURCE_NOT_FOUND']);
-    expect(code(await remove([]))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await remove(['d1']))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(
+      statusAndCode(await other.request('DELETE', '/context', { json: { database: 'shelf', ids: ['stays'] } })),
+    ).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await remove(['stays'], { collection: 'elsewhere' }))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await remove([]))).toEqual([400, 'INVALID_PARAMETERS']);
     expect((await api.del('/context?database=shelf&ids=stays')).body.data).toMatchObject({ deleted: ['stays'] });
   });
 
@@ -351,11 +352,11 @@ describe('items', () => {
       } as { _id: string });
     });
     const patched = await patch('underway', { metadata: { a: 1 } });
-    expect(code(patched)).toEqual([409, 'SOURCE_PROCESSING']);
+    expect(statusAndCode(patched)).toEqual([409, 'SOURCE_PROCESSING']);
     expect(Number(patched.headers.get('retry-after'))).toBeGreaterThan(0);
     for (const path of ['underway?', 'underway/content?', 'relations?id=underway&']) {
       const response = await api.get(`/context/${path}database=shelf`);
-      expect(code(response)).toEqual([409, 'SOURCE_PROCESSING']);
+      expect(statusAndCode(response)).toEqual([409, 'SOURCE_PROCESSING']);
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
     }
     expect((await remove(['underway'])).body.data).toMatchObject({ deleted: ['underway'] });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { addFields, type MetadataField } from '../../domain/content/databases.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 
@@ -81,7 +81,6 @@ describe('metadata of a database', () => {
     expect([response.status, response.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);
   });
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const patch = (database: string, fields: unknown) =>
     api.request('PATCH', `/databases/${database}/metadata-schema`, { json: { database_metadata_schema: fields } });
   const items = () => withDb(mongodbUri, (db) => db.collection('items').countDocuments({ org }));
@@ -106,18 +105,21 @@ describe('metadata of a database', () => {
   });
 
   test('400 and 409 of the schema have INTERNAL_ERROR, other errors their own code, all with the envelope', async () => {
-    expect(code(await patch('typed', [{ name: 'year', data_type: 'VARCHAR' }]))).toEqual([409, 'INTERNAL_ERROR']);
+    expect(statusAndCode(await patch('typed', [{ name: 'year', data_type: 'VARCHAR' }]))).toEqual([
+      409,
+      'INTERNAL_ERROR',
+    ]);
     const contradiction = ['BOOL', 'INT8'].map((data_type) => ({ name: 'x', data_type }));
-    expect(code(await patch('typed', contradiction))).toEqual([409, 'INTERNAL_ERROR']);
-    expect(code(await patch('typed', undefined))).toEqual([400, 'INTERNAL_ERROR']);
+    expect(statusAndCode(await patch('typed', contradiction))).toEqual([409, 'INTERNAL_ERROR']);
+    expect(statusAndCode(await patch('typed', undefined))).toEqual([400, 'INTERNAL_ERROR']);
     const path = '/databases/typed/metadata-schema';
-    expect(code(await api.request('PATCH', path, { body: '{"data' }))).toEqual([400, 'INTERNAL_ERROR']);
-    expect(code(await api.request('PATCH', path, { headers: { 'API-Version': '1' } }))).toEqual([
+    expect(statusAndCode(await api.request('PATCH', path, { body: '{"data' }))).toEqual([400, 'INTERNAL_ERROR']);
+    expect(statusAndCode(await api.request('PATCH', path, { headers: { 'API-Version': '1' } }))).toEqual([
       400,
       'INTERNAL_ERROR',
     ]);
     // Only on this route: an item can have the id `metadata-schema`.
-    expect(code(await api.request('PATCH', '/context/metadata-schema', { json: {} }))).toEqual([
+    expect(statusAndCode(await api.request('PATCH', '/context/metadata-schema', { json: {} }))).toEqual([
       400,
       'INVALID_PARAMETERS',
     ]);
@@ -129,10 +131,10 @@ describe('metadata of a database', () => {
       [],
     ];
     for (const fields of invalid)
-      expect([fields, ...code(await patch('typed', fields))]).toEqual([fields, 422, 'VALIDATION_ERROR']);
+      expect([fields, ...statusAndCode(await patch('typed', fields))]).toEqual([fields, 422, 'VALIDATION_ERROR']);
     const many = Array.from({ length: 95 }, (_, n) => ({ name: `many_${n}`, data_type: 'BOOL' }));
-    expect(code(await patch('typed', many))).toEqual([422, 'VALIDATION_ERROR']);
-    expect(code(await patch('nowhere', FIELDS))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await patch('typed', many))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await patch('nowhere', FIELDS))).toEqual([404, 'DATABASE_NOT_FOUND']);
     const rejected = await patch('typed', [{ name: 'year', data_type: 'BOOL' }]);
     expect(rejected.body).toMatchObject({ success: false, data: null, meta: { request_id: expect.any(String) } });
   });
@@ -144,7 +146,7 @@ describe('metadata of a database', () => {
       database: 'typed',
       memories: JSON.stringify([good, { id: 'bad', text: 'Not fine.', metadata: { year: 'early' } }]),
     });
-    expect(code(memories)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(memories)).toEqual([422, 'VALIDATION_ERROR']);
     expect(memories.body.error?.message).toMatch(/^memories\.1\.metadata\.year: .*INT32.*"bad"/);
     const knowledge = await api.ingest({
       database: 'typed',
@@ -176,10 +178,10 @@ describe('metadata of a database', () => {
           database: 'typed',
           memories: `[{"text":"x"},{"text":"y","${name}":${metadata}}]`,
         });
-        expect(code(sent)).toEqual([422, 'VALIDATION_ERROR']);
+        expect(statusAndCode(sent)).toEqual([422, 'VALIDATION_ERROR']);
         expect(sent.body.error?.message).toMatch(new RegExp(`^memories\\.1\\.${name}: `));
         const body = `{"database":"typed","${name}":${metadata}}`;
-        expect(code(await api.request('PATCH', '/context/fit', { body }))).toEqual([422, 'VALIDATION_ERROR']);
+        expect(statusAndCode(await api.request('PATCH', '/context/fit', { body }))).toEqual([422, 'VALIDATION_ERROR']);
       }
     }
     expect(await items()).toBe(before + 1);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
+import { TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import { createRetrieval } from '../../domain/content/retrieval.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { newBatchId } from '../../domain/ids.js';
@@ -12,7 +13,7 @@ import { createItemQueue, type ExistingItem, queuedItem } from '../../storage/co
 import { createItems } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { testCollections } from '../support/mongodb.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
@@ -43,7 +44,6 @@ describe('a replacement', () => {
     await collections?.mongoClient.close();
   });
 
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
   const memories = (items: object[], upsert = 'true') =>
     api.ingest({ database, upsert, memories: JSON.stringify(items) });
   const file = (id: string, content: { name: string; content: string }) =>
@@ -144,7 +144,7 @@ describe('a replacement', () => {
     expect(data).toMatchObject({ metadata, source: { kind: 'text', size: 33 }, chunks: [{}], served_version: 1 });
     expect(await contentOf('buoy')).toBe('Grace Hopper paints the old buoy.');
     const patch = { json: { database, metadata: { colour: 'red' } } };
-    expect(code(await api.request('PATCH', '/context/buoy', patch))).toEqual([409, 'SOURCE_PROCESSING']);
+    expect(statusAndCode(await api.request('PATCH', '/context/buoy', patch))).toEqual([409, 'SOURCE_PROCESSING']);
     await startQueued('buoy');
     await eventually('the replacement served', async () => (await statusOf('buoy')).served_version === 2);
     expect(await found('buoy', { ids: ['buoy'] })).toEqual(['Grace Hopper paints the new buoy.']);
@@ -184,7 +184,7 @@ describe('a replacement', () => {
     expect((await api.del(`/context?database=${database}&id=wreck`)).body.data).toMatchObject({ deleted: ['wreck'] });
     expect((await webhook('wreck', 'errored')).json).toMatchObject({ error_code: 'E2005' });
     expect(await found('wreck')).not.toContain('The wreck lies deep.');
-    expect(code(await api.get(`/context/wreck?database=${database}`))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await api.get(`/context/wreck?database=${database}`))).toEqual([404, 'SOURCE_NOT_FOUND']);
     await eventually('chunks and file removed', async () => {
       return (await collections.chunks.countDocuments({ item })) === 0 && (await filesOf()) === files;
     });
@@ -243,7 +243,10 @@ describe('a replacement', () => {
     });
     const { database_id: _id } = await itemOf('ferry');
     const question = { query: 'ferry', mode: 'text', operator: 'or', max_results: 3, graph_context: true } as const;
-    const { chunks } = await query({ _id, index: { generation: 1, embeddings: null } }, question);
+    const { chunks } = await query(
+      { _id, index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS } },
+      question,
+    );
     expect(chunks.map(({ text }) => text)).toEqual(['The ferry leaves at ten.']);
     await index.close();
   });

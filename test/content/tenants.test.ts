@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { ApiResponse, Client } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 
@@ -9,8 +9,6 @@ describe('deprecated names', () => {
   beforeAll(async () => {
     api = await clientOf('old-client');
   });
-
-  const code = (response: ApiResponse) => [response.status, response.body.error?.code];
 
   test('the routes under /tenants work like those under /databases, with the deprecated names', async () => {
     const created = await api.post('/tenants', { tenant_id: 'old' });
@@ -39,16 +37,22 @@ describe('deprecated names', () => {
 
   test('error codes depend on the route, not on the field names', async () => {
     await api.post('/databases', { database: 'existing' });
-    expect(code(await api.post('/tenants', { tenant_id: 'existing' }))).toEqual([409, 'INVALID_INPUT']);
-    expect(code(await api.post('/databases', { tenant_id: 'existing' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
+    expect(statusAndCode(await api.post('/tenants', { tenant_id: 'existing' }))).toEqual([409, 'INVALID_INPUT']);
+    expect(statusAndCode(await api.post('/databases', { tenant_id: 'existing' }))).toEqual([
+      409,
+      'DATABASE_ALREADY_EXISTS',
+    ]);
     for (const path of ['status?tenant_id=none', 'none/stats', 'none/collections']) {
-      expect(code(await api.get(`/tenants/${path}`))).toEqual([404, 'NOT_FOUND']);
+      expect(statusAndCode(await api.get(`/tenants/${path}`))).toEqual([404, 'NOT_FOUND']);
     }
-    expect(code(await api.del('/tenants/none'))).toEqual([404, 'NOT_FOUND']);
-    expect(code(await api.get('/databases/status?tenant_id=none'))).toEqual([404, 'DATABASE_NOT_FOUND']);
-    expect(code(await api.get('/databases/none/stats'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await api.del('/tenants/none'))).toEqual([404, 'NOT_FOUND']);
+    expect(statusAndCode(await api.get('/databases/status?tenant_id=none'))).toEqual([404, 'DATABASE_NOT_FOUND']);
+    expect(statusAndCode(await api.get('/databases/none/stats'))).toEqual([404, 'DATABASE_NOT_FOUND']);
     const patched = { json: { database_metadata_schema: [{ name: 'a', data_type: 'BOOL' }] } };
-    expect(code(await api.request('PATCH', '/tenants/none/metadata-schema', patched))).toEqual([404, 'NOT_FOUND']);
+    expect(statusAndCode(await api.request('PATCH', '/tenants/none/metadata-schema', patched))).toEqual([
+      404,
+      'NOT_FOUND',
+    ]);
   });
 
   test('every response of /tenants, and no other, has the deprecation headers', async () => {
@@ -79,7 +83,7 @@ describe('deprecated names', () => {
     await api.ended('mixed', 'wine');
     const status = await api.get('/context/status?tenant_id=mixed&sub_tenant_id=cellar&id=wine');
     expect(status.body.data.statuses[0]).toMatchObject({ id: 'wine', indexing_status: 'completed' });
-    expect(code(await api.get('/context/status?tenant_id=mixed&sub_tenant_id=roof&id=wine'))[0]).toBe(404);
+    expect(statusAndCode(await api.get('/context/status?tenant_id=mixed&sub_tenant_id=roof&id=wine'))[0]).toBe(404);
     const results = await api.post('/query', { tenant_id: 'mixed', sub_tenant_id: 'cellar', query: 'wine' });
     expect(results.body.data.chunks[0]).toMatchObject({ source_id: 'wine', collection: 'cellar' });
   });

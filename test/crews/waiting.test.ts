@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporalio/testing';
@@ -13,7 +12,12 @@ import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
 import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
-import { type CrewExecutionRecord, type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
+import {
+  type CrewExecutionRecord,
+  type CrewExecutions,
+  createCrewExecutions,
+  newExecution,
+} from '../../storage/crews/executions.js';
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
@@ -95,27 +99,11 @@ describe('an execution that waits', () => {
     review?: CrewReview,
     changes: Partial<CrewExecutionRecord> = {},
   ): Promise<string> {
-    const id = randomUUID();
-    const now = new Date();
-    await executions.add({
-      _id: id,
-      org: 'waiting',
-      crew: crew.name,
-      definition: review ? { ...crew, review } : crew,
-      inputs: JSON.stringify({ name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' }),
-      meta: null,
-      status: 'running',
-      urls: webhookUrlsOf(urls),
-      tasks: [{ task_id: TASK, agent: 'writer', status: 'pending', attempts: 0, output: null, model: null }],
-      error_message: null,
-      sequence: 0,
-      check_at: now,
-      created_at: now,
-      finished_at: null,
-      expires_at: null,
-      ...changes,
-    });
-    return id;
+    const given = { inputs: { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' } };
+    const definition = review ? { ...crew, review } : crew;
+    const execution = { ...newExecution('waiting', definition, given, webhookUrlsOf(urls)), ...changes };
+    await executions.add(execution);
+    return execution._id;
   }
 
   async function start(review?: CrewReview): Promise<{ id: string; handle: WorkflowHandle }> {

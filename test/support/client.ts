@@ -1,4 +1,4 @@
-import { expectDocumented } from './conformance.js';
+import { fetchDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
 export interface ApiResponse {
@@ -14,6 +14,9 @@ export interface ApiResponse {
   };
 }
 
+/** The status and the code that identify an error. */
+export const statusAndCode = ({ status, body }: ApiResponse) => [status, body.error?.code];
+
 export type Client = ReturnType<typeof createClient>;
 
 /** Calls the API as any HTTP client would, and validates each response against `/openapi.json`. */
@@ -25,8 +28,7 @@ export function createClient(apiUrl: string, key: string) {
     path: string,
     options: { json?: unknown; body?: string | FormData; headers?: Record<string, string> } = {},
   ): Promise<ApiResponse> {
-    const httpResponse = await fetch(apiUrl + path, {
-      method,
+    return fetchDocumented(apiUrl, method, path, {
       headers: {
         ...base,
         ...(options.json === undefined ? {} : { 'Content-Type': 'application/json' }),
@@ -34,14 +36,6 @@ export function createClient(apiUrl: string, key: string) {
       },
       body: options.json === undefined ? options.body : JSON.stringify(options.json),
     });
-    const text = await httpResponse.text();
-    const response = {
-      status: httpResponse.status,
-      headers: httpResponse.headers,
-      body: text === '' ? null : JSON.parse(text),
-    };
-    await expectDocumented(apiUrl, method, path, response.status, response.body);
-    return response;
   }
 
   const client = {

@@ -25,6 +25,25 @@ export async function expectDocumented(apiUrl: string, method: string, path: str
   (await checker)(method.toLowerCase(), new URL(path, apiUrl).pathname, status, body);
 }
 
+/**
+ * Sends a request and validates its response.
+ * @returns the response; its body as JSON, or null without JSON
+ */
+export async function fetchDocumented(
+  apiUrl: string,
+  method: string,
+  path: string,
+  { headers: sent, body }: { headers: Record<string, string>; body?: string | FormData | undefined },
+) {
+  const response = await fetch(apiUrl + path, { method, headers: sent, body });
+  const { status, headers } = response;
+  const text = await response.text();
+  const isJson = headers.get('content-type')?.startsWith('application/json') ?? false;
+  const parsed = isJson ? JSON.parse(text) : null;
+  if (isJson || text === '') await expectDocumented(apiUrl, method, path, status, parsed);
+  return { status, headers, text, body: parsed };
+}
+
 function checkerOf(document: string): Checker {
   const checker = checkersByDocument.get(document) ?? createChecker(JSON.parse(document));
   checkersByDocument.set(document, checker);

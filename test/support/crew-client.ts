@@ -1,4 +1,4 @@
-import { expectDocumented } from './conformance.js';
+import { fetchDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
 export interface CrewResponse {
@@ -21,15 +21,17 @@ export interface ResumeRequest {
 
 /** Calls a deployed crew as any HTTP client would. */
 export function createCrewClient(apiUrl: string, crew: string, key: string) {
-  async function request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const httpResponse = await fetch(apiUrl + path, {
-      method,
+  async function request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<CrewResponse> {
+    const { status, body: received } = await fetchDocumented(apiUrl, method, path, {
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    const response: CrewResponse = { status: httpResponse.status, body: await httpResponse.json() };
-    await expectDocumented(apiUrl, method, path, response.status, response.body);
-    return response;
+    return { status, body: received };
   }
 
   const client = {

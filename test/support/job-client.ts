@@ -1,4 +1,4 @@
-import { expectDocumented } from './conformance.js';
+import { fetchDocumented } from './conformance.js';
 import { eventually } from './eventually.js';
 
 export interface JobResponse {
@@ -20,8 +20,7 @@ export function createJobClient(apiUrl: string, key: string) {
     body?: string | FormData,
     extraHeaders: Record<string, string> = {},
   ): Promise<JobResponse> {
-    const httpResponse = await fetch(apiUrl + path, {
-      method,
+    return fetchDocumented(apiUrl, method, path, {
       headers: {
         Authorization: `Bearer ${key}`,
         ...(typeof body === 'string' ? { 'Content-Type': 'application/json' } : {}),
@@ -29,12 +28,6 @@ export function createJobClient(apiUrl: string, key: string) {
       },
       body,
     });
-    const text = await httpResponse.text();
-    const json = httpResponse.headers.get('content-type')?.startsWith('application/json');
-    const { status, headers } = httpResponse;
-    const response = { status, headers, text, body: json ? JSON.parse(text) : undefined };
-    if (json) await expectDocumented(apiUrl, method, path, response.status, response.body);
-    return response;
   }
 
   const client = {

@@ -1,4 +1,4 @@
-import { expectDocumented } from './conformance.js';
+import { fetchDocumented } from './conformance.js';
 import { makeKey, type ProductAddress } from './product.js';
 
 export interface PaymentResponse {
@@ -26,19 +26,10 @@ export async function createMerchant({ apiUrl, mongodbUri }: ProductAddress, org
     path: string,
     { json, body, headers }: PaymentRequest = {},
   ): Promise<PaymentResponse> {
-    const httpResponse = await fetch(apiUrl + path, {
-      method,
+    return fetchDocumented(apiUrl, method, path, {
       headers: { ...(key === '' ? {} : { 'api-key': key }), 'Content-Type': 'application/json', ...headers },
       body: json === undefined ? body : JSON.stringify(json),
     });
-    const text = await httpResponse.text();
-    const response = {
-      status: httpResponse.status,
-      headers: httpResponse.headers,
-      body: text === '' ? null : JSON.parse(text),
-    };
-    if (response.body !== null) await expectDocumented(apiUrl, method, path, response.status, response.body);
-    return response;
   }
 
   return {

@@ -1,5 +1,6 @@
 import type { IndexingEvent } from '../../domain/webhooks/events.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import { type DatabaseRecord, newDatabase } from '../../storage/content/databases.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 
 /** A pending delivery as the completion of an item stores it. */
@@ -49,4 +50,9 @@ export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: stri
     signing_key: null,
   };
   return { ...queuedJob(request, now), ...rest };
+}
+
+/** A database that is open for ingestion. */
+export function readyDatabase(_id: string, org: string, name: string): DatabaseRecord {
+  return { ...newDatabase(org, name), _id, status: 'ready', graph_ready: true };
 }

@@ -31,6 +31,7 @@ export const SLOW_FILES: readonly string[] = [
   'content/feedback',
   'content/upsert',
   'quotas',
+  'remote-commands',
   'connectors/connectors',
   'content/item-groups',
   'histories',

@@ -5,6 +5,8 @@ import { CREW_EVENTS } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import {
   type CrewCallback,
+  verifyAuthenticationCallback,
+  verifyCallback,
   verifyCrewCallback,
   verifyIndexingWebhook,
   verifyJobCallback,
@@ -237,6 +239,19 @@ describe('a crew callback', () => {
     expect(textOf(verified({ ...callback, event: 'step', output: action }))).toBe('fetch_page');
     expect(textOf(verified(callback))).toBe('draft_reply: Grüße');
   });
+});
+
+test('an authentication callback verifies with the secret of the payments, as itself and as any callback', () => {
+  const ended = { event: 'authentication.ended', authentication_id: 'aut_1', timestamp: '2026-11-22T10:00:00.000Z' };
+  const bytes = Buffer.from(JSON.stringify(ended));
+  const headers = signedNow(bytes);
+  expect(verifyAuthenticationCallback(bytes, headers, SECRET)).toEqual(ended);
+  expect(verifyCallback(bytes, headers, { secret: [OTHER_SECRET, SECRET] })).toEqual(ended);
+  expect(failureOf(() => verifyAuthenticationCallback(body, signedNow(body), SECRET))).toBe('malformed_body');
+  expect(failureOf(() => verifyCallback(bytes, headers, { secret: OTHER_SECRET }))).toBe('bad_signature');
+  expect(
+    failureOf(() => verifyCallback(bytes, { ...headers, 'X-Service-Hash-Algorithm': 'SHA256' }, { secret: SECRET })),
+  ).toBe('missing_secret');
 });
 
 describe('an AI job callback', () => {

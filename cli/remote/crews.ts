@@ -1,0 +1,115 @@
+import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
+import { fields, localTime, paint, paintState, print, table } from './output.js';
+import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+
+interface KickoffOptions extends ServerOptions {
+  input: Record<string, string>;
+  webhook?: string;
+}
+
+/** `postback crews list` */
+export async function listCrews(options: ServerOptions): Promise<void> {
+  const data = await bodyOf(findServer(options).client('crew_org').GET('/crews'));
+  const rows = data.crews.map(({ name, tasks, inputs }) => [name, tasks.length, inputs.join(', ')]);
+  print({ json: options.json, data }, () => {
+    const problems = data.invalid.map(({ name, problems }) => `${paint('red', '✗')} ${name}: ${problems.join('; ')}`);
+    const warnings = data.crews.flatMap(({ name, warnings }) =>
+      warnings.map((text) => `${paint('yellow', '!')} ${name}: ${text}`),
+    );
+    return [table(['crew', 'tasks', 'inputs'], rows), ...warnings, ...problems].join('\n');
+  });
+}
+
+/** `postback crews kickoff` */
+export async function kickoff(crew: string, { input, webhook, ...options }: KickoffOptions): Promise<void> {
+  const client = findServer(options).client('crew_org');
+  const urls = { taskWebhookUrl: webhook, stepWebhookUrl: webhook, crewWebhookUrl: webhook };
+  const call = client.POST('/crews/{crew}/kickoff', { params: { path: { crew } }, body: { inputs: input, ...urls } });
+  const data = await bodyOf(call);
+  print({ json: options.json, data }, () => data.kickoff_id);
+}
+
+/** `postback crews status` */
+export async function showExecution(crew: string, kickoff_id: string, options: ServerOptions): Promise<void> {
+  const client = findServer(options).client('crew_org');
+  const data = await bodyOf(
+    client.GET('/crews/{crew}/{kickoff_id}/status', { params: { path: { crew, kickoff_id } } }),
+  );
+  print({ json: options.json, data }, () => {
+    const { status, error, deadline = null, progress, tasks, result } = data;
+    const done = `${progress.completed_tasks} of ${progress.total_tasks} tasks`;
+    const rows = tasks.map((task) => [task.name, task.agent, paintState(task.status), task.attempts]);
+    const details = {
+      execution: kickoff_id,
+      status: paintState(status),
+      progress: done,
+      error,
+      deadline: localTime(deadline),
+    };
+    return [fields(details), table(['task', 'agent', 'status', 'attempts'], rows), result].filter(Boolean).join('\n\n');
+  });
+}
+
+/** `postback crews executions` */
+export async function listExecutions(
+  crew: string,
+  { limit, ...options }: ServerOptions & { limit: number },
+): Promise<void> {
+  const client = findServer(options).client('crew_org');
+  const pages = everyEntry(async (cursor) => {
+    const call = client.GET('/crews/{crew}/executions', { params: { path: { crew }, query: { cursor } } });
+    const data = await bodyOf(call);
+    return { entries: data.executions, next: data.next_cursor };
+  }, limit);
+  const executions = await collect(pages);
+  const rows = executions.map(({ execution_id, status, current_task, created_at }) => {
+    return [execution_id, paintState(status), current_task, localTime(created_at)];
+  });
+  print({ json: options.json, data: { executions } }, () => table(['execution', 'status', 'task', 'created'], rows));
+}
+
+/** `postback crews waiting`: prints the outputs that wait for a person. */
+export async function listWaiting(options: ServerOptions): Promise<void> {
+  const waiting = await collect(everyWaiting(findServer(options).client('crew_org')));
+  print({ json: options.json, data: { waiting } }, () => {
+    const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline }) => {
+      const since = localTime(waiting_since ?? null);
+      return `${fields({ crew, execution: execution_id, task: task_id, agent, since, deadline: localTime(deadline ?? null) })}\n\n${output}`;
+    });
+    return shown.join('\n\n') || 'Nothing waits.';
+  });
+}
+
+/** `postback crews approve` and `reject`: answers the output of an execution that waits. */
+export async function respond(
+  execution_id: string,
+  is_approve: boolean,
+  { feedback, ...options }: ServerOptions & { feedback?: string },
+): Promise<void> {
+  const client = findServer(options).client('crew_org');
+  const output = await findWaiting(client, execution_id);
+  const body = { execution_id, task_id: output.task_id, is_approve, human_feedback: feedback ?? 'Approved.' };
+  const data = await bodyOf(client.POST('/crews/{crew}/resume', { params: { path: { crew: output.crew } }, body }));
+  print({ json: options.json, data }, () => data.message);
+}
+
+/** `postback crews cancel` */
+export async function cancelExecution(crew: string, kickoff_id: string, options: ServerOptions): Promise<void> {
+  const client = findServer(options).client('crew_org');
+  const data = await bodyOf(
+    client.POST('/crews/{crew}/{kickoff_id}/cancel', { params: { path: { crew, kickoff_id } } }),
+  );
+  print({ json: options.json, data }, () => data.message);
+}
+
+function everyWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']> {
+  return everyEntry(async (cursor) => {
+    const data = await bodyOf(client.GET('/crews/waiting', { params: { query: { cursor } } }));
+    return { entries: data.waiting, next: data.next_cursor };
+  });
+}
+
+async function findWaiting(client: Postback, executionId: string): Promise<Schemas['WaitingOutput']> {
+  for await (const output of everyWaiting(client)) if (output.execution_id === executionId) return output;
+  throw new Error(`The execution ${executionId} waits for nobody: see \`postback crews waiting\`.`);
+}

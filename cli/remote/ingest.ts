@@ -1,0 +1,191 @@
+import { openAsBlob, statSync } from 'node:fs';
+import { basename, relative } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
+import { MultiBar, Presets } from 'cli-progress';
+import { glob, isDynamicPattern } from 'tinyglobby';
+import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
+import { isTerminal, paint, paintState, print } from './output.js';
+import { findServer, type ServerOptions } from './server.js';
+
+interface IngestOptions extends ServerOptions {
+  database: string;
+  collection?: string;
+  type?: 'knowledge' | 'memory';
+  language?: string;
+  /** JSON text, stored with each item. */
+  metadata?: Record<string, unknown>;
+  upsert: boolean;
+  watch?: boolean;
+}
+
+interface Source {
+  id: string;
+  size: number;
+  read(): Promise<Blob>;
+}
+
+/** An accepted or rejected file; `status` changes while it is watched. */
+type Outcome = Pick<Schemas['IngestResult'], 'id' | 'status' | 'unchanged'> & { error?: string };
+
+/** A request has at most so many files and bytes, so that one that fails repeats little. */
+const BATCH_FILES = 20;
+const BATCH_BYTES = 32 * 1024 * 1024;
+/** As many ids as one status request may have. */
+const STATUS_IDS = 100;
+const POLL_MS = 500;
+
+/**
+ * `postback ingest`: sends files, folders, patterns and the standard input (`-`), with their paths as ids.
+ * With `--watch` waits until each is indexed. The exit code is 1 when one failed.
+ */
+export async function ingest(paths: readonly string[], options: IngestOptions): Promise<void> {
+  const client = findServer(options).client();
+  const sources = await findSources(paths);
+  if (sources.length === 0) throw new Error(`No files in ${paths.join(', ')}.`);
+  const outcomes: Outcome[] = [];
+  for (const batch of batches(sources)) outcomes.push(...(await send(client, batch, options)));
+  if (options.watch) await watch(client, outcomes, options);
+
+  const failed = outcomes.filter(({ status }) => status === 'errored');
+  print({ json: options.json, data: { results: outcomes, failed_count: failed.length } }, () =>
+    summary(outcomes, failed),
+  );
+  if (failed.length > 0) process.exitCode = 1;
+}
+
+async function findSources(paths: readonly string[]): Promise<Source[]> {
+  const found = await Promise.all(paths.map(sourcesOf));
+  return [...new Map(found.flat().map((source) => [source.id, source])).values()];
+}
+
+async function sourcesOf(path: string): Promise<Source[]> {
+  if (path === '-') {
+    const text = await buffer(process.stdin);
+    return [{ id: 'stdin.txt', size: text.length, read: async () => new Blob([text]) }];
+  }
+  if (isDynamicPattern(path)) return (await glob(path)).map((file) => fileSource(file, file));
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) throw new Error(`${path} does not exist.`);
+  if (!stats.isDirectory()) return [fileSource(path, basename(path))];
+  // Hidden files and folders are left out.
+  const files = await glob('**/*', { cwd: path, absolute: true });
+  return files.sort().map((file) => fileSource(file, relative(path, file)));
+}
+
+function fileSource(path: string, id: string): Source {
+  return { id, size: statSync(path).size, read: () => openAsBlob(path) };
+}
+
+function* batches(sources: readonly Source[]): Generator<Source[]> {
+  let batch: Source[] = [];
+  let bytes = 0;
+  for (const source of sources) {
+    if (batch.length > 0 && (batch.length === BATCH_FILES || bytes + source.size > BATCH_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(source);
+    bytes += source.size;
+  }
+  yield batch;
+}
+
+async function send(client: Postback, batch: readonly Source[], options: IngestOptions): Promise<Outcome[]> {
+  const { database, collection, type, language, metadata, upsert } = options;
+  const documents = await Promise.all(batch.map(async ({ id, read }) => new File([await read()], basename(id))));
+  const document_metadata = JSON.stringify(batch.map(({ id }) => ({ id, ...(metadata && { metadata }) })));
+  const body = { database, collection, type, language, upsert: `${upsert}`, documents, document_metadata };
+  const { data } = await bodyOf(
+    client.POST('/context/ingest', { body: body as never, bodySerializer: (form) => multipart(form as object) }),
+  );
+  return data.results.map(({ id, status, unchanged, error_code, error_message }) => {
+    return {
+      id,
+      status,
+      ...(unchanged && { unchanged }),
+      ...(error_code && { error: `${error_code} ${error_message}` }),
+    };
+  });
+}
+
+/** Reads the statuses until each item has ended, and shows how many are in which state. */
+async function watch(client: Postback, outcomes: Outcome[], options: IngestOptions): Promise<void> {
+  const progress = options.json ? null : createProgress(outcomes.length);
+  const open = () => outcomes.filter(({ status }) => status !== 'completed' && status !== 'errored');
+  try {
+    for (let waiting = open(); waiting.length > 0; waiting = open()) {
+      progress?.show(outcomes);
+      for (let start = 0; start < waiting.length; start += STATUS_IDS) {
+        await readStatuses(client, waiting.slice(start, start + STATUS_IDS), options);
+      }
+      if (open().length > 0) await wait(POLL_MS);
+    }
+    progress?.show(outcomes);
+  } finally {
+    progress?.stop();
+  }
+}
+
+async function readStatuses(client: Postback, items: Outcome[], { database, collection = 'default' }: IngestOptions) {
+  const query = { database, collection, ids: items.map(({ id }) => id) };
+  const { data } = await bodyOf(client.GET('/context/status', { params: { query } }));
+  const byId = new Map(data.statuses.map((status) => [status.id, status]));
+  for (const item of items) {
+    const { indexing_status, error_code, error_message } = byId.get(item.id) ?? {};
+    if (!indexing_status) Object.assign(item, { status: 'errored', error: 'deleted meanwhile' });
+    else
+      Object.assign(item, { status: indexing_status, ...(error_code && { error: `${error_code} ${error_message}` }) });
+  }
+}
+
+const STATES = ['queued', 'processing', 'graph_creation', 'completed', 'errored'] as const;
+
+/** A bar for each state on a terminal, with rate and remaining time; otherwise a line when an item ends. */
+function createProgress(total: number) {
+  if (!isTerminal()) {
+    const reported = new Set<Outcome>();
+    return {
+      show(outcomes: readonly Outcome[]) {
+        for (const outcome of outcomes) {
+          if (reported.has(outcome) || !['completed', 'errored'].includes(outcome.status)) continue;
+          reported.add(outcome);
+          console.log(`${outcome.status} ${outcome.id}`);
+        }
+      },
+      stop() {},
+    };
+  }
+  const started = Date.now();
+  const bars = new MultiBar(
+    { format: '{state} {bar} {value}/{total}  {note}', hideCursor: true },
+    Presets.shades_classic,
+  );
+  const width = Math.max(...STATES.map((state) => state.length));
+  const label = (state: string) => paintState(state.padEnd(width));
+  const byState = new Map(STATES.map((state) => [state, bars.create(total, 0, { state: label(state), note: '' })]));
+  return {
+    show(outcomes: readonly Outcome[]) {
+      const ended = outcomes.filter(({ status }) => status === 'completed' || status === 'errored').length;
+      const perSecond = ended / ((Date.now() - started) / 1_000);
+      const left = ended === 0 ? '' : `${perSecond.toFixed(1)}/s, ${Math.ceil((total - ended) / perSecond)} s left`;
+      for (const [state, bar] of byState) {
+        bar.update(outcomes.filter(({ status }) => status === state).length, {
+          note: state === 'completed' ? left : '',
+        });
+      }
+    },
+    stop: () => bars.stop(),
+  };
+}
+
+function summary(outcomes: readonly Outcome[], failed: readonly Outcome[]): string {
+  const unchanged = outcomes.filter(({ unchanged }) => unchanged).length;
+  const completed = outcomes.filter(({ status, unchanged }) => status === 'completed' && !unchanged).length;
+  const open = outcomes.length - unchanged - completed - failed.length;
+  const counts = { completed, 'in progress': open, unchanged, failed: failed.length };
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  const lines = failed.map(({ id, error }) => `${paint('red', '✗')} ${id}: ${error}`);
+  return [parts.map(([name, count]) => `${count} ${name}`).join(', '), ...lines].join('\n');
+}

@@ -1,0 +1,71 @@
+import { bodyOf } from '../../client/index.js';
+import { byteSize, fields, localTime, paint, paintState, print, table } from './output.js';
+import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+
+interface ItemOptions extends ServerOptions {
+  database: string;
+  collection?: string;
+}
+
+interface ListOptions extends ItemOptions {
+  status?: 'queued' | 'processing' | 'graph_creation' | 'completed' | 'errored';
+  limit: number;
+}
+
+/** `postback items list` */
+export async function listItems({ database, collection, status, limit, ...options }: ListOptions): Promise<void> {
+  const client = findServer(options).client();
+  const pages = everyEntry(async (cursor) => {
+    const query = { database, collection, status, cursor };
+    const { data } = await bodyOf(client.GET('/context/list', { params: { query } }));
+    return { entries: data.items, next: data.next_cursor };
+  }, limit);
+  const items = await collect(pages);
+  const rows = items.map(({ id, collection, type, indexing_status, source, updated_at, error_code }) => {
+    const size = source.size === null ? '' : byteSize(source.size);
+    return [id, collection, type, paintState(indexing_status), error_code, size, localTime(updated_at)];
+  });
+  const head = ['id', 'collection', 'type', 'status', 'error', 'size', 'updated'];
+  print({ json: options.json, data: { items } }, () => table(head, rows));
+}
+
+/** `postback items show`: prints an item with its text. */
+export async function showItem(id: string, { database, collection, ...options }: ItemOptions): Promise<void> {
+  const client = findServer(options).client();
+  const at = { path: { id }, query: { database, collection } };
+  const { data } = await bodyOf(client.GET('/context/{id}', { params: at }));
+  const rest = everyEntry(async (cursor) => {
+    if (cursor === undefined) return { entries: data.chunks, next: data.next_cursor };
+    const page = await bodyOf(client.GET('/context/{id}', { params: { ...at, query: { ...at.query, cursor } } }));
+    return { entries: page.data.chunks, next: page.data.next_cursor };
+  });
+  const chunks = await collect(rest);
+  print({ json: options.json, data: { ...data, chunks, next_cursor: null } }, () => {
+    const { title, type, indexing_status, error_code, error_message, metadata, updated_at } = data;
+    const details = {
+      id,
+      title,
+      collection: data.collection,
+      type,
+      status: paintState(indexing_status),
+      error: error_code === null ? null : `${error_code} ${error_message}`,
+      metadata: JSON.stringify(metadata),
+      updated: localTime(updated_at),
+    };
+    return [fields(details), ...chunks.map(({ text }, place) => `${paint('dim', `── ${place + 1}`)}\n${text}`)].join(
+      '\n\n',
+    );
+  });
+}
+
+/** `postback items delete`: deletes items. The exit code is 1 when one does not exist. */
+export async function deleteItems(ids: readonly string[], options: ItemOptions): Promise<void> {
+  const { database, collection, json } = options;
+  const client = findServer(options).client();
+  const { data } = await bodyOf(client.DELETE('/context', { body: { database, collection, ids: [...ids] } }));
+  print({ json, data }, () => {
+    const missing = data.not_found.map((id) => `${paint('red', '✗')} ${id} does not exist`);
+    return [`${data.deleted_count} deleted`, ...missing].join('\n');
+  });
+  if (data.not_found.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,103 @@
+import { openAsBlob } from 'node:fs';
+import { basename } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
+import { fields, localTime, paintState, print, table } from './output.js';
+import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+
+interface RunOptions extends ServerOptions {
+  text?: string;
+  /** Further fields of the job's `input`. */
+  input?: Record<string, unknown>;
+  webhook?: string;
+  wait?: boolean;
+}
+
+const POLL_MS = 300;
+
+/**
+ * `postback jobs run`: submits a job, with `--wait` until its result. The exit code is 1 when the job failed.
+ * @param model `<feature>/<subfeature>/<provider>`, as `postback jobs models` lists them
+ */
+export async function runJob(model: string, file: string | undefined, options: RunOptions): Promise<void> {
+  const { text, input, webhook, json } = options;
+  const client = findServer(options).client();
+  const file_id = file === undefined ? undefined : await upload(client, file);
+  const job = await bodyOf(
+    client.POST('/v3/ai/async', {
+      body: {
+        model,
+        input: { ...input, ...(file_id && { file: file_id }), ...(text !== undefined && { text }) },
+        webhook_receiver: webhook,
+      },
+    }),
+  );
+  if (options.wait) return printJob(await ended(client, job.job_id), json);
+  print({ json, data: job }, () => `${job.job_id}  ${paintState(job.status)}`);
+}
+
+/** `postback jobs show` */
+export async function showJob(job_id: string, options: ServerOptions): Promise<void> {
+  printJob(await getJob(findServer(options).client(), job_id), options.json);
+}
+
+/** `postback jobs list` */
+export async function listJobs({ limit, ...options }: ServerOptions & { limit: number }): Promise<void> {
+  const client = findServer(options).client();
+  const pages = everyEntry(async (cursor) => {
+    const data = await bodyOf(client.GET('/v3/ai/async', { params: { query: { cursor } } }));
+    return { entries: data.jobs, next: data.next_cursor };
+  }, limit);
+  const jobs = await collect(pages);
+  const rows = jobs.map(({ job_id, feature, subfeature, provider, status, created_at, error }) => {
+    return [job_id, `${feature}/${subfeature}/${provider}`, paintState(status), localTime(created_at), error?.message];
+  });
+  print({ json: options.json, data: { jobs } }, () => table(['job', 'model', 'status', 'created', 'error'], rows));
+}
+
+/** `postback jobs cancel` */
+export async function cancelJob(job_id: string, options: ServerOptions): Promise<void> {
+  const client = findServer(options).client();
+  const result = await bodyOf(client.DELETE('/v3/ai/async/{job_id}', { params: { path: { job_id } } }));
+  print({ json: options.json, data: result }, () => `${job_id} is being cancelled.`);
+}
+
+/** `postback jobs models` */
+export async function listModels(options: ServerOptions): Promise<void> {
+  const { models } = await bodyOf(findServer(options).client().GET('/v3/ai/models'));
+  const rows = models.map(({ model, takes, summary }) => [model, takes, summary]);
+  print({ json: options.json, data: { models } }, () => table(['model', 'takes', ''], rows));
+}
+
+async function upload(client: Postback, path: string): Promise<string> {
+  const file = new File([await openAsBlob(path)], basename(path));
+  const body = { file };
+  return (await bodyOf(client.POST('/v3/upload', { body, bodySerializer: multipart }))).file_id;
+}
+
+const getJob = (client: Postback, job_id: string) =>
+  bodyOf(client.GET('/v3/ai/async/{job_id}', { params: { path: { job_id } } }));
+
+async function ended(client: Postback, job_id: string): Promise<Schemas['Job']> {
+  for (;;) {
+    const job = await getJob(client, job_id);
+    if (job.status === 'success' || job.status === 'fail') return job;
+    await wait(POLL_MS);
+  }
+}
+
+function printJob(job: Schemas['Job'], json: boolean | undefined): void {
+  print({ json, data: job }, () => {
+    const { job_id, status, feature, subfeature, provider, error, output, finished_at = null } = job;
+    const model = `${feature}/${subfeature}/${provider}`;
+    const details = {
+      job: job_id,
+      model,
+      status: paintState(status),
+      finished: localTime(finished_at),
+      error: error?.message,
+    };
+    return [fields(details), ...(output === undefined ? [] : [JSON.stringify(output, null, 2)])].join('\n\n');
+  });
+  if (job.status === 'fail') process.exitCode = 1;
+}

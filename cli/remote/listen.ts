@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { bodyOf } from '../../client/index.js';
+import { stopRequested } from '../../runtime/process.js';
+import { type CallbackKeys, callbackKeys, checkCallback, type VerifyOptions } from './callbacks.js';
+import { localTime, paint, paintState } from './output.js';
+import { findServer } from './server.js';
+
+interface ListenOptions extends VerifyOptions {
+  port: number;
+  /** Register this receiver for the indexing webhooks of the organisation, while it runs. */
+  register?: boolean;
+  forwardTo?: string;
+}
+
+interface Callback {
+  event?: string;
+  id?: string;
+  job_id?: string;
+  execution_id?: string;
+  authentication_id?: string;
+  status?: string;
+  test?: true;
+}
+
+/** Headers of the connection, not of the callback. */
+const HOP_HEADERS = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'];
+
+const NO_SECRET = 'No signing secret (--secret, --register): only callbacks of AI jobs are verified.';
+
+/** `postback listen`: receives callbacks, checks their signatures, prints and forwards them, until Ctrl-C. */
+export async function listen(options: ListenOptions): Promise<void> {
+  const stopped = stopRequested();
+  const keys = await callbackKeys(options);
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request);
+    const failure = failureOf(body, request.headers, keys);
+    const forwarded =
+      options.forwardTo === undefined || failure ? null : await forward(options.forwardTo, request, body);
+    const status = failure ? 401 : (forwarded?.status ?? 204);
+    console.log(options.json ? asJson(request, body, failure) : asLine(body, failure, status));
+    response.writeHead(status, forwarded?.headers ?? {}).end(forwarded?.body);
+  });
+  server.listen(options.port, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  try {
+    const unregister = options.register ? await register(url, options, keys) : null;
+    console.error(`Listening on ${url}. Ctrl-C ends it.`);
+    if (keys.secret.length === 0) console.error(NO_SECRET);
+    await stopped;
+    await unregister?.();
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Null when the signature is right, or when there is nothing to check it with. */
+function failureOf(body: Buffer, headers: IncomingHttpHeaders, keys: CallbackKeys): string | null {
+  const failure = checkCallback(body, headers, keys);
+  return failure?.startsWith('missing_secret') ? null : failure;
+}
+
+async function register(url: string, options: ListenOptions, keys: CallbackKeys): Promise<() => Promise<void>> {
+  const client = findServer(options).client();
+  const { data: current } = await bodyOf(client.GET('/webhooks/indexing'));
+  if (current.registered)
+    throw new Error(`${current.url} is registered already. Delete it first, or listen without --register.`);
+  const { data } = await bodyOf(client.POST('/webhooks/indexing', { body: { url, generate_signing_secret: true } }));
+  keys.secret.push(data.signing_secret!);
+  return async () => {
+    await bodyOf(client.DELETE('/webhooks/indexing'));
+  };
+}
+
+async function forward(url: string, request: IncomingMessage, body: Buffer) {
+  const entries = Object.entries(request.headers).filter(([name]) => !HOP_HEADERS.includes(name));
+  try {
+    const headers = Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+    const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) });
+    const retryAfter = response.headers.get('retry-after');
+    const passedOn: Record<string, string> = retryAfter === null ? {} : { 'retry-after': retryAfter };
+    return { status: response.status, headers: passedOn, body: Buffer.from(await response.arrayBuffer()) };
+  } catch (error) {
+    const { cause } = error as { cause?: Error };
+    console.error(`${url}: ${cause?.message ?? (error as Error).message}`);
+    return { status: 502, headers: {}, body: Buffer.from('the receiver does not respond') };
+  }
+}
+
+function asLine(body: Buffer, failure: string | null, status: number): string {
+  const { event = 'no event', status: state, test, ...ids } = parsed(body);
+  const id = ids.id ?? ids.job_id ?? ids.execution_id ?? ids.authentication_id ?? '';
+  const verdict = failure === null ? paint('green', '✓') : paint('red', `✗ ${failure}`);
+  const parts = [localTime(new Date().toISOString()), verdict, paint('bold', event), id, state && paintState(state)];
+  return [...parts, test && 'test', paint('dim', `→ ${status}`)].filter(Boolean).join('  ');
+}
+
+function asJson({ headers }: IncomingMessage, body: Buffer, failure: string | null): string {
+  return JSON.stringify({
+    received_at: new Date(),
+    verified: failure === null,
+    failure,
+    headers,
+    body: body.toString(),
+  });
+}
+
+function parsed(body: Buffer): Callback {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return {};
+  }
+}

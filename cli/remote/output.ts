@@ -1,0 +1,84 @@
+import { styleText } from 'node:util';
+import Table from 'cli-table3';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours of states, the same in every command. */
+const STATE_STYLES: Record<string, Style> = {
+  queued: 'gray',
+  pending: 'gray',
+  processing: 'yellow',
+  running: 'yellow',
+  retrying: 'yellow',
+  sweeping: 'yellow',
+  pending_human_input: 'magenta',
+  graph_creation: 'cyan',
+  completed: 'green',
+  delivered: 'green',
+  ready: 'green',
+  success: 'green',
+  errored: 'red',
+  error: 'red',
+  fail: 'red',
+  failed: 'red',
+  permanently_failed: 'red',
+};
+
+/** Whether output goes to a person, who can read colours and moving bars. */
+export function isTerminal(): boolean {
+  return process.stdout.isTTY === true && process.env.TERM !== 'dumb';
+}
+
+/** Styles text for a terminal; pipes, files and NO_COLOR get it as it is. */
+export function paint(style: Style, text: string): string {
+  return isTerminal() && !process.env.NO_COLOR ? styleText(style, text, { validateStream: false }) : text;
+}
+
+export function paintState(state: string): string {
+  return paint(STATE_STYLES[state] ?? 'white', state);
+}
+
+/** Prints data as JSON when that was asked for, else as `text` says. */
+export function print({ json, data }: { json: boolean | undefined; data: unknown }, text: () => string): void {
+  console.log(json ? JSON.stringify(data, null, 2) : text());
+}
+
+/** @returns a table without borders; a sentence when it has no rows */
+export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  if (rows.length === 0) return 'None.';
+  const none = {
+    'top-left': '',
+    'top-mid': '',
+    'top-right': '',
+    'bottom-left': '',
+    'bottom-mid': '',
+    'bottom-right': '',
+  };
+  const inner = { left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' };
+  const drawn = new Table({
+    head: head.map((title) => paint('dim', title)),
+    chars: { ...none, top: '', bottom: '', ...inner },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  drawn.push(...rows.map((row) => row.map((cell) => (cell === null || cell === undefined ? '' : String(cell)))));
+  const lines = drawn.toString().split('\n');
+  return lines.map((line) => line.trimEnd()).join('\n');
+}
+
+/** Prints that rows of two columns, name and value. */
+export function fields(values: Record<string, unknown>): string {
+  const shown = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${paint('dim', name.padEnd(width))}  ${value}`).join('\n');
+}
+
+/** A time of the API, as the reader's clock shows it. */
+export function localTime(iso: string | null): string {
+  return iso === null ? '' : new Date(iso).toLocaleString('sv-SE');
+}
+
+export function byteSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(bytes, 1)) / 10));
+  return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}

@@ -1,0 +1,324 @@
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { withDetails } from './server.js';
+import { TRIGGERS } from './trigger.js';
+
+const STATES = ['queued', 'processing', 'graph_creation', 'completed', 'errored'];
+const DELIVERY_STATES = ['pending', 'sweeping', 'delivered', 'failed', 'permanently_failed'];
+const LIST_LIMIT = 50;
+
+/** Adds the commands that talk to a running server, wherever it runs. */
+export function addRemoteCommands(program: Command): void {
+  program.commandsGroup('Content, on this machine or another:');
+  addDatabases(program);
+  addContent(program);
+  addItems(program);
+  program.commandsGroup('Callbacks:');
+  addCallbacks(program);
+  addDeliveries(program);
+  program.commandsGroup('AI jobs, crews and access:');
+  addJobs(program);
+  addCrews(program);
+  addProfiles(program);
+  remote(program.command('usage'))
+    .description('print what the organisation uses, and its limits')
+    .action(run(async (options) => (await import('./usage.js')).showUsage(options)));
+}
+
+function addProfiles(program: Command): void {
+  const profiles = program.command('profiles').description('manage servers and keys, under names');
+  profiles
+    .command('add')
+    .description('store a server and its keys')
+    .argument('<name>')
+    .requiredOption('--url <url>', 'address of the API')
+    .requiredOption('--key <key>', 'a key; repeat it for keys of other kinds', append, [])
+    .action(async (name, options) => (await import('./profiles.js')).addProfile(name, options));
+  profiles
+    .command('list')
+    .description('list profiles, without their keys')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./profiles.js')).listProfiles(options));
+  profiles
+    .command('remove')
+    .description('remove a profile')
+    .argument('<name>')
+    .action(async (name) => (await import('./profiles.js')).removeProfile(name));
+  examples(profiles, [
+    'profiles add work --url https://postback.example.com --key pbk_api_…',
+    'databases list --profile work',
+  ]);
+}
+
+function addDatabases(program: Command): void {
+  const databases = program.command('databases').description('manage databases');
+  remote(databases.command('create'))
+    .description('create a database and wait until it accepts items')
+    .argument('<name>')
+    .action(run(async (options, name) => (await import('./databases.js')).createDatabase(name, options)));
+  remote(databases.command('list'))
+    .description('list databases')
+    .action(run(async (options) => (await import('./databases.js')).listDatabases(options)));
+  remote(databases.command('stats'))
+    .description('print how many items and bytes a database has')
+    .argument('<name>')
+    .action(run(async (options, name) => (await import('./databases.js')).showStatistics(name, options)));
+  remote(databases.command('delete'))
+    .description('delete a database with everything in it')
+    .argument('<name>')
+    .action(run(async (options, name) => (await import('./databases.js')).deleteDatabase(name, options)));
+  examples(databases, ['databases create library', 'databases stats library --json']);
+}
+
+function addContent(program: Command): void {
+  const ingest = inCollection(remote(program.command('ingest')))
+    .description('send files, whose paths become the ids of the items')
+    .argument('<paths...>', 'files, folders, patterns such as "docs/**/*.md", or - for the standard input')
+    .option('--watch', 'wait until each file is indexed, and show the progress')
+    .addOption(new Option('--type <type>', 'of the items').choices(['knowledge', 'memory']))
+    .option('--language <code>', 'language of scanned pages and pictures')
+    .option('--metadata <json>', 'metadata of each item', asObject)
+    .option('--no-upsert', 'reject files whose id exists, instead of replacing the items')
+    .action(run(async (options, paths) => (await import('./ingest.js')).ingest(paths, options)));
+  examples(ingest, [
+    'ingest handbook.pdf fees.csv --database library --watch',
+    'ingest ./docs "notes/**/*.md" --database library --metadata \'{"year": 2026}\'',
+    'date | postback ingest - --database library',
+  ]);
+
+  const query = inCollection(remote(program.command('query')))
+    .description('ask a database a question')
+    .argument('<words...>', 'the question')
+    .option('--max <number>', 'hits', asNumber)
+    .addOption(new Option('--by <way>', 'how to search').choices(['hybrid', 'text', 'vector']))
+    .option('--graph', 'also print the relations between what the hits mention')
+    .option('--explain', 'print the parts of each score')
+    .action(run(async (options, words) => (await import('./query.js')).query(words, options)));
+  examples(query, [
+    'query "When does the library open?" --database library',
+    'query fees --database library --max 3 --explain',
+  ]);
+}
+
+function addItems(program: Command): void {
+  const items = program.command('items').description('list, read and delete items');
+  inCollection(remote(items.command('list')))
+    .description('list items, the newest first')
+    .addOption(new Option('--status <status>', 'only items in this state').choices(STATES))
+    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .action(run(async (options) => (await import('./items.js')).listItems(options)));
+  inCollection(remote(items.command('show')))
+    .description('print an item and its text')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./items.js')).showItem(id, options)));
+  inCollection(remote(items.command('delete')))
+    .description('delete items, also while they are processed')
+    .argument('<ids...>')
+    .action(run(async (options, ids) => (await import('./items.js')).deleteItems(ids, options)));
+  examples(items, ['items list --database library --status errored', 'items show handbook.pdf --database library']);
+}
+
+function addDeliveries(program: Command): void {
+  const deliveries = program
+    .command('deliveries')
+    .description('look after webhooks: of items, AI jobs (--jobs) or a crew');
+  ofService(deliveries.command('list'))
+    .description('list deliveries, the newest first')
+    .addOption(new Option('--status <status>', 'only deliveries in this state').choices(DELIVERY_STATES))
+    .option('--doc-id <id>', 'only those of this item, job or execution')
+    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .action(run(async (options) => (await import('./deliveries.js')).listDeliveries(options)));
+  ofService(deliveries.command('show'))
+    .description('print a delivery, its attempts and its payload')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./deliveries.js')).showDelivery(id, options)));
+  ofService(deliveries.command('retry'))
+    .description('attempt a delivery again, now')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./deliveries.js')).retryDelivery(id, options)));
+  ofService(deliveries.command('tail'))
+    .description('print deliveries as they change, until Ctrl-C')
+    .action(run(async (options) => (await import('./deliveries.js')).tailDeliveries(options)));
+  examples(deliveries, ['deliveries list --status permanently_failed', 'deliveries tail --crew reviews']);
+}
+
+function addCallbacks(program: Command): void {
+  const listen = withKeys(remote(program.command('listen')))
+    .description('receive callbacks on this machine, verify and print them, until Ctrl-C')
+    .option('--port <number>', 'port on loopback (default: a free one)', asNumber, 0)
+    .option('--register', 'register it for the indexing webhooks of the organisation while it runs')
+    .option('--forward-to <url>', 'pass verified callbacks on, and respond as this receiver does')
+    .action(run(async (options) => (await import('./listen.js')).listen(options)));
+  examples(listen, ['listen --register', 'listen --port 4000 --forward-to http://127.0.0.1:8000/hooks']);
+
+  const trigger = remote(program.command('trigger'))
+    .description('make the service send a callback')
+    .addArgument(new Argument('<kind>', 'what it is about').choices(TRIGGERS))
+    .option('--to <url>', 'the receiver; indexing webhooks go to the registered one')
+    .option('--crew <name>', 'the crew to start (default: the first)')
+    .action(run(async (options, kind) => (await import('./trigger.js')).trigger(kind, options)));
+  examples(trigger, ['trigger indexing', 'trigger job --to http://127.0.0.1:4000/']);
+
+  const verify = withKeys(remote(program.command('verify')))
+    .description('check the signature of a stored callback, of any age')
+    .argument('<body>', 'file with the raw body')
+    .requiredOption('--headers <file>', 'file with a header on each line, or a JSON object')
+    .action(run(async (options, body) => (await import('./callbacks.js')).verify(body, options)));
+  examples(verify, ['verify body.json --headers headers.txt --secret whsec_…']);
+}
+
+function addJobs(program: Command): void {
+  const jobs = program.command('jobs').description('run AI jobs');
+  remote(jobs.command('run'))
+    .description('submit a job')
+    .argument('<model>', '<feature>/<subfeature>/<provider>, see `postback jobs models`')
+    .argument('[file]', 'the file to work on')
+    .option('--text <text>', 'the text to work on')
+    .option('--input <json>', 'further fields of the input', asObject)
+    .option('--webhook <url>', 'receiver of the result')
+    .option('--wait', 'wait for the result and print it')
+    .action(run(async (options, model, file) => (await import('./jobs.js')).runJob(model, file, options)));
+  remote(jobs.command('models'))
+    .description('list what jobs can do')
+    .action(run(async (options) => (await import('./jobs.js')).listModels(options)));
+  remote(jobs.command('list'))
+    .description('list jobs, the newest first')
+    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .action(run(async (options) => (await import('./jobs.js')).listJobs(options)));
+  remote(jobs.command('show'))
+    .description('print a job and its result')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./jobs.js')).showJob(id, options)));
+  remote(jobs.command('cancel'))
+    .description('cancel a job')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./jobs.js')).cancelJob(id, options)));
+  examples(jobs, [
+    'jobs run ocr/ocr_async/tesseract scan.pdf --wait',
+    'jobs run text/language_detection/eld --text "Guten Morgen" --wait --json',
+  ]);
+}
+
+function addCrews(program: Command): void {
+  const crews = program.command('crews').description('start crews, and answer those that wait for a person');
+  remote(crews.command('list'))
+    .description('list crews, with warnings and problems')
+    .action(run(async (options) => (await import('./crews.js')).listCrews(options)));
+  remote(crews.command('kickoff'))
+    .description('start an execution and print its id')
+    .argument('<crew>')
+    .option('--input <name=value>', 'an input; repeat it for others', asAssignment, {})
+    .option('--webhook <url>', 'receiver of all events')
+    .action(run(async (options, crew) => (await import('./crews.js')).kickoff(crew, options)));
+  remote(crews.command('status'))
+    .description('print the state of an execution')
+    .argument('<crew>')
+    .argument('<execution>')
+    .action(run(async (options, crew, id) => (await import('./crews.js')).showExecution(crew, id, options)));
+  remote(crews.command('executions'))
+    .description('list the executions of a crew, the newest first')
+    .argument('<crew>')
+    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .action(run(async (options, crew) => (await import('./crews.js')).listExecutions(crew, options)));
+  remote(crews.command('waiting'))
+    .description('print the outputs that wait for a person')
+    .action(run(async (options) => (await import('./crews.js')).listWaiting(options)));
+  remote(crews.command('approve'))
+    .description('approve the output of an execution')
+    .argument('<execution>')
+    .option('--feedback <text>', 'a note for the record')
+    .action(run(async (options, id) => (await import('./crews.js')).respond(id, true, options)));
+  remote(crews.command('reject'))
+    .description('reject the output of an execution, which then tries again with your feedback')
+    .argument('<execution>')
+    .requiredOption('--feedback <text>', 'what to change')
+    .action(run(async (options, id) => (await import('./crews.js')).respond(id, false, options)));
+  remote(crews.command('cancel'))
+    .description('cancel an execution')
+    .argument('<crew>')
+    .argument('<execution>')
+    .action(run(async (options, crew, id) => (await import('./crews.js')).cancelExecution(crew, id, options)));
+  examples(crews, [
+    'crews kickoff reviews --input product=lamp',
+    'crews waiting',
+    'crews reject 7c9e… --feedback "Shorter."',
+  ]);
+}
+
+/** Adds the options that say how signatures are checked. */
+function withKeys(command: Command): Command {
+  return command
+    .option(
+      '--secret <secret>',
+      'a signing secret; repeat it for others (default: POSTBACK_SIGNING_SECRET)',
+      append,
+      [],
+    )
+    .option('--public-key <file>', 'public keys of AI jobs, PEM (default: those of the server)');
+}
+
+/** Adds the options by which a command finds its server. */
+function remote(command: Command): Command {
+  return command
+    .option('--profile <name>', 'the server of this profile (default: POSTBACK_URL, else the instance of this folder)')
+    .option('--json', 'print JSON');
+}
+
+function inCollection(command: Command): Command {
+  return command
+    .requiredOption('--database <name>', 'the database')
+    .option('--collection <name>', 'the collection in it');
+}
+
+function ofService(command: Command): Command {
+  return remote(command)
+    .option('--jobs', 'deliveries of AI jobs')
+    .addOption(new Option('--crew <name>', 'deliveries of this crew').conflicts('jobs'));
+}
+
+function examples(command: Command, lines: readonly string[]): void {
+  const shown = lines.map((line) => `  $ ${line.includes('|') ? line : `postback ${line}`}`).join('\n');
+  command.addHelpText('after', `\nExamples:\n${shown}`);
+}
+
+/**
+ * Calls a command with its options, then its arguments. Errors of the server get their code and the id of the request.
+ * Commander does not know the types of arguments and options; each command states its own.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+function run(command: (options: any, ...args: any[]) => Promise<void>) {
+  return async (...passed: unknown[]) => {
+    const args = passed.slice(0, -2);
+    const options = passed.at(-2);
+    try {
+      await command(options, ...args);
+    } catch (error) {
+      throw withDetails(error);
+    }
+  };
+}
+
+function append(value: string, values: string[]): string[] {
+  return [...values, value];
+}
+
+function asAssignment(text: string, values: Record<string, string>): Record<string, string> {
+  const [name = '', ...value] = text.split('=');
+  if (name === '' || value.length === 0) throw new InvalidArgumentError('Use name=value.');
+  return { ...values, [name]: value.join('=') };
+}
+
+function asNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Use a whole number from 1.');
+  return number;
+}
+
+function asObject(text: string): Record<string, unknown> {
+  try {
+    const value = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Reported below.
+  }
+  throw new InvalidArgumentError('Use a JSON object such as {"year": 2026}.');
+}

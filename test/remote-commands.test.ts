@@ -1,0 +1,248 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { runCommand } from './support/command.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, sharedProduct } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+
+/** The commands that talk to a server, as a person at another machine uses them. */
+describe('commands against a server', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const folder = mkdtempSync(join(tmpdir(), 'postback-remote-'));
+  const environment: Record<string, string> = {
+    POSTBACK_URL: apiUrl,
+    POSTBACK_DATA_DIR: join(folder, 'none'),
+    XDG_CONFIG_HOME: join(folder, 'config'),
+  };
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    const kinds = ['api', 'crew_org', 'payment_secret'] as const;
+    const keys = await Promise.all(kinds.map(async (kind) => (await makeKey(mongodbUri, 'remote', kind)).key));
+    environment.POSTBACK_API_KEY = keys.join(',');
+    receiver = await startReceiver();
+  });
+  afterAll(async () => {
+    await receiver.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const postback = (...args: string[]) => runCommand(args, environment);
+  /** The data of a command that must succeed. */
+  async function dataOf(...args: string[]) {
+    const { code, out, err } = await postback(...args, '--json');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    return JSON.parse(out);
+  }
+
+  describe('content', () => {
+    const files = join(folder, 'files');
+    const inShelf = ['--database', 'shelf'];
+
+    beforeAll(async () => {
+      mkdirSync(join(files, 'deep'), { recursive: true });
+      writeFileSync(join(files, 'tides.md'), '# Tides\n\nThe tide turns at noon. The harbour is quiet then.');
+      writeFileSync(join(files, 'deep', 'berths.txt'), 'A berth at the north quay costs forty crowns.');
+      writeFileSync(join(files, '.hidden'), 'not sent');
+      expect(await dataOf('databases', 'create', 'shelf')).toEqual({ database: 'shelf', status: 'ready' });
+    });
+
+    test('a folder is ingested with paths as ids; failures are listed and set the exit code', async () => {
+      writeFileSync(join(files, 'empty.txt'), '');
+      const first = await postback('ingest', files, ...inShelf, '--watch', '--metadata', '{"year": 2026}');
+      expect(first).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/2 completed, 1 failed\n✗ empty.txt: E2001 /),
+      });
+      rmSync(join(files, 'empty.txt'));
+      const again = await dataOf('ingest', `${files}/*.md`, join(files, 'tides.md'), ...inShelf, '--watch');
+      expect(again.results.map(({ id }: { id: string }) => id)).toContain('tides.md');
+
+      const { items } = await dataOf('items', 'list', ...inShelf, '--status', 'completed');
+      expect(items.map(({ id }: { id: string }) => id)).toEqual(
+        expect.arrayContaining(['tides.md', 'deep/berths.txt']),
+      );
+      const shown = await postback('items', 'show', 'deep/berths.txt', ...inShelf);
+      expect(shown.out).toMatch(/status +completed\n.*2026.*\n(.|\n)*costs forty crowns/);
+      expect((await postback('databases', 'stats', 'shelf')).out).toMatch(/completed +\d/);
+      expect((await postback('databases', 'list')).out).toMatch(/shelf +ready/);
+    });
+
+    test('a question prints hits with the sentences that match; errors name code and request', async () => {
+      await postback('ingest', files, ...inShelf, '--watch');
+      const { code, out } = await postback('query', 'price', 'of', 'a', 'berth', ...inShelf, '--max', '1', '--explain');
+      expect({ code, out }).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^1\. .*\n +A berth at the north quay/),
+      });
+      expect(await postback('query', 'x', '--database', 'nowhere')).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/nowhere.*404 DATABASE_NOT_FOUND, request req_/),
+      });
+      expect(await postback('query', 'x', ...inShelf, '--max', 'many')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('whole number'),
+      });
+    });
+
+    test('items and databases are deleted; a missing item sets the exit code', async () => {
+      await dataOf('databases', 'create', 'brief');
+      await postback('ingest', join(files, 'tides.md'), '--database', 'brief', '--watch');
+      const deleted = await postback('items', 'delete', 'tides.md', 'other', '--database', 'brief');
+      expect(deleted).toMatchObject({ code: 1, out: '1 deleted\n✗ other does not exist\n' });
+      expect(await postback('databases', 'delete', 'brief')).toMatchObject({ code: 0 });
+      expect(await dataOf('usage')).toMatchObject({ items: { used: expect.any(Number) } });
+    });
+  });
+
+  describe('callbacks', () => {
+    test('listen registers itself, prints verified callbacks, forwards them, and unregisters at the end', async () => {
+      const args = ['dist/cli/main.js', 'listen', '--register', '--json', '--forward-to', receiver.url];
+      const env = { ...process.env, ...environment };
+      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+      let out = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      const ended = once(child, 'close');
+      const [line] = (await once(child.stderr, 'data')).map(String);
+      const url = /http:\S+/.exec(line!)![0];
+      try {
+        const second = await postback('listen', '--register');
+        expect(second).toMatchObject({ code: 1, err: expect.stringContaining('registered already') });
+        expect(await dataOf('trigger', 'indexing')).toMatchObject({ delivered: true, status_code: 204 });
+        expect(await dataOf('trigger', 'job', '--to', url)).toMatchObject({ job_id: expect.any(String) });
+        expect((await fetch(url, { method: 'POST', body: '{"event": "forged"}' })).status).toBe(401);
+        const lines = await eventually('three callbacks', () => {
+          const complete = out.split('\n').slice(0, -1);
+          return complete.length >= 3 ? complete.map((text) => JSON.parse(text)) : undefined;
+        });
+        const verdicts = lines.map(({ body, verified }) => [JSON.parse(body).event, verified]);
+        expect(verdicts.sort()).toEqual([
+          ['async_job_completed', true],
+          ['forged', false],
+          ['indexing.status_changed', true],
+        ]);
+        expect(receiver.received.map(({ json }) => json.event).sort()).toEqual([verdicts[0]![0], verdicts[2]![0]]);
+      } finally {
+        child.kill('SIGINT');
+      }
+      expect((await ended)[0]).toBe(0);
+      expect(await postback('trigger', 'indexing')).toMatchObject({ code: 1, err: expect.stringContaining('404') });
+    });
+
+    test('trigger sends a callback of an authentication, whose delivery can be listed, shown and followed', async () => {
+      const { authentication_id } = await dataOf('trigger', 'authentication', '--to', receiver.url);
+      await receiver.waitFor('the callback', ({ json }) => json.authentication_id === authentication_id);
+      const job = await dataOf(
+        'jobs',
+        'run',
+        'text/language_detection/eld',
+        '--text',
+        'Rain again.',
+        '--webhook',
+        receiver.url,
+      );
+      await receiver.waitFor('the result', ({ json }) => json.job_id === job.job_id);
+      const of = ['--jobs', '--doc-id', job.job_id];
+      const [delivery] = await eventually('the record', async () => {
+        const { deliveries } = await dataOf('deliveries', 'list', ...of, '--status', 'delivered');
+        return deliveries.length > 0 ? deliveries : undefined;
+      });
+      const shown = await postback('deliveries', 'show', delivery.delivery_id, '--jobs');
+      expect(shown.out).toMatch(/status +delivered\n(.|\n)* 204 /);
+      const retried = await postback('deliveries', 'retry', delivery.delivery_id, '--jobs');
+      expect(retried).toMatchObject({ code: 1, err: expect.stringContaining('409') });
+      expect((await postback('trigger', 'job')).err).toContain('--to');
+    });
+
+    test('verify checks a stored callback of any age', async () => {
+      const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+      const body = '{"event":"crew_completed","timestamp":"2020-01-01T00:00:00Z"}';
+      const at = new Date('2020-01-01T00:00:00Z');
+      const [bodyFile, headersFile] = [join(folder, 'body.json'), join(folder, 'headers.txt')];
+      const signature = new Webhook(secret).sign('dlv_1', at, body);
+      writeFileSync(bodyFile, body);
+      writeFileSync(
+        headersFile,
+        `webhook-id: dlv_1\r\nwebhook-timestamp: ${at.getTime() / 1000}\r\nWebhook-Signature: ${signature}\r\n`,
+      );
+      const verify = (key: string) => postback('verify', bodyFile, '--headers', headersFile, '--secret', key);
+      expect(await verify(secret)).toMatchObject({ code: 0, out: '✓ verified\n' });
+      expect(await verify('whsec_AAAA')).toMatchObject({ code: 1, out: expect.stringContaining('bad_signature') });
+    });
+  });
+
+  describe('jobs and crews', () => {
+    test('a job runs on a file and prints its result; a failed one sets the exit code', async () => {
+      const file = join(folder, 'words.txt');
+      writeFileSync(file, 'The ferry leaves at nine.');
+      const { models } = await dataOf('jobs', 'models');
+      const model = models.find(({ model }: { model: string }) => model.startsWith('document/text_extraction/')).model;
+      const done = await dataOf('jobs', 'run', model, file, '--wait');
+      expect(JSON.stringify(done.output)).toContain('The ferry leaves at nine.');
+      writeFileSync(file, Buffer.from('%PDF-1.7\nnothing'));
+      const failed = await postback('jobs', 'run', model, file, '--wait');
+      expect(failed).toMatchObject({ code: 1, out: expect.stringMatching(/status +fail\n(.|\n)*error /) });
+      expect((await postback('jobs', 'list')).out).toMatch(/document\/text_extraction\S+ +fail/);
+    });
+
+    test('an execution waits for a person, who rejects its output, then approves', async () => {
+      const crew = 'support-reply';
+      expect((await postback('crews', 'list')).out).toContain(crew);
+      const inputs = ['--input', 'customer_message=Where is my parcel?', '--input', 'notes=none'];
+      const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs);
+      const waits = () =>
+        eventually('an output that waits', async () => {
+          const { waiting } = await dataOf('crews', 'waiting');
+          return waiting.find(({ execution_id }: { execution_id: string }) => execution_id === kickoff_id);
+        });
+      const { attempt } = await waits();
+      expect(await postback('crews', 'reject', kickoff_id, '--feedback', 'Shorter.')).toMatchObject({ code: 0 });
+      await eventually('the next attempt', async () => (await waits()).attempt > attempt);
+      expect((await postback('crews', 'waiting')).out).toContain(kickoff_id);
+      expect(await postback('crews', 'approve', kickoff_id)).toMatchObject({ code: 0, err: '' });
+      await eventually('the end', async () => {
+        return (await postback('crews', 'status', crew, kickoff_id)).out.includes('completed');
+      });
+      expect((await postback('crews', 'executions', crew)).out).toContain(kickoff_id);
+      expect(await postback('crews', 'approve', kickoff_id)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('waits for nobody'),
+      });
+    });
+  });
+
+  test('a profile is used by its name, and its file is readable by its owner only', async () => {
+    const key = environment.POSTBACK_API_KEY!.split(',')[0]!;
+    await postback('profiles', 'add', 'work', '--url', apiUrl, '--key', key);
+    const listed = await postback('profiles', 'list');
+    expect(listed.out).toMatch(/work +http\S+ +api/);
+    expect(listed.out).not.toContain(key);
+    const path = join(environment.XDG_CONFIG_HOME!, 'postback', 'profiles.json');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const elsewhere = { ...environment, POSTBACK_URL: 'http://127.0.0.1:1', POSTBACK_API_KEY: '' };
+    expect(await runCommand(['usage', '--profile', 'work'], elsewhere)).toMatchObject({ code: 0 });
+    expect(await runCommand(['crews', 'list', '--profile', 'work'], elsewhere)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no key of kind crew_org'),
+    });
+    expect(await runCommand(['usage'], { ...elsewhere, POSTBACK_API_KEY: key })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/127\.0\.0\.1:1 does not respond \(.+\)\. Is it running\?/),
+    });
+    await postback('profiles', 'remove', 'work');
+    expect(readFileSync(path, 'utf8')).toBe('{}\n');
+    const nowhere = { POSTBACK_DATA_DIR: join(folder, 'none'), XDG_CONFIG_HOME: join(folder, 'config') };
+    expect(existsSync(nowhere.POSTBACK_DATA_DIR)).toBe(false);
+    expect(await runCommand(['usage'], nowhere)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('POSTBACK_URL'),
+    });
+  });
+});
