@@ -1,17 +1,13 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { type EmbeddingModel, modelOf, type OtherModel } from '../domain/content/embedding-models.js';
+import { type Readiness, readinessSchema } from '../domain/readiness.js';
 import { plainEnvelope } from './envelope.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
 
 export interface HealthDependencies {
-  temporalReachable: () => Promise<boolean>;
-  mongoReachable: () => Promise<boolean>;
-  /** The model, or the reason why there is none. */
-  embeddings: EmbeddingModel | { unavailable: string };
-  /** Models of databases that a rebuild would change; null when they cannot be read. */
-  otherModels: () => Promise<OtherModel[] | null>;
+  /** @param withIndexes whether to look for indexes that an operator should rebuild */
+  readiness: (withIndexes: boolean) => Promise<Readiness>;
   /** Whether webhooks may be sent to this machine itself: true only in development. */
   loopbackAllowed: boolean;
 }
@@ -19,34 +15,10 @@ export interface HealthDependencies {
 const operation = operations('Health', plainEnvelope);
 
 const aliveSchema = z.object({ status: z.literal('ok') });
-const detailsSchema = z.object({
-  temporal: z.boolean(),
-  mongodb: z.boolean(),
+const detailsSchema = readinessSchema.extend({
   outbound: z.object({
     loopback: z.boolean().meta({ description: 'Whether webhooks may be sent to this machine itself.' }),
   }),
-  embeddings: z.union([
-    z.object({
-      available: z.literal(true),
-      model: z.string(),
-      dimensions: z.int(),
-      other_models: z
-        .array(
-          z.object({
-            model: z.string(),
-            dimensions: z.int(),
-            databases: z.int().meta({ description: 'Databases with vectors of this model.' }),
-            available: z.boolean().meta({
-              description: 'Whether the API has the model. Without it, these databases are searched by text only.',
-            }),
-            advice: z.string(),
-          }),
-        )
-        .optional()
-        .meta({ description: 'Databases with vectors of another model; absent when there are none.' }),
-    }),
-    z.object({ available: z.literal(false), reason: z.string(), search: z.literal('full text only') }),
-  ]),
 });
 const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...detailsSchema.partial().shape });
 
@@ -55,7 +27,7 @@ const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...deta
  * @param withDetails whether `/readyz` also says which dependency is missing
  */
 export function healthRoutes(
-  { temporalReachable, mongoReachable, embeddings, otherModels, loopbackAllowed }: HealthDependencies,
+  { readiness, loopbackAllowed }: HealthDependencies,
   withDetails: boolean,
 ): Router<RequestState> {
   const router = new Router<RequestState>();
@@ -78,21 +50,9 @@ export function healthRoutes(
         response: readySchema,
       },
       async (ctx, { respond }) => {
-        const [temporal, mongodb, others] = await Promise.all([
-          temporalReachable(),
-          mongoReachable(),
-          withDetails ? otherModels() : null,
-        ]);
-        const ready = temporal && mongodb;
-        const details: z.input<typeof detailsSchema> = {
-          temporal,
-          mongodb,
-          outbound: { loopback: loopbackAllowed },
-          embeddings:
-            'model' in embeddings
-              ? { available: true, ...modelOf(embeddings), ...describeOthers(others) }
-              : { available: false, reason: embeddings.unavailable, search: 'full text only' },
-        };
+        const found = await readiness(withDetails);
+        const ready = found.temporal && found.mongodb;
+        const details = { ...found, outbound: { loopback: loopbackAllowed } };
         respond({ status: ready ? 'ready' : 'unavailable', ...(withDetails ? details : {}) });
         if (!ready) ctx.status = 503;
       },
@@ -100,10 +60,4 @@ export function healthRoutes(
   );
 
   return router;
-}
-
-function describeOthers(others: readonly OtherModel[] | null) {
-  if (!others || others.length === 0) return {};
-  const advice = 'Run "postback index rebuild --embed".';
-  return { other_models: others.map((other) => ({ ...other, advice })) };
 }

@@ -1,22 +1,20 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import type { Db } from 'mongodb';
 import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
-import { type OtherModel, otherModels } from '../domain/content/embedding-models.js';
 import { tableOf } from '../domain/content/index-generations.js';
 import { createRetrieval } from '../domain/content/retrieval.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
 import { type LoadedCrews, loadCrews } from '../providers/crews/load-crews.js';
 import { createExtractor, describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { type Config, readConfig } from '../runtime/config.js';
-import { createSharedDependencies, type SharedDependencies, warnOfOtherModels } from '../runtime/dependencies.js';
+import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
+import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -27,8 +25,6 @@ import { createApiServer } from './server.js';
 
 /** How long a request waits for Temporal. Its work is stored by then, so the reconciler starts it later. */
 const TEMPORAL_CALL_MS = 5_000;
-/** How long `/readyz` waits for MongoDB. */
-const PING_MS = 2_000;
 /** How long running requests may take to finish after the signal to stop. */
 const DRAIN_MS = 10_000;
 /** How long closing the connections may take after the running requests. */
@@ -79,7 +75,7 @@ async function runApi(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
   process.send?.({ ready: true, port });
-  void warnOfOtherModels(shared, log);
+  void warnOfOutdatedIndexes(shared, log);
   void warmIndexes(shared, log, stopping.signal);
 
   await stopped;
@@ -127,8 +123,7 @@ function apiDependencies(
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
     starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags),
     temporalReachable: () => temporalReachable(client),
-    mongoReachable: () => mongoReachable(shared.db),
-    otherModels: () => readOtherModels(shared),
+    readiness: (withIndexes) => readReadiness(shared, client, withIndexes),
     retrieval: createRetrieval(shared),
     crews,
     invalidCrews: invalid,
@@ -167,25 +162,6 @@ function rateLimits(config: Config, { limit }: RateLimiter): RateLimits {
     publishable: inMinute('publishable', config.POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE),
     authentication: inMinute('authentication', config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE),
   };
-}
-
-async function mongoReachable(db: Db): Promise<boolean> {
-  try {
-    // By itself, the driver waits for a server for longer than a probe does.
-    return await Promise.race([db.command({ ping: 1 }).then(() => true), wait(PING_MS, false)]);
-  } catch {
-    return false;
-  }
-}
-
-/** @returns null when MongoDB does not respond */
-async function readOtherModels({ databaseIndexes, embedders }: SharedDependencies): Promise<OtherModel[] | null> {
-  try {
-    const read = databaseIndexes.listModels().then((uses) => otherModels(uses, embedders));
-    return await Promise.race([read, wait(PING_MS, null)]);
-  } catch {
-    return null;
-  }
 }
 
 /** Resolves when all requests have finished, or have been cut off after the time limit. */

@@ -32,10 +32,11 @@ export async function rebuildIndex(databaseId?: string): Promise<void> {
 
 /** @returns how many chunks were written */
 async function rebuildDatabase(dependencies: SharedDependencies, database: DatabaseRecord): Promise<number> {
-  const { index, chunks, items } = dependencies;
+  const { index, chunks, databaseIndexes, items } = dependencies;
   const table = tableOf(database._id, database.index);
   await index.create(table);
   await index.clear(table);
+  await databaseIndexes.markCleared(database._id, database.index.generation);
   let batch: EmbeddedChunk[] = [];
   let written = 0;
   const flush = async () => {

@@ -14,7 +14,7 @@ export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 /**
  * Kinds of records whose workflow a crash can lose. `connectors` are those whose schedule or removal Temporal may not
  * know, `index_rows` are items whose index rows are out of date, `delivery_lanes` are lanes with overdue deliveries,
- * `authentications` are those that are open after their time.
+ * `authentications` are those that are open after their time, `index_rebuilds` those with new vectors.
  */
 export const STALE_KINDS = [
   'items',
@@ -28,6 +28,7 @@ export const STALE_KINDS = [
   'delivery_lanes',
   'replays',
   'authentications',
+  'index_rebuilds',
 ] as const;
 export type StaleKind = (typeof STALE_KINDS)[number];
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import { createEmbedders, describeModel, otherModels } from '../domain/content/embedding-models.js';
+import { createEmbedders } from '../domain/content/embedding-models.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createLaneSwitch } from '../domain/webhooks/lanes.js';
@@ -150,25 +150,4 @@ function createConfiguredSealer(config: Config, required: boolean): Sealer {
   };
   if (required) missing();
   return { keyId: '', seal: missing, open: missing, isCurrent: missing };
-}
-
-/** Logs which databases have vectors of another model than the configured one, and what to do. */
-export async function warnOfOtherModels(
-  { databaseIndexes, embedders }: Pick<SharedDependencies, 'databaseIndexes' | 'embedders'>,
-  log: Pick<Logger, 'warn'>,
-): Promise<void> {
-  try {
-    for (const other of otherModels(await databaseIndexes.listModels(), embedders)) {
-      const { databases, available } = other;
-      const meanwhile = available
-        ? 'they use it until then'
-        : 'until then they are searched by text only, and new items get no vectors, unless POSTBACK_PREVIOUS_EMBEDDINGS_URL names that model';
-      log.warn(
-        { databases, vectors: describeModel(other), configured: describeModel(embedders.current) },
-        `databases have vectors of another embedding model: run "postback index rebuild --embed"; ${meanwhile}`,
-      );
-    }
-  } catch (error) {
-    log.warn({ err: error }, 'the embedding models of the databases could not be read');
-  }
 }

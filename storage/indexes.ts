@@ -86,6 +86,7 @@ const INDEXES: Record<string, IndexDescription[]> = {
   ],
   // At most one rebuild runs.
   index_rebuilds: [
+    { key: { check_at: 1 }, name: 'to_check' },
     { key: { status: 1 }, unique: true, partialFilterExpression: { status: 'running' } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],

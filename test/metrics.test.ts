@@ -69,5 +69,7 @@ describe('/metrics', () => {
       );
     });
     expect(await (await fetch(`${workerUrl}/healthz`)).json()).toEqual({ status: 'ok' });
+    const ready = await (await fetch(`${workerUrl}/readyz`)).json();
+    expect(ready).toMatchObject({ status: 'ready', temporal: true, mongodb: true });
   });
 });

@@ -40,15 +40,18 @@ describe('while a server is unavailable', () => {
     await temporal?.close();
   });
 
-  const ready = () => fetch(`${product.apiUrl}/readyz`);
   /** Waits, because on a busy machine a probe can time out. */
   const reportsReady = (parts: { mongodb: boolean; temporal: boolean }) =>
-    eventually(JSON.stringify(parts), async () => {
-      const response = await ready();
-      const { mongodb, temporal } = (await response.json()) as typeof parts;
-      expect(response.status).toBe(mongodb && temporal ? 200 : 503);
-      return mongodb === parts.mongodb && temporal === parts.temporal;
-    });
+    Promise.all(
+      [product.apiUrl, product.workerUrl].map((url) =>
+        eventually(`${url}: ${JSON.stringify(parts)}`, async () => {
+          const response = await fetch(`${url}/readyz`);
+          const { mongodb, temporal } = (await response.json()) as typeof parts;
+          expect(response.status).toBe(mongodb && temporal ? 200 : 503);
+          return mongodb === parts.mongodb && temporal === parts.temporal;
+        }),
+      ),
+    );
 
   test('MongoDB: requests get 503 with Retry-After in the shape of each service, and succeed again without a restart', async () => {
     const { pid } = product.api;

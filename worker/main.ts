@@ -1,16 +1,16 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
-import { warnOfOtherModels } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
+import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
 import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
-import { serveMetrics } from './metrics.js';
+import { serveProbes } from './probes.js';
 import { createWorkers } from './workers.js';
 
 /** How long closing the connections may take after the running work. */
@@ -42,11 +42,13 @@ async function runWorker(): Promise<void> {
     ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
     log,
   });
-  if (queues.includes('content')) await warnOfOtherModels(dependencies, log);
+  if (queues.includes('content')) await warnOfOutdatedIndexes(dependencies, log);
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
-  const metricsServer = serveMetrics(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry);
+  const probes = serveProbes(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry, () =>
+    readReadiness(dependencies, client, true),
+  );
   log.info({ queues }, 'workers running');
   process.send?.({ ready: true });
 
@@ -59,7 +61,7 @@ async function runWorker(): Promise<void> {
   await atMost(graceMs, finished);
   await cancelDeliveries();
   await finished;
-  metricsServer?.close();
+  probes?.close();
   await dependencies.close();
 }
 

@@ -1,4 +1,3 @@
-import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { WorkMetrics } from '../domain/metrics.js';
 
@@ -23,16 +22,4 @@ export function createWorkerMetrics(): WorkMetrics & { registry: Registry } {
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     itemFinished: (status) => items.inc({ status }),
   };
-}
-
-/**
- * Serves `/metrics` for Prometheus. Any other path responds as long as the event loop runs, for container health checks.
- * @returns undefined without a port
- */
-export function serveMetrics(port: number | undefined, registry: Registry): Server | undefined {
-  if (port === undefined) return undefined;
-  return createServer(async (request, response) => {
-    if (request.url !== '/metrics') response.end('{"status":"ok"}');
-    else response.setHeader('Content-Type', registry.contentType).end(await registry.metrics());
-  }).listen(port);
 }

@@ -12,6 +12,7 @@ type Stores = Pick<
   | 'itemCatalogue'
   | 'aiJobs'
   | 'authentications'
+  | 'indexRebuilds'
   | 'crewExecutions'
   | 'deliveries'
   | 'databases'
@@ -98,6 +99,11 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       start: ({ lane }) => starters.startLane(lane),
     }),
     replays: staleWork({ records: stores.replays.stale, idOf, start: starters.startReplay }),
+    index_rebuilds: staleWork({
+      records: stores.indexRebuilds.stale,
+      idOf,
+      start: ({ _id }) => starters.startRebuild(_id),
+    }),
     index_rows: staleWork({ records: stores.itemCatalogue.rowsDue, idOf, start: starters.startIndexRows }),
   };
 }

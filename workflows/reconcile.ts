@@ -26,6 +26,7 @@ const ADDED: Partial<Record<StaleKind, string>> = {
   delivery_lanes: 'delivery-lanes',
   replays: 'replays',
   authentications: 'authentications',
+  index_rebuilds: 'index-rebuilds',
 };
 
 /**

@@ -1,6 +1,6 @@
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 import type { Graph } from '../../domain/content/graph.js';
-import { generationsOf, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
+import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { withPauses } from '../../domain/event-loop.js';
@@ -57,7 +57,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     if (work.length === 0) return;
     const stored = await chunks.listStored(items);
     const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
-    const read = database?.index ?? { generation: 1, embeddings: null };
+    const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
     await embed(work, stored, read, signal);
     work = await keep(work, itemGroups.keepInProgress);
     if (work.length === 0) return;

@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { describeModel, type Embedders, isSameModel, modelOf } from '../../domain/content/embedding-models.js';
-import { type NextIndex, tableOf } from '../../domain/content/index-generations.js';
+import { type NextIndex, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
 import type { RebuildProgress, RebuildRef, RebuiltDatabase } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
@@ -144,7 +144,12 @@ export function createRebuildActivities(deps: RebuildDependencies) {
       if (generation === null) continue;
       created = tableOf(databaseId, { generation });
       await index.create(created);
-      await databaseIndexes.begin(databaseId, { generation, embeddings: plan!.model, rebuild });
+      await databaseIndexes.begin(databaseId, {
+        generation,
+        embeddings: plan!.model,
+        analysis: TEXT_ANALYSIS,
+        rebuild,
+      });
     }
   }
 

@@ -7,6 +7,19 @@ export interface IndexGeneration {
   generation: number;
   /** The model of its vectors; null while it has none. */
   embeddings: EmbeddingModel | null;
+  /** The version of the analysis of its texts: see `TEXT_ANALYSIS`. */
+  analysis: number;
+}
+
+/**
+ * How texts and queries become terms of full text. A change of the analysis gets the next number; indexes with another one are
+ * searched by vectors only until they are rebuilt, because their terms differ.
+ */
+export const TEXT_ANALYSIS = 1;
+
+/** @returns whether the texts of an index were analysed as this process analyses queries */
+export function hasCurrentAnalysis({ analysis }: Pick<IndexGeneration, 'analysis'>): boolean {
+  return analysis === TEXT_ANALYSIS;
 }
 
 /** An index that a rebuild writes. */

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.js';
 import { chunkOwner } from '../ids.js';
 import { describeModel, type Embedders } from './embedding-models.js';
 import type { Relation } from './graph.js';
-import { type IndexGeneration, tableOf } from './index-generations.js';
+import { hasCurrentAnalysis, type IndexGeneration, tableOf } from './index-generations.js';
 import { asServed } from './items.js';
 import type { MetadataFilter } from './metadata-filters.js';
 import { createQueryVectors } from './query-vectors.js';
@@ -113,6 +113,8 @@ export interface GraphContext {
   relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & SourceName)[];
 }
 
+const OUTDATED_TEXTS =
+  'The text of this database was indexed by another version. An operator can rebuild the index with "postback index rebuild".';
 const NO_GRAPH: GraphContext = { entities: [], relations: [] };
 
 /** A hit with the parts of its score, unless the score is that of the search. */
@@ -144,12 +146,13 @@ export function createRetrieval(deps: RetrievalDependencies) {
   return {
     /**
      * @returns chunks, best first, and the graph around them
-     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model that this process does not have;
+     * @throws ServiceError SERVICE_UNAVAILABLE when the query needs an embedding model that this process does not have, or a
+     * rebuild of the index;
      * INVALID_PARAMETERS when it has ids without a collection, and one of them exists in several
      */
     async query(database: QueriedDatabase, question: Question) {
       const { best, graph } = await search(database, question, {
-        mode: question.mode,
+        mode: modeFor(database, question),
         query: question.query,
         operator: question.operator,
         vector: await vectorOf(database, question),
@@ -173,10 +176,25 @@ export function createRetrieval(deps: RetrievalDependencies) {
           type: chunk.type,
         })),
         graph,
-        warning: question.mode === 'hybrid' && lacksModel(database) ? lackingModel(database) : undefined,
+        warning: question.mode === 'hybrid' ? warningOf(database) : undefined,
       };
     },
   };
+
+  /**
+   * @returns the mode that the index supports
+   * @throws ServiceError SERVICE_UNAVAILABLE when the terms of the query would not be those of the index
+   */
+  function modeFor({ index }: QueriedDatabase, { mode }: Question): QueryMode {
+    if (mode === 'vector' || hasCurrentAnalysis(index)) return mode;
+    if (mode === 'hybrid' && deps.embedders.find(index.embeddings)) return 'vector';
+    throw new ServiceError('SERVICE_UNAVAILABLE', OUTDATED_TEXTS);
+  }
+
+  function warningOf(database: QueriedDatabase): string | undefined {
+    if (!hasCurrentAnalysis(database.index)) return `${OUTDATED_TEXTS} Only vectors are searched.`;
+    return lacksModel(database) ? lackingModel(database) : undefined;
+  }
 
   function lacksModel({ index }: QueriedDatabase): boolean {
     return index.embeddings !== null && deps.embedders.current !== null && !deps.embedders.find(index.embeddings);

@@ -1,6 +1,6 @@
 import type { Collection } from 'mongodb';
 import { type EmbeddingModel, type ModelUse, modelOf } from '../../domain/content/embedding-models.js';
-import type { IndexedDatabase, NextIndex } from '../../domain/content/index-generations.js';
+import { type IndexedDatabase, type NextIndex, TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
@@ -55,7 +55,11 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
       await databases.updateOne({ _id: databaseId, 'next_index.generation': generation }, [
         {
           $set: {
-            index: { generation: '$next_index.generation', embeddings: '$next_index.embeddings' },
+            index: {
+              generation: '$next_index.generation',
+              embeddings: '$next_index.embeddings',
+              analysis: '$next_index.analysis',
+            },
             retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] },
           },
         },
@@ -87,6 +91,19 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
     /** Records that a retired index does not exist any more. */
     async markRemoved(databaseId: string, generation: number): Promise<void> {
       await databases.updateOne({ _id: databaseId }, { $pull: { retired_indexes: { generation } } });
+    },
+
+    /** Stores that the index was cleared, so that all its texts get the analysis of this process. */
+    async markCleared(databaseId: string, generation: number): Promise<void> {
+      await databases.updateOne(
+        { _id: databaseId, 'index.generation': generation },
+        { $set: { 'index.analysis': TEXT_ANALYSIS } },
+      );
+    },
+
+    /** @returns how many databases have texts with another analysis than this process */
+    countOutdatedTexts(): Promise<number> {
+      return databases.countDocuments({ status: 'ready', 'index.analysis': { $ne: TEXT_ANALYSIS } });
     },
 
     /** @returns the models of all databases that can be queried */

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
-import type { IndexGeneration, NextIndex } from '../../domain/content/index-generations.js';
+import { type IndexGeneration, type NextIndex, TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
@@ -46,7 +46,7 @@ export function newDatabase(org: string, name: string, metadata_schema: Metadata
     name,
     status: 'provisioning',
     metadata_schema,
-    index: { generation: 1, embeddings: null },
+    index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
     index_generations: 1,
     graph_ready: false,
     created_at: now,

@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import type { EmbeddingModel } from '../../domain/content/embedding-models.js';
 import { newRebuildId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import { staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 /** A rebuild of search indexes with new vectors, or its plan. */
@@ -32,6 +33,8 @@ export interface IndexRebuildRecord {
   error: string | null;
   created_at: Date;
   updated_at: Date;
+  /** Time after which the reconciler checks the workflow again; absent before its first check. */
+  check_at?: Date;
   /** When MongoDB removes the record; null while it runs. */
   expires_at: Date | null;
 }
@@ -159,6 +162,12 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
         { $set: { status, error, updated_at: now, expires_at: new Date(now.getTime() + KEPT_MS) } },
       );
     },
+
+    /** Rebuilds and plans without progress. */
+    stale: staleRecords<IndexRebuildRecord>(indexRebuilds, (before) => ({
+      status: { $in: ['planning', 'running'] },
+      updated_at: { $lt: before },
+    })),
   };
 }
 

@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.js';
 import { type OpenAiServer, type RecordedRequest, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
 import { type Product, startProduct, withDb } from '../support/product.js';
+import { reconcile } from '../support/reconcile.js';
 
 const run = promisify(execFile);
 
@@ -112,8 +113,14 @@ describe('a change of the embedding model', () => {
     (await api.post('/query', { database: 'library', query: text, query_by })).body.data.chunks.map(
       ({ source_id }: { source_id: string }) => source_id,
     );
-  const readiness = async () =>
-    ((await (await fetch(`${product.apiUrl}/readyz`)).json()) as { embeddings: object }).embeddings;
+  type Readiness = { embeddings: object; outdated_texts?: object };
+  const readinessOf = async (url: string) => (await (await fetch(`${url}/readyz`)).json()) as Readiness;
+  /** @returns what the API and the worker say, which is the same */
+  async function readiness(): Promise<object> {
+    const { embeddings } = await readinessOf(product.apiUrl);
+    expect((await readinessOf(product.workerUrl)).embeddings).toEqual(embeddings);
+    return embeddings;
+  }
   const inputOf = (request: RecordedRequest) => (request.json() as unknown as Embedding).input;
 
   /** @returns a function that opens the gate */
@@ -158,9 +165,29 @@ describe('a change of the embedding model', () => {
 
   const modelsAsked = () => [...new Set(server.requests.map((request) => request.json().model))];
 
-  test('is made by a rebuild, and until then queries use the old vectors', async () => {
-    expect((await query('otter river'))[0]).toBe('otter');
+  test('texts that another version has indexed are not searched until the index is rebuilt, which log and readiness say', async () => {
+    await withDb(product.mongodbUri, (db) =>
+      db.collection('databases').updateOne({ name: 'library' }, { $set: { 'index.analysis': 0 } }),
+    );
     await restart({ ...settings('second', 24), POSTBACK_PREVIOUS_EMBEDDINGS_URL: 'local' });
+    const advice = 'Run "postback index rebuild".';
+    for (const [name, url] of Object.entries({ api: product.apiUrl, worker: product.workerUrl })) {
+      expect((await readinessOf(url)).outdated_texts).toEqual({ databases: 1, advice });
+      const log = readFileSync(join(product.dataDir, 'logs', `${name}.log`), 'utf8');
+      expect(log).toMatch(/"databases":1.*indexed by another version: run \\"postback index rebuild\\"/);
+    }
+    const rejected = await api.post('/query', { database: 'library', query: 'otter', query_by: 'text' });
+    expect([rejected.status, rejected.body.error?.message]).toEqual([503, expect.stringContaining('index rebuild')]);
+    const { data } = (await api.post('/query', { database: 'library', query: 'otter swims' })).body;
+    expect(data.warning).toMatch(/another version.*Only vectors/);
+    expect(data.chunks[0]).toMatchObject({ source_id: 'otter' });
+
+    await postback('index', 'rebuild');
+    expect(await query('otters', 'text')).toEqual(['otter']);
+    expect((await readinessOf(product.apiUrl)).outdated_texts).toBeUndefined();
+  });
+
+  test('is made by a rebuild, and until then queries use the old vectors', async () => {
     expect((await query('otter river'))[0]).toBe('otter');
     expect(modelsAsked()).toEqual([]);
 
@@ -250,6 +277,25 @@ describe('a change of the embedding model', () => {
       metadata_filters: { additional_metadata: { colour: 'red' } },
     };
     expect((await api.post('/query', filtered)).body.data.chunks).toHaveLength(1);
+  });
+
+  test('whose workflow is lost is started again by the reconciler', async () => {
+    const now = new Date();
+    const lost = { status: 'running', database: null, all: false, plan: null, remaining: [], error: null };
+    await withDb(product.mongodbUri, (db) =>
+      db.collection<{ _id: string }>('index_rebuilds').insertOne({
+        _id: 'rbd_lost',
+        ...lost,
+        ...{ scan: 0, position: null, found: 0, handled: 0, embedded: 0 },
+        ...{ created_at: now, updated_at: new Date(0), expires_at: null },
+      }),
+    );
+    expect((await reconcile(product)).index_rebuilds.failed).toBe(0);
+    await eventually('the rebuild completed', () =>
+      withDb(product.mongodbUri, (db) =>
+        db.collection<{ _id: string }>('index_rebuilds').findOne({ _id: 'rbd_lost', status: 'completed' }),
+      ),
+    );
   });
 
   test('that is cancelled leaves the index in use', async () => {

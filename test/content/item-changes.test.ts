@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-beside.js';
-import { tableOf } from '../../domain/content/index-generations.js';
+import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -188,7 +188,12 @@ describe('metadata updates', () => {
     });
 
     test('leave exactly one row in the index of a rebuild, which writes the same rows', async () => {
-      const next = { generation: 2, embeddings: { model: 'next', dimensions: 4 }, rebuild: 'rbd_changes' };
+      const next = {
+        generation: 2,
+        embeddings: { model: 'next', dimensions: 4 },
+        analysis: TEXT_ANALYSIS,
+        rebuild: 'rbd_changes',
+      };
       const table = tableOf(item.database_id, next);
       const [rebuild, ...writers] = processes as [Stores, ...Stores[]];
       await rebuild.index.create(table);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
+import { TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import { createRetrieval } from '../../domain/content/retrieval.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { newBatchId } from '../../domain/ids.js';
@@ -242,7 +243,10 @@ describe('a replacement', () => {
     });
     const { database_id: _id } = await itemOf('ferry');
     const question = { query: 'ferry', mode: 'text', operator: 'or', max_results: 3, graph_context: true } as const;
-    const { chunks } = await query({ _id, index: { generation: 1, embeddings: null } }, question);
+    const { chunks } = await query(
+      { _id, index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS } },
+      question,
+    );
     expect(chunks.map(({ text }) => text)).toEqual(['The ferry leaves at ten.']);
     await index.close();
   });

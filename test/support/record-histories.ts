@@ -203,6 +203,7 @@ try {
     ['sweep-with-lanes', 'sweep'],
     ['sweep-with-replays', 'sweep'],
     ['sweep-with-authentications', 'sweep'],
+    ['sweep-with-rebuilds', 'sweep'],
     ['drop-abandoned-files', 'dropAbandonedFiles'],
     ['compact-search-index', 'compactSearchIndex'],
   ] as const) {

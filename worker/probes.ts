@@ -1,0 +1,31 @@
+import { createServer, type Server } from 'node:http';
+import type { Registry } from 'prom-client';
+import type { Readiness } from '../domain/readiness.js';
+
+/**
+ * Serves `/metrics` for Prometheus, and `/readyz`, which says what is missing. Any other path responds as long as the event
+ * loop runs, for container health checks.
+ * @returns undefined without a port
+ */
+export function serveProbes(
+  port: number | undefined,
+  registry: Registry,
+  readiness: () => Promise<Readiness>,
+): Server | undefined {
+  if (port === undefined) return undefined;
+  return createServer(async (request, response) => {
+    if (request.url === '/metrics') {
+      response.setHeader('Content-Type', registry.contentType).end(await registry.metrics());
+      return;
+    }
+    response.setHeader('Content-Type', 'application/json');
+    if (request.url !== '/readyz') {
+      response.end('{"status":"ok"}');
+      return;
+    }
+    const details = await readiness();
+    const ready = details.temporal && details.mongodb;
+    response.statusCode = ready ? 200 : 503;
+    response.end(JSON.stringify({ status: ready ? 'ready' : 'unavailable', ...details }));
+  }).listen(port);
+}
