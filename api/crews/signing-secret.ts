@@ -22,7 +22,7 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
         'Set or generate the signing secret for crews',
         'Signs the callbacks of all crews of the organisation.',
       ),
-      setSecret(crewSigningSecrets.set),
+      setSecret((org, secret) => crewSigningSecrets.set(org, secret)),
     ),
   );
 

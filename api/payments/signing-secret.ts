@@ -19,7 +19,7 @@ export function paymentSigningSecretRoutes({
         'Set or generate the signing secret for authentications',
         'Signs the callbacks to `webhook_url`.',
       ),
-      setSecret(paymentSigningSecrets.set),
+      setSecret((org, secret) => paymentSigningSecrets.set(org, secret)),
     ),
   );
 

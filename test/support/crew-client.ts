@@ -21,12 +21,17 @@ export interface ResumeRequest {
 
 /** Calls a deployed crew as any HTTP client would. */
 export function createCrewClient(apiUrl: string, crew: string, key: string) {
-  async function request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const response: CrewResponse = await fetchDocumented(apiUrl, method, path, {
+  async function request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<CrewResponse> {
+    const { status, body: received } = await fetchDocumented(apiUrl, method, path, {
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    return response;
+    return { status, body: received };
   }
 
   const client = {
