@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { AllowedCidr } from '../domain/address-rules.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { limitBodyMemory } from './body-memory.js';
+import { discardBody } from './body-pieces.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
@@ -66,6 +67,11 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     if (deps.stopping.aborted) ctx.set('Connection', 'close');
   });
   app.use(cutSlowBodies(deps.slowRequests));
+  app.use(async (ctx, next) => {
+    await next();
+    // Of a request that was rejected before its body was read. Node would read it without pauses.
+    if (!ctx.req.readableEnded) void discardBody(ctx.req);
+  });
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
   app.use(serve(createServices(deps, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the

@@ -23,7 +23,10 @@ export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
   };
   return async (ctx, next) => {
     let held = 0;
+    let ended = false;
     ctx.state.holdBody = (bytes) => {
+      // A body may still arrive after the response, and is discarded.
+      if (ended) return;
       const more = bytes - FREE_BYTES - held;
       if (more <= 0) return;
       const { org } = ctx.state.principal;
@@ -36,6 +39,7 @@ export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
     try {
       await next();
     } finally {
+      ended = true;
       if (held > 0) take(ctx.state.principal.org, -held);
     }
   };

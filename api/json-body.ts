@@ -1,10 +1,11 @@
 /** JSON bodies: parsed as they arrive, and again with the exact numbers where these matter. */
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
-import getRawBody from 'raw-body';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
 import { canonicalJson, type Json, JsonError, parseExact } from '../domain/canonical-json.js';
 import { ServiceError } from '../domain/errors.js';
+import { piecesOf } from './body-pieces.js';
+import { GrowingBuffer } from './growing-buffer.js';
 import type { RequestState } from './request-context.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
@@ -36,15 +37,20 @@ function isChunked({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-async function readText(request: IncomingMessage, length: number | undefined, maxBytes: number): Promise<string> {
+async function readText(request: IncomingMessage, length = 0, maxBytes: number): Promise<string> {
+  const tooLarge = new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body must not exceed ${maxBytes} bytes.`);
+  if (length > maxBytes) throw tooLarge;
+  const text = new GrowingBuffer();
   try {
-    return await getRawBody(request, { length, limit: maxBytes, encoding: 'utf8' });
-  } catch (error) {
-    if ((error as { type?: string }).type === 'entity.too.large') {
-      throw new ServiceError('PAYLOAD_TOO_LARGE', `A JSON body must not exceed ${maxBytes} bytes.`);
+    for await (const piece of piecesOf(request)) {
+      text.append(piece);
+      if (text.bytes.length > maxBytes) throw tooLarge;
     }
+  } catch (error) {
+    if (error === tooLarge) throw error;
     throw new ServiceError('INVALID_PARAMETERS', 'The body is incomplete.');
   }
+  return text.bytes.toString();
 }
 
 function parse(text: string): unknown {

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
 import { createSemaphore } from '../domain/semaphore.js';
+import { piecesOf } from './body-pieces.js';
 import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES } from './form-fields.js';
 
 export interface UploadLimits {
@@ -58,6 +60,7 @@ export async function readMultipart<T>(
     if (filename === undefined && known.get(field) === 'long') return texts.receive(field, stream);
     receiveFile(field, stream, filename ?? '');
   });
+  form.on('error', () => fail(malformed()));
   form.on('fieldsLimit', () => fail(tooMany(MAX_FIELDS, 'field')));
   form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
 
@@ -120,7 +123,7 @@ export async function readMultipart<T>(
  * Resolves at the end of the form.
  * @param failed ends the parsing
  * @param check gets the bytes received so far; what it throws ends the parsing too
- * @throws ServiceError for a request that is incomplete, malformed or too large, or the reason of `failed`
+ * @throws ServiceError for a request that is incomplete or too large, or the reason of `failed`
  */
 async function pipeInto(
   form: BusboyInstance,
@@ -128,32 +131,20 @@ async function pipeInto(
   failed: AbortSignal,
   check: (received: number) => void,
 ): Promise<void> {
+  const finished = once(form, 'finish', { signal: failed });
+  finished.catch(() => undefined);
   let received = 0;
   try {
-    await new Promise<void>((resolve, reject) => {
-      const malformed = () =>
-        reject(new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or incomplete.'));
-      failed.addEventListener('abort', () => reject(failed.reason), { once: true });
-      form.once('finish', resolve);
-      form.on('error', malformed);
-      request.once('error', malformed);
-      request.once('close', () => {
-        if (!request.complete) malformed();
-      });
-      request.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        try {
-          check(received);
-        } catch (error) {
-          reject(error);
-        }
-      });
-      request.pipe(form);
-    });
+    for await (const piece of piecesOf(request, failed)) {
+      received += piece.length;
+      check(received);
+      if (!form.write(piece)) await once(form, 'drain', { signal: failed });
+    }
+    form.end();
+    await finished;
   } catch (error) {
-    request.unpipe(form);
-    request.resume();
-    throw error;
+    failed.throwIfAborted();
+    throw error instanceof ServiceError ? error : malformed();
   }
 }
 
@@ -179,6 +170,10 @@ function openForm(request: IncomingMessage, limits: UploadLimits, known: KnownFi
   } catch {
     throw new ServiceError('INVALID_PARAMETERS', 'The Content-Type of the multipart body has no boundary.');
   }
+}
+
+function malformed(): ServiceError {
+  return new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or incomplete.');
 }
 
 function tooLarge(subject: string, maxBytes: number): ServiceError {

@@ -8,8 +8,8 @@ export interface Change {
   remove: readonly string[];
 }
 
-/** Rows in one commit: about 20 MB with their vectors. */
-const MAX_ROWS = 5_000;
+/** Rows in one commit: about 4 MB with their vectors, which take 50 ms to convert. */
+const MAX_ROWS = 1_000;
 /**
  * Minimum time between two commits of a table. Each commit adds a version and a fragment, and every query opens every
  * fragment. 20 commits per second are enough for hundreds of small documents, because waiting changes are merged.
