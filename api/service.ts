@@ -62,7 +62,8 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
   return (ctx, next) => {
-    const { handler } = entries.find(({ prefix }) => isUnder(ctx.path, prefix))!;
+    // A target that is no path, as in `OPTIONS *`, has no route there either.
+    const { handler } = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
     return handler(ctx, next);
   };
 }

@@ -5,7 +5,7 @@ import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.
 import { QUOTAS } from '../domain/quotas.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
-import { addRemoteCommands } from './remote/program.js';
+import { addRemoteCommands, asNumber, examples, remote } from './remote/program.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -59,6 +59,21 @@ export function createProgram(program = new Command('postback')): Command {
     .command('replay-open')
     .description('before a rollout: replay all open executions on the code of this release')
     .action(async () => (await import('./rollout.js')).replayOpenExecutions());
+
+  const doctor = remote(program.command('doctor'))
+    .description('look for what is wrong with this set-up, and say how to mend it')
+    .action(async (options) => (await import('./doctor.js')).doctor(options));
+  examples(doctor, ['doctor', 'doctor --profile work --json']);
+  const logs = program.command('logs').description('read the logs of the instance in this folder');
+  logs
+    .command('tail')
+    .description('print the last lines, and follow the logs until Ctrl-C')
+    .argument('[names...]', 'api, worker, embedder (default: all)')
+    .option('--lines <number>', 'lines of each log before the new ones', asNumber, 10)
+    .option('--json', 'print the logs as they are, in JSON')
+    .option('--no-follow', 'end after these lines')
+    .action(async (names, options) => (await import('./logs.js')).tailLogs(names, options));
+  examples(logs, ['logs tail worker', 'logs tail --json --no-follow --lines 100']);
 
   program
     .command('demo')

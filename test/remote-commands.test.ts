@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { eventually } from './support/eventually.js';
 import { makeKey, sharedProduct } from './support/product.js';
@@ -12,7 +13,7 @@ import { type Receiver, startReceiver } from './support/receiver.js';
 
 /** The commands that talk to a server, as a person at another machine uses them. */
 describe('commands against a server', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
   const folder = mkdtempSync(join(tmpdir(), 'postback-remote-'));
   const environment: Record<string, string> = {
     POSTBACK_URL: apiUrl,
@@ -39,6 +40,8 @@ describe('commands against a server', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     return JSON.parse(out);
   }
+
+  const client = () => createClient(apiUrl, environment.POSTBACK_API_KEY!.split(',')[0]!);
 
   describe('content', () => {
     const files = join(folder, 'files');
@@ -87,6 +90,44 @@ describe('commands against a server', () => {
       expect(await postback('query', 'x', ...inShelf, '--max', 'many')).toMatchObject({
         code: 1,
         err: expect.stringContaining('whole number'),
+      });
+    });
+
+    test('a database is exported, continued after a cut, and imported into another one', async () => {
+      const path = join(folder, 'shelf.ndjson');
+      await dataOf('databases', 'create', 'chart');
+      const inChart = ['--database', 'chart'];
+      await postback('ingest', files, ...inChart, '--watch');
+      const api = client();
+      const pairs = [{ user: 'Where do I moor?', assistant: 'At the north quay.' }];
+      const memories = JSON.stringify([{ id: 'talk', title: 'A talk', user_assistant_pairs: pairs }]);
+      await api.ingest({ database: 'chart', collection: 'talks', memories });
+      await api.ended('chart', 'talk');
+
+      const first = await dataOf('export', path, ...inChart);
+      expect(first).toMatchObject({ exported: 3, skipped: 0 });
+      const whole = readFileSync(path);
+      writeFileSync(path, whole.subarray(0, whole.length - 10));
+      expect(await dataOf('export', path, ...inChart)).toMatchObject({ exported: 1, skipped: 2 });
+      expect(readFileSync(path, 'utf8').split('\n').sort()).toEqual(whole.toString().split('\n').sort());
+
+      await dataOf('databases', 'create', 'copy');
+      expect(await dataOf('import', path, '--database', 'copy')).toEqual({ accepted: 3, unchanged: 0, rejected: [] });
+      await Promise.all(['tides.md', 'deep/berths.txt', 'talk'].map((id) => api.ended('copy', id)));
+      const { items } = await dataOf('items', 'list', '--database', 'copy');
+      const talk = items.find(({ id }: { id: string }) => id === 'talk');
+      expect(talk).toMatchObject({
+        collection: 'talks',
+        type: 'memory',
+        title: 'A talk',
+        indexing_status: 'completed',
+      });
+      expect((await postback('items', 'show', 'talk', '--database', 'copy')).out).toContain('At the north quay.');
+      expect(await dataOf('import', path, '--database', 'copy')).toMatchObject({ accepted: 0, unchanged: 3 });
+      writeFileSync(path, 'no item\n');
+      expect(await postback('import', path, '--database', 'copy')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('not an exported item'),
       });
     });
 
@@ -216,6 +257,35 @@ describe('commands against a server', () => {
         err: expect.stringContaining('waits for nobody'),
       });
     });
+  });
+
+  test('the doctor finds nothing wrong with a server that is ready, and names one that does not respond', async () => {
+    const states = (findings: { about: string; state: string }[]) =>
+      Object.fromEntries(findings.map(({ about, state }) => [about, state]));
+    const servers = { MONGODB_URI: mongodbUri, TEMPORAL_ADDRESS: temporalAddress };
+    const healthy = await runCommand(['doctor', '--json'], { ...environment, ...servers });
+    expect(states(JSON.parse(healthy.out).findings)).toMatchObject({
+      ...{ API: 'ok', Clock: 'ok', Key: 'ok', 'Data folder': 'ok', MongoDB: 'ok', Temporal: 'ok' },
+    });
+    const away = {
+      POSTBACK_URL: 'http://127.0.0.1:1',
+      MONGODB_URI: 'mongodb://127.0.0.1:1',
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+    };
+    const ill = await runCommand(['doctor'], { ...environment, ...away });
+    expect(ill).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/✗ API .*does not respond(.|\n)*✗ MongoDB (.|\n)*✗ Temporal /),
+    });
+  });
+
+  test('the last lines of the logs are printed with the process they are from', async () => {
+    const logs = join(environment.POSTBACK_DATA_DIR!, 'logs');
+    mkdirSync(logs, { recursive: true });
+    writeFileSync(join(logs, 'api.log'), '{"level":30,"msg":"first"}\n{"level":40,"msg":"second"}\nnot whole');
+    const { out } = await postback('logs', 'tail', 'api', 'worker', '--no-follow', '--lines', '1');
+    expect(out).toMatch(/^api +WARN.* second\n$/);
+    rmSync(environment.POSTBACK_DATA_DIR!, { recursive: true });
   });
 
   test('a profile is used by its name, and its file is readable by its owner only', async () => {

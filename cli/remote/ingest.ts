@@ -64,7 +64,10 @@ async function sourcesOf(path: string): Promise<Source[]> {
     const text = await buffer(process.stdin);
     return [{ id: 'stdin.txt', size: text.length, read: async () => new Blob([text]) }];
   }
-  if (isDynamicPattern(path)) return (await glob(path)).map((file) => fileSource(file, file));
+  if (isDynamicPattern(path)) {
+    // The part of a path that leaves this folder says nothing to a reader at another machine.
+    return (await glob(path)).map((file) => fileSource(file, file.replace(/^(\.{0,2}\/)+/, '')));
+  }
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) throw new Error(`${path} does not exist.`);
   if (!stats.isDirectory()) return [fileSource(path, basename(path))];

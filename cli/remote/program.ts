@@ -12,6 +12,7 @@ export function addRemoteCommands(program: Command): void {
   addDatabases(program);
   addContent(program);
   addItems(program);
+  addTransfer(program);
   program.commandsGroup('Callbacks:');
   addCallbacks(program);
   addDeliveries(program);
@@ -97,6 +98,21 @@ function addContent(program: Command): void {
     'query "When does the library open?" --database library',
     'query fees --database library --max 3 --explain',
   ]);
+}
+
+function addTransfer(program: Command): void {
+  const exported = remote(program.command('export'))
+    .description('write the items of a database to a file of JSON lines; called again, it continues')
+    .argument('<file>')
+    .requiredOption('--database <name>', 'the database')
+    .action(run(async (options, file) => (await import('./transfer.js')).exportDatabase(file, options)));
+  const imported = remote(program.command('import'))
+    .description('ingest such a file; called again, it continues')
+    .argument('<file>')
+    .requiredOption('--database <name>', 'the database')
+    .action(run(async (options, file) => (await import('./transfer.js')).importDatabase(file, options)));
+  examples(exported, ['export library.ndjson --database library']);
+  examples(imported, ['import library.ndjson --database library --profile work']);
 }
 
 function addItems(program: Command): void {
@@ -257,7 +273,7 @@ function withKeys(command: Command): Command {
 }
 
 /** Adds the options by which a command finds its server. */
-function remote(command: Command): Command {
+export function remote(command: Command): Command {
   return command
     .option('--profile <name>', 'the server of this profile (default: POSTBACK_URL, else the instance of this folder)')
     .option('--json', 'print JSON');
@@ -275,7 +291,7 @@ function ofService(command: Command): Command {
     .addOption(new Option('--crew <name>', 'deliveries of this crew').conflicts('jobs'));
 }
 
-function examples(command: Command, lines: readonly string[]): void {
+export function examples(command: Command, lines: readonly string[]): void {
   const shown = lines.map((line) => `  $ ${line.includes('|') ? line : `postback ${line}`}`).join('\n');
   command.addHelpText('after', `\nExamples:\n${shown}`);
 }
@@ -307,7 +323,7 @@ function asAssignment(text: string, values: Record<string, string>): Record<stri
   return { ...values, [name]: value.join('=') };
 }
 
-function asNumber(text: string): number {
+export function asNumber(text: string): number {
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Use a whole number from 1.');
   return number;
