@@ -62,7 +62,7 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
   return (ctx, next) => {
-    // A target that is no path, as in `OPTIONS *`, has no route there either.
+    // A target that is no path, as in `OPTIONS *`, goes to the service with the path `/`, which is the last.
     const { handler } = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
     return handler(ctx, next);
   };
