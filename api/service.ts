@@ -66,7 +66,9 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
   return (ctx, next) => {
-    const handler = pages.get(ctx.path) ?? entries.find(({ prefix }) => isUnder(ctx.path, prefix))!.handler;
+    // A target that is no path, as in `OPTIONS *`, goes to the service with the path `/`, which is the last.
+    const underPrefix = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
+    const handler = pages.get(ctx.path) ?? underPrefix.handler;
     return handler(ctx, next);
   };
 }

@@ -4,8 +4,22 @@ import { encodeTime, ulid } from 'ulid';
 /** The latest time that an id can have. */
 const MAX_ULID_MS = 2 ** 48 - 1;
 
+/** Random bytes for many ids: the system is asked for a thousand at a time, not for each character. */
+const RANDOM_BYTES = 1_024;
+let random = randomBytes(0);
+let used = 0;
+
+/** @returns 0 to below 1 */
+function nextRandom(): number {
+  if (used === random.length) {
+    random = randomBytes(RANDOM_BYTES);
+    used = 0;
+  }
+  return random[used++]! / 256;
+}
+
 /** Ids sort by creation time, so an index on them grows at one end. */
-const prefixed = (prefix: string) => (): string => `${prefix}_${ulid().toLowerCase()}`;
+const prefixed = (prefix: string) => (): string => `${prefix}_${ulid(undefined, nextRandom).toLowerCase()}`;
 
 export const newDeliveryId = prefixed('dlv');
 /** @returns an id below all ids of deliveries that are created at this time or later. @param ms since 1970 */

@@ -135,6 +135,14 @@ describe('every request', () => {
     }
   });
 
+  test('for the whole server (OPTIONS *) is no error of the server', async () => {
+    const { hostname, port } = new URL(apiUrl);
+    const request = httpRequest({ hostname, port, method: 'OPTIONS', path: '*', agent: false }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(401);
+  });
+
   test('with null as its body is rejected like any other value that is not an object', async () => {
     const response = await api.request('POST', '/webhooks/indexing/signing-secret', {
       body: 'null',

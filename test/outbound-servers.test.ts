@@ -335,6 +335,15 @@ describe('an exchange that reads only an excerpt', () => {
     const response = await post(clientWith(), `http://127.0.0.1:${port}/`, { excerpt: true });
     expect([response.status, response.body.toString()]).toEqual([200, 'wel']);
   });
+
+  test('does not keep the connection of a body that never ends', async () => {
+    const { port, connections } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nwel');
+    });
+    await post(clientWith(), `http://127.0.0.1:${port}/`, { excerpt: true });
+    const [socket] = connections;
+    if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve));
+  });
 });
 
 test('hanging requests do not block other requests to the same origin', async () => {

@@ -10,6 +10,7 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type Attempt, AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
 import type { Callback } from './callback.js';
 import { createLaneDepartures } from './lane-departures.js';
+import { createLaneReader } from './lane-reader.js';
 import { chooseDue, noTurns } from './lane-turns.js';
 import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
 import { type AttemptSlots, createOrganisationLoad, type ReceiverLoad } from './receiver-load.js';
@@ -35,7 +36,7 @@ export interface SharedLoad {
 
 /** Attempts that end before the lane claims again, unless `REFILL_MS` passes first. */
 const REFILL_BATCH = 25;
-const REFILL_MS = 10;
+const REFILL_MS = 25;
 /** Pause after a claim of all that was due, so that few deliveries do not cost a look each. */
 const GATHER_MS = 20;
 /** Pauses between looks at an empty lane; each is twice the one before. */
@@ -97,6 +98,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     /** Attempts of this run in progress. */
     const own = new Set<Promise<void>>();
     const turns = noTurns();
+    const reader = createLaneReader(laneQueue, lane);
     let pause = MIN_LOOK_MS;
     let emptySince: number | null = null;
     let loweredAt: number | null = null;
@@ -170,10 +172,9 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     async function fill(): Promise<{ claimed: number; blocked: boolean; nextDue: Date | null }> {
       const now = await deps.now();
       const { reserved, chosen, blocked, nextDue } = await chooseDue({
-        queue: laneQueue,
+        reader,
         load,
         organisations,
-        lane,
         now,
         places: slots.all - own.size,
         turns,
@@ -181,6 +182,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       let claimed: DeliveryRecord[] = [];
       try {
         claimed = await laneQueue.claim(lane, chosen, now, Math.max(...Object.values(claimMs)));
+        if (claimed.length < chosen.length) reader.forget();
         for (const { queue } of claimed) reserved.get(queue!.receiver)!.places -= 1;
       } finally {
         for (const [receiver, { org, places }] of reserved) {

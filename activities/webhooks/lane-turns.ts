@@ -1,5 +1,6 @@
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { LaneQueue, QueueHead } from '../../storage/webhooks/lane-queue.js';
+import type { QueueHead } from '../../storage/webhooks/lane-queue.js';
+import type { LaneReader } from './lane-reader.js';
 import type { OrganisationLoad, ReceiverLoad } from './receiver-load.js';
 
 export interface Choice {
@@ -32,23 +33,21 @@ const FEW_RECEIVERS = 16;
  * @param turns updated
  */
 export async function chooseDue({
-  queue,
+  reader,
   load,
   organisations,
-  lane,
   now,
   places,
   turns,
 }: {
-  queue: Pick<LaneQueue, 'heads' | 'listDue' | 'read'>;
+  reader: Pick<LaneReader, 'heads' | 'holds' | 'take' | 'read'>;
   load: Pick<ReceiverLoad, 'free' | 'hasRoom' | 'reserve'>;
   organisations: OrganisationLoad;
-  lane: number;
   now: Date;
   places: number;
   turns: LaneTurns;
 }): Promise<Choice> {
-  const heads = await queue.heads(lane);
+  const heads = await reader.heads(now);
   const choice: Choice = { chosen: [], reserved: new Map(), blocked: false, nextDue: null };
   const due = heads.filter(({ due }) => due <= now);
   for (const { due } of heads) {
@@ -81,14 +80,15 @@ export async function chooseDue({
     }
   }
   try {
-    const several = [...choice.reserved].filter(([, { places: wanted }]) => wanted > 1);
-    const single = [...choice.reserved].filter(([, { places: wanted }]) => wanted === 1);
-    const [heads, ...lists] = await Promise.all([
-      queue.read(single.map(([receiver]) => first.get(receiver)!)),
-      ...several.map(([receiver, { places: wanted }]) => queue.listDue(lane, receiver, now, wanted)),
+    const isHead = (receiver: string, wanted: number) => wanted === 1 && !reader.holds(receiver);
+    const single = [...choice.reserved].filter(([receiver, { places: wanted }]) => isHead(receiver, wanted));
+    const several = [...choice.reserved].filter(([receiver, { places: wanted }]) => !isHead(receiver, wanted));
+    const [firsts, ...lists] = await Promise.all([
+      reader.read(single.map(([receiver]) => first.get(receiver)!)),
+      ...several.map(([receiver, { places: wanted }]) => reader.take(receiver, wanted, now)),
     ]);
-    choice.chosen = [...heads, ...lists.flat()];
-    if (single.length > 0 || lists.some((list, n) => list.length === several[n]![1].places)) choice.blocked = true;
+    choice.chosen = [...firsts, ...lists.flatMap(({ taken }) => taken)];
+    if (single.length > 0 || lists.some(({ more }) => more)) choice.blocked = true;
   } catch (error) {
     for (const [receiver, { org, places: unused }] of choice.reserved) {
       load.free(receiver, unused);

@@ -14,10 +14,24 @@ export function createLaneWaker(
   const { raise, lower } = flags;
   /** Until when each lane's flag is known to be raised, on the process's clock. */
   const raisedUntil = new Map<number, number>();
+  /** Calls in progress, which others join while they may rely on their outcome. */
+  const waking = new Map<number, { until: number; woken: Promise<void> }>();
 
-  return async (lane) => {
-    const readAt = performance.now();
-    if ((raisedUntil.get(lane) ?? 0) > readAt) return;
+  return (lane) => {
+    const now = performance.now();
+    if ((raisedUntil.get(lane) ?? 0) > now) return Promise.resolve();
+    const joined = waking.get(lane);
+    if (joined && joined.until > now) return joined.woken;
+    const call = { until: now + FLAG_VALID_MS, woken: wake(lane, now) };
+    waking.set(lane, call);
+    const forget = () => {
+      if (waking.get(lane) === call) waking.delete(lane);
+    };
+    call.woken.then(forget, forget);
+    return call.woken;
+  };
+
+  async function wake(lane: number, readAt: number): Promise<void> {
     if (!(await raise(lane))) {
       try {
         await signal(lane);
@@ -28,5 +42,5 @@ export function createLaneWaker(
       }
     }
     raisedUntil.set(lane, readAt + FLAG_VALID_MS);
-  };
+  }
 }

@@ -89,10 +89,32 @@ describe('metadata of a database', () => {
     expect((await patch('typed', [{ name: 'later', data_type: 'BOOL' }])).status).toBe(200);
     expect((await patch('typed', [{ name: 'later', data_type: 'BOOL' }])).status).toBe(200);
     const { databases } = (await api.get('/databases')).body.data;
-    expect(databases[0].database_metadata_schema.map(({ name }: MetadataField) => name)).toEqual([
+    const typed = databases.find(({ database }: { database: string }) => database === 'typed');
+    expect(typed.database_metadata_schema.map(({ name }: MetadataField) => name)).toEqual([
       ...FIELDS.map(({ name }) => name),
       'later',
     ]);
+  });
+
+  test('a field with enable_match is returned with it, and can be matched exactly like every other field', async () => {
+    const fields = [
+      { name: 'code', data_type: 'VARCHAR', enable_match: true },
+      { name: 'shelf', data_type: 'VARCHAR' },
+    ];
+    await api.createDatabase('matched');
+    expect((await patch('matched', fields)).body).toMatchObject({ database_metadata_schema: fields });
+    const memories = ['A 1', 'A 12'].map((code) => ({
+      id: code.replace(' ', ''),
+      text: 'A lamp.',
+      metadata: { code, shelf: code },
+    }));
+    await api.ingest({ database: 'matched', memories: JSON.stringify(memories) });
+    for (const { id } of memories) await api.ended('matched', id);
+    for (const name of ['code', 'shelf']) {
+      const query = { database: 'matched', query: 'lamp', metadata_filters: { [name]: 'A 1' } };
+      const { chunks } = (await api.post('/query', query)).body.data;
+      expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['A1']);
+    }
   });
 
   test('fields that are added at the same time are all kept', async () => {

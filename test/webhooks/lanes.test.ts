@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
+import { createLaneReader } from '../../activities/webhooks/lane-reader.js';
 import { createOutcomeRecorder } from '../../activities/webhooks/outcome-recorder.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
@@ -428,6 +429,46 @@ describe('a lane', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
+  test('reads the deliveries of several claims at a time', async () => {
+    await add(QUICK, 45);
+    const queries: string[] = [];
+    const { heads, listDue, read } = harness.laneQueue;
+    const reader = createLaneReader(
+      {
+        heads: (...query) => heads(...query).finally(() => queries.push('heads')),
+        listDue: (...query) => listDue(...query).finally(() => queries.push('listDue')),
+        read,
+      },
+      LANE,
+      () => 0,
+    );
+    const now = new Date();
+    const takeTen = async () => {
+      expect(await reader.heads(now)).toMatchObject([{ receiver: QUICK }]);
+      return reader.take(QUICK, 10, now);
+    };
+    const claims = [await takeTen(), await takeTen(), await takeTen(), await takeTen()];
+    const ids = claims.flatMap(({ taken }) => taken.map(({ _id }) => _id));
+    expect(new Set(ids).size).toBe(40);
+    expect(claims.every(({ more }) => more)).toBe(true);
+    expect(queries).toEqual(['heads', 'listDue']);
+    await collections.deliveries.deleteMany({ _id: { $in: ids } });
+    expect(await takeTen()).toMatchObject({ taken: { length: 5 }, more: false });
+    expect(queries).toEqual(['heads', 'listDue', 'heads', 'listDue']);
+  });
+
+  test('claims nothing that has changed since it was read', async () => {
+    const [changed, same] = await add(QUICK, 2);
+    const now = new Date();
+    const read = await harness.laneQueue.listDue(LANE, QUICK, now, 10);
+    const later = new Date(now.getTime() + 60_000);
+    await collections.deliveries.updateOne({ _id: changed! }, { $set: { failures: 1, updated_at: later } });
+    const claimed = await harness.laneQueue.claim(LANE, read, now, 60_000);
+    expect(claimed).toMatchObject([{ _id: same, status: 'sweeping', attempts: 1 }]);
+    const pending = await collections.deliveries.findOne({ _id: changed! });
+    expect(pending).toMatchObject({ status: 'pending', failures: 1, queue: { receiver: QUICK } });
+  });
+
   test('finds the next delivery of each receiver with one key of the index, however many wait', async () => {
     await add(QUICK, 500);
     await add(SLOW, 500);
@@ -489,6 +530,17 @@ describe('waking a lane', () => {
     await flags.lower(1);
     await waker()(1);
     expect(signals.sort()).toEqual([1, 1, 3]);
+  });
+
+  test('takes one look at the flag for many deliveries at the same time', async () => {
+    let looks = 0;
+    const raise = (lane: number) => {
+      looks += 1;
+      return flags.raise(lane);
+    };
+    const wake = createLaneWaker(async () => undefined, { ...flags, raise });
+    await Promise.all([wake(5), wake(5), wake(5)]);
+    expect(looks).toBe(1);
   });
 
   test('is tried again by the next delivery when it fails', async () => {
