@@ -1,5 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
+import { ServiceError } from '../domain/errors.js';
+
+/** @throws ServiceError INVALID_PARAMETERS for a compressed body: what it inflates to has no bound before it is read */
+export function rejectCompressedBody({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw new ServiceError('INVALID_PARAMETERS', 'The body must not be compressed; send it without Content-Encoding.');
+}
 
 const never = new AbortController().signal;
 

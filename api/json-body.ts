@@ -4,7 +4,7 @@ import type { Middleware } from 'koa';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
 import { canonicalJson, type Json, JsonError, parseExact } from '../domain/canonical-json.js';
 import { ServiceError } from '../domain/errors.js';
-import { piecesOf } from './body-pieces.js';
+import { piecesOf, rejectCompressedBody } from './body-pieces.js';
 import { GrowingBuffer } from './growing-buffer.js';
 import type { RequestState } from './request-context.js';
 
@@ -12,12 +12,13 @@ const MAX_JSON_BYTES = 1024 * 1024;
 
 /**
  * Parses a JSON body into `ctx.request.body`, which is undefined for an empty body.
- * @throws ServiceError INVALID_PARAMETERS for a body that is not JSON, PAYLOAD_TOO_LARGE for more than `maxBytes`,
+ * @throws ServiceError INVALID_PARAMETERS for a body that is not JSON or is compressed, PAYLOAD_TOO_LARGE for more than `maxBytes`,
  * VALIDATION_ERROR for too many values or levels
  */
 export function jsonBody(maxBytes = MAX_JSON_BYTES): Middleware<RequestState> {
   return async (ctx, next) => {
     ctx.state.holdBody?.(Math.min(ctx.request.length ?? (isChunked(ctx.req) ? maxBytes : 0), maxBytes));
+    rejectCompressedBody(ctx.req);
     const text = await readText(ctx.req, ctx.request.length, maxBytes);
     ctx.request.text = text;
     ctx.request.body = text.trim() === '' ? undefined : parse(text);

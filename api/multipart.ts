@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
 import { createSemaphore } from '../domain/semaphore.js';
-import { piecesOf } from './body-pieces.js';
+import { piecesOf, rejectCompressedBody } from './body-pieces.js';
 import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES } from './form-fields.js';
 
 export interface UploadLimits {
@@ -149,6 +149,7 @@ async function pipeInto(
 }
 
 function openForm(request: IncomingMessage, limits: UploadLimits, known: KnownFields): BusboyInstance {
+  rejectCompressedBody(request);
   const contentType = request.headers['content-type'];
   // Media types are case-insensitive.
   if (!contentType || !/^multipart\/form-data(;|\s|$)/i.test(contentType)) {

@@ -146,7 +146,7 @@ function describeBody(
   if (form) return { required: true, content: { 'multipart/form-data': { schema: form } } };
   if (!body) return undefined;
   return {
-    required: !body.safeParse({}).success,
+    required: !body.safeParse({}).success || body.meta()?.required !== undefined,
     content: {
       'application/json': {
         schema: named(body, `${operationId}Request`),

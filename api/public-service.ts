@@ -1,9 +1,9 @@
 import Router from '@koa/router';
-import { docsRoutes } from './docs-page.js';
 import { codedErrors } from './envelope.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import type { HttpMetrics } from './metrics.js';
 import { openApiDocument } from './openapi.js';
+import { docsRoutes, homeRoutes } from './pages.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service } from './service.js';
 
@@ -13,16 +13,18 @@ export type PublicDependencies = HealthDependencies & {
   withInternals: boolean;
 };
 
-/** Routes that need no key: health, metrics, and the documentation of all services. */
+/** Routes that need no key: health, metrics, the first page and the documentation of all services. */
 export function publicService(deps: PublicDependencies, services: readonly Service[]): Service {
   const service: Service = {
     paths: ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'],
+    pages: ['/'],
     errors: codedErrors,
     middleware: [
       routesOf(healthRoutes(deps, deps.withInternals)),
       ...(deps.withInternals ? [routesOf(deps.metrics.routes)] : []),
       routesOf(documentRoutes(() => [...services, service])),
       routesOf(docsRoutes()),
+      routesOf(homeRoutes()),
     ],
     document: {
       tags: [{ name: 'Health', description: 'Health checks for orchestrators and load balancers. No key needed.' }],

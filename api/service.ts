@@ -14,6 +14,8 @@ import type { RequestState } from './request-context.js';
 export interface Service {
   /** Path prefixes in whole segments; the longest match among the services wins. */
   paths: readonly string[];
+  /** Whole paths, which win over every prefix. */
+  pages?: readonly string[];
   errors: ErrorShape;
   middleware: Middleware<RequestState>[];
   /** A service without it does not appear in `/openapi.json`. */
@@ -49,6 +51,7 @@ export function routesOf(router: Router<RequestState>): Middleware<RequestState>
 
 /** Routes each request to the service with the longest matching path. One service must have the path `/`. */
 export function serve(services: readonly Service[], log: Logger): Middleware<RequestState> {
+  const pages = new Map<string, Middleware<RequestState>>();
   const entries = services
     .flatMap((service) => {
       const handler = compose([
@@ -58,12 +61,14 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
         limitQuery,
         ...service.middleware,
       ]);
+      for (const page of service.pages ?? []) pages.set(page, handler);
       return service.paths.map((path) => ({ prefix: path.replace(/\/$/, ''), handler }));
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
   return (ctx, next) => {
-    // A target that is no path, as in `OPTIONS *`, has no route there either.
-    const { handler } = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
+    // A target that is no path, as in `OPTIONS *`, goes to the service with the path `/`, which is the last.
+    const underPrefix = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
+    const handler = pages.get(ctx.path) ?? underPrefix.handler;
     return handler(ctx, next);
   };
 }

@@ -42,17 +42,18 @@ export function prepare(document) {
       responses[name] = response;
       operation.responses[status] = { $ref: `#/components/responses/${name}` };
     }
-    // "At least one of these fields" says nothing about their types.
-    delete operation.requestBody?.content['multipart/form-data']?.schema.anyOf;
   }
   document.paths = Object.fromEntries(paths);
   document.components.responses = responses;
   document.components.schemas.FileContent = { type: 'string' };
-  return JSON.parse(JSON.stringify(document), (_key, value) =>
-    value?.format === 'binary' || value?.contentEncoding === 'binary'
+  return JSON.parse(JSON.stringify(document), (_key, value) => {
+    // "At least one of these fields" says nothing about their types; the generator would make the whole schema `unknown`.
+    if (value?.properties && value.anyOf?.every((option) => Object.keys(option).join() === 'required'))
+      delete value.anyOf;
+    return value?.format === 'binary' || value?.contentEncoding === 'binary'
       ? { $ref: '#/components/schemas/FileContent' }
-      : value,
-  );
+      : value;
+  });
 }
 
 /** The API document of the compiled code. Listing the routes needs none of their dependencies. */

@@ -135,12 +135,12 @@ describe('every request', () => {
     }
   });
 
-  test('for the whole server (OPTIONS *) is 404', async () => {
+  test('for the whole server (OPTIONS *) is no error of the server', async () => {
     const { hostname, port } = new URL(apiUrl);
     const request = httpRequest({ hostname, port, method: 'OPTIONS', path: '*', agent: false }).end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     response.resume();
-    expect(response.statusCode).toBe(404);
+    expect(response.statusCode).toBe(401);
   });
 
   test('with null as its body is rejected like any other value that is not an object', async () => {
@@ -158,6 +158,15 @@ describe('every request', () => {
       headers: { 'Content-Type': 'application/json' },
     });
     expect(code(malformed)).toEqual([400, 'INVALID_PARAMETERS']);
+    for (const [path, type] of [
+      ['/query', 'application/json'],
+      ['/context/ingest', 'multipart/form-data; boundary=b'],
+    ] as const) {
+      const headers = { 'Content-Type': type, 'Content-Encoding': 'gzip' };
+      const compressed = await api.request('POST', path, { body: 'compressed', headers });
+      expect(code(compressed)).toEqual([400, 'INVALID_PARAMETERS']);
+      expect(compressed.body.error?.message).toMatch(/must not be compressed/);
+    }
     const large = await api.post('/query', { query: 'x'.repeat(2 * 1024 * 1024), database: 'd' });
     expect(code(large)).toEqual([413, 'PAYLOAD_TOO_LARGE']);
     expect(large.body).toMatchObject({ success: false, data: null });

@@ -4,6 +4,16 @@ import { sharedProduct } from './support/product.js';
 describe('/docs', () => {
   const { apiUrl } = sharedProduct();
 
+  test('the first page needs no key, and its links work', async () => {
+    const page = await get('/');
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const links = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1]!);
+    expect(links).toContain('/docs');
+    for (const link of links) expect([link, (await get(link)).status]).toEqual([link, 200]);
+    expect((await fetch(apiUrl, { method: 'POST' })).status).toBe(405);
+    expect((await get('/nothing')).status).toBe(404);
+  });
+
   async function get(path: string) {
     const response = await fetch(apiUrl + path);
     return { status: response.status, headers: response.headers, text: await response.text() };

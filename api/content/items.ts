@@ -5,6 +5,7 @@ import { refreshIndexRows } from '../../domain/content/index-rows.js';
 import {
   asServed,
   changeItemSchema,
+  deleteItemsBodySchema,
   deleteItemsSchema,
   itemFilterSchema,
   requestedIds,
@@ -162,7 +163,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
           'By `id` or `ids`, in the body or in the query. An item that is being processed ends as `errored` with E2005, which ' +
           'its webhook reports. Unknown ids are returned in `not_found`; 404 when all are unknown. Deleted ids can be used again.',
         query: deleteItemsSchema.partial(),
-        body: deleteItemsSchema.partial(),
+        body: deleteItemsBodySchema,
         example: { database: 'library', ids: ['handbook', 'opening-hours'] },
         status: 200,
         response: itemsDeletedSchema,

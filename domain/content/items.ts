@@ -65,6 +65,15 @@ export const deleteItemsSchema = z.object({
     .meta({ description: 'A list, or one string separated by commas.' }),
 });
 
+/**
+ * The same as a body, which may also be absent: the query can have the fields instead. The document requires them in the
+ * body, because OpenAPI cannot say that either has them.
+ */
+export const deleteItemsBodySchema = deleteItemsSchema.partial().meta({
+  required: ['database'],
+  anyOf: [{ required: ['id'] }, { required: ['ids'] }],
+});
+
 /** Everything that affects how an item is indexed. */
 export interface HashedContent {
   collection: string;

@@ -59,22 +59,75 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 
+const HOME = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Postback</title>
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/home.css">
+</head>
+<body>
+<main>
+<h1>Postback</h1>
+<p>Work that finishes later, announced by a signed HTTP callback: content indexing, AI jobs, crews of agents and payment
+authentication.</p>
+<ul>
+<li><a href="/docs">API documentation</a>: every route, to read and to try</li>
+<li><a href="/openapi.json">OpenAPI document</a>: for generators and tools</li>
+<li><a href="/readyz">Readiness</a>: whether requests are served</li>
+</ul>
+<h2>On the command line</h2>
+<pre>npx postback databases create library
+npx postback ingest README.md docs --database library --watch
+npx postback query "How are webhooks signed?" --database library
+npx postback listen --register
+npx postback doctor</pre>
+</main>
+</body>
+</html>
+`;
+
+const HOME_STYLE = `:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 24px; }
+main { max-width: 44rem; margin: 5vh auto; }
+h1 { font-size: 2rem; margin: 0; }
+h2 { font-size: 1.1rem; margin-top: 2rem; }
+pre { padding: 16px; border-radius: 8px; overflow-x: auto; background: light-dark(#f2f3f5, #24272c); }
+a { color: light-dark(#0b57d0, #8ab4f8); }
+`;
+
+/** `/`: what this server is, and where to go. */
+export function homeRoutes(): Router<RequestState> {
+  return pageRoutes({ '/': ['html', HOME], '/docs/home.css': ['css', HOME_STYLE] });
+}
+
 /** `/docs`: a page to read and try out `/openapi.json`. It sends no request to another host. */
 export function docsRoutes(): Router<RequestState> {
-  const router = new Router<RequestState>();
-  const pages = { '/docs': ['html', PAGE], '/docs/page.js': ['js', SCRIPT], '/docs/page.css': ['css', STYLE] } as const;
-  for (const [path, [type, text]] of Object.entries(pages)) {
-    router.get(path, (ctx) => {
-      ctx.set(HEADERS);
-      ctx.type = type;
-      ctx.body = text;
-    });
-  }
+  const router = pageRoutes({
+    '/docs': ['html', PAGE],
+    '/docs/page.js': ['js', SCRIPT],
+    '/docs/page.css': ['css', STYLE],
+  });
   for (const name of ASSETS) {
     router.get(`/docs/${name}`, (ctx) => {
       ctx.set({ ...HEADERS, 'Cache-Control': 'public, max-age=86400' });
       ctx.type = extname(name);
       ctx.body = createReadStream(join(dirname(packageFile), name));
+    });
+  }
+  return router;
+}
+
+/** Routes of texts, by path: each with its type and its content. */
+function pageRoutes(pages: Record<string, readonly [type: string, text: string]>): Router<RequestState> {
+  const router = new Router<RequestState>();
+  for (const [path, [type, text]] of Object.entries(pages)) {
+    router.get(path, (ctx) => {
+      ctx.set(HEADERS);
+      ctx.type = type;
+      ctx.body = text;
     });
   }
   return router;
