@@ -1,4 +1,5 @@
 import { isLosslessNumber, LosslessNumber, parse } from 'lossless-json';
+import { createPauses } from './event-loop.js';
 
 /** A JSON value. A `LosslessNumber` keeps a number as it was written. */
 export type Json = null | boolean | string | number | LosslessNumber | Json[] | { [name: string]: Json };
@@ -32,15 +33,38 @@ export function parseExact(text: string): Json {
  * @throws JsonError when Python or UTF-8 cannot represent the value, or the result is too long
  */
 export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY): string {
-  const pieces: string[] = [];
+  const written: string[] = [];
   let remaining = maxLength;
-  write(value, 0, (piece) => {
-    remaining -= piece.length;
-    // Checked while writing, so that a value that is too long is rejected before all of it has been written.
-    if (remaining < 0) throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
-    pieces.push(piece);
-  });
-  return pieces.join('');
+  for (const piece of piecesOf(value, false)) {
+    remaining = lengthLeft(remaining, piece, maxLength);
+    written.push(piece);
+  }
+  return written.join('');
+}
+
+/** Pieces between two looks at the clock. */
+const PIECES_A_LOOK = 500;
+
+/**
+ * Writes any value as canonical JSON after `tidyJson`, in slices: results of third parties have hundreds of thousands of
+ * values, and other work goes on meanwhile.
+ * @throws JsonError when the result is too long
+ */
+export async function tidyCanonicalJson(value: unknown, maxLength: number): Promise<string> {
+  const pause = createPauses();
+  const written: string[] = [];
+  let remaining = maxLength;
+  for (const piece of piecesOf(value as Json, true)) {
+    remaining = lengthLeft(remaining, piece, maxLength);
+    if (written.push(piece) % PIECES_A_LOOK === 0) await pause();
+  }
+  return written.join('');
+}
+
+/** Called while writing, so that a value that is too long is rejected before all of it has been written. */
+function lengthLeft(remaining: number, piece: string, maxLength: number): number {
+  if (piece.length <= remaining) return remaining - piece.length;
+  throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
 }
 
 /** @param members canonical JSON by name. @returns the object as canonical JSON: the members are indented, not written again */
@@ -52,29 +76,43 @@ export function canonicalObject(members: { [name: string]: string }): string {
   return `{\n${lines.join(',\n')}\n}`;
 }
 
-function write(value: Json, depth: number, push: (piece: string) => void): void {
-  if (depth > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
-  if (!isContainer(value)) {
-    push(writeScalar(value));
-    return;
+type Member = readonly [prefix: string, item: Json];
+
+/** @param tidies whether values are changed so that they can be written, see `tidyJson` */
+function* piecesOf(root: Json, tidies: boolean): Generator<string> {
+  const open: { members: readonly Member[]; next: number; close: string }[] = [];
+  const begin = (original: Json): string => {
+    const value = tidies ? tidyLevel(original, open.length) : original;
+    if (open.length > MAX_DEPTH) throw new JsonError(`It is nested deeper than ${MAX_DEPTH} levels.`);
+    if (!isContainer(value)) return writeScalar(value);
+    const [start, close] = Array.isArray(value) ? (['[', ']'] as const) : (['{', '}'] as const);
+    const members = membersOf(value);
+    if (members.length === 0) return `${start}${close}`;
+    open.push({ members, next: 0, close });
+    return start;
+  };
+  yield begin(root);
+  for (let container = open.at(-1); container; container = open.at(-1)) {
+    const member = container.members[container.next];
+    if (member) {
+      const comma = container.next++ === 0 ? '' : ',';
+      yield `${comma}\n${'  '.repeat(open.length)}${member[0]}`;
+      yield begin(member[1]);
+    } else {
+      open.pop();
+      yield `\n${'  '.repeat(open.length)}${container.close}`;
+    }
   }
-  const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  const members: [prefix: string, item: Json][] = Array.isArray(value)
-    ? value.map((item) => ['', item])
-    : Object.keys(value)
-        .sort(byCodePoint)
-        .map((name) => [`${writeString(name)}: `, value[name]!]);
-  if (members.length === 0) {
-    push(`${open}${close}`);
-    return;
-  }
-  const indent = `\n${'  '.repeat(depth + 1)}`;
-  push(open!);
-  for (const [n, [prefix, item]] of members.entries()) {
-    push(`${n === 0 ? '' : ','}${indent}${prefix}`);
-    write(item, depth + 1, push);
-  }
-  push(`\n${'  '.repeat(depth)}${close}`);
+}
+
+function membersOf(value: Json[] | { [name: string]: Json }): readonly Member[] {
+  if (Array.isArray(value)) return value.map((item) => ['', item]);
+  return sorted(Object.keys(value)).map((name) => [`${writeString(name)}: `, value[name]!]);
+}
+
+/** Python sorts by code points; JavaScript's own order, by UTF-16 units, is faster and differs with surrogates only. */
+function sorted(names: string[]): string[] {
+  return names.some((name) => /[\ud800-\udfff]/.test(name)) ? names.sort(byCodePoint) : names.sort();
 }
 
 function isContainer(value: Json): value is Json[] | { [name: string]: Json } {
@@ -93,7 +131,6 @@ function writeString(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Python sorts by code points; JavaScript's own order, by UTF-16 units, differs beyond U+FFFF. */
 function byCodePoint(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index += 1) {
@@ -137,16 +174,32 @@ function pythonFloat(float: number): string {
  * Changes any value so that it can be written: values without a JSON form are dropped or become null, halves of surrogate
  * pairs become U+FFFD, and levels that are too deep become null. For responses of third parties, which must not fail a job.
  */
-export function tidyJson(value: unknown): Json {
-  const plain = JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? String(part) : part)) ?? 'null';
-  return tidy(JSON.parse(plain), 0);
+export function tidyJson(value: unknown, depth = 0): Json {
+  const level = tidyLevel(value, depth);
+  if (!isContainer(level)) return level;
+  if (Array.isArray(level)) return level.map((item) => tidyJson(item, depth + 1));
+  return Object.fromEntries(Object.entries(level).map(([name, item]) => [name, tidyJson(item, depth + 1)]));
 }
 
-function tidy(value: Json, depth: number): Json {
+/** Tidies a value, but not yet what it contains. */
+function tidyLevel(original: unknown, depth: number): Json {
+  const value = jsonFormOf(original);
   if (typeof value === 'string') return value.toWellFormed();
-  if (value === null || typeof value !== 'object' || isLosslessNumber(value)) return value;
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value === 'boolean') return value;
   // Leaves room for the levels of the payload around the value.
-  if (depth >= MAX_DEPTH - 10) return null;
-  if (Array.isArray(value)) return value.map((item) => tidy(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.toWellFormed(), tidy(item, depth + 1)]));
+  if (typeof value !== 'object' || value === null || depth >= MAX_DEPTH - 10) return null;
+  if (Array.isArray(value) || isLosslessNumber(value)) return value;
+  const entries = Object.entries(value).filter(([, item]) => hasJsonForm(jsonFormOf(item)));
+  return Object.fromEntries(entries.map(([name, item]) => [name.toWellFormed(), item]));
 }
+
+/** What JSON shows of a value: a date, for example, has a method that returns its text. */
+function jsonFormOf(value: unknown): unknown {
+  if (isLosslessNumber(value)) return value;
+  const { toJSON } = (value ?? {}) as { toJSON?: unknown };
+  return typeof toJSON === 'function' ? toJSON.call(value) : value;
+}
+
+const hasJsonForm = (value: unknown) => !['undefined', 'function', 'symbol'].includes(typeof value);

@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jobCallbackSignature } from '../domain/ai-jobs/job-payload.js';
-import { canonicalJson, type Json, JsonError, parseExact, tidyJson } from '../domain/canonical-json.js';
+import {
+  canonicalJson,
+  type Json,
+  JsonError,
+  parseExact,
+  tidyCanonicalJson,
+  tidyJson,
+} from '../domain/canonical-json.js';
 import { pythonWithCryptography } from './support/python.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'canonical-'));
@@ -146,6 +153,37 @@ describe('canonical JSON', () => {
     const written = canonicalJson(tidied);
     expect(JSON.parse(written)).toMatchObject({ a: '\ufffdx', b: null, '\ufffd': 1 });
     expect(written).not.toContain('bottom');
+  });
+});
+
+describe('results of third parties, written in slices', () => {
+  test('have the text that writing at once gives', async () => {
+    const strange = {
+      date: new Date(0),
+      big: 12n,
+      none: undefined,
+      call: () => 1,
+      list: [undefined, Number.NaN, '\udc00'],
+    };
+    const values = [...fc.sample(fc.object({ withBigInt: true, withDate: true }), 200), strange, null, 'x', [], {}];
+    for (const value of values) {
+      expect(await tidyCanonicalJson(value, Number.POSITIVE_INFINITY)).toBe(canonicalJson(tidyJson(value)));
+    }
+    expect(JSON.parse(canonicalJson(tidyJson(strange)))).toEqual({
+      ...{ date: '1970-01-01T00:00:00.000Z', big: '12', list: [null, null, '\ufffd'] },
+    });
+  });
+
+  test('stop at the maximum length, and let other work run meanwhile', async () => {
+    await expect(tidyCanonicalJson(['x'.repeat(1_000)], 500)).rejects.toThrow('must not exceed 500 characters');
+    let turns = 0;
+    const count = setInterval(() => turns++, 0);
+    await tidyCanonicalJson(
+      Array.from({ length: 300_000 }, (_, n) => ({ n, text: `cell ${n}` })),
+      1e9,
+    );
+    clearInterval(count);
+    expect(turns).toBeGreaterThan(3);
   });
 });
 

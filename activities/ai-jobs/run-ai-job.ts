@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
-import { canonicalJson, JsonError, tidyJson } from '../../domain/canonical-json.js';
+import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
@@ -110,8 +110,8 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   async function store(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
     try {
       await aiJobs.saveResult(job._id, {
-        output: canonicalJson(tidyJson(output), MAX_RESULT_BYTES),
-        original: job.show_original_response ? canonicalJson(tidyJson(original), MAX_RESULT_BYTES) : null,
+        output: await tidyCanonicalJson(output, MAX_RESULT_BYTES),
+        original: job.show_original_response ? await tidyCanonicalJson(original, MAX_RESULT_BYTES) : null,
       });
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
