@@ -5,7 +5,7 @@ import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import type { Collections } from '../collections.js';
 import { LANE_INDEX } from '../indexes.js';
 import { createUpdates } from '../updates.js';
-import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt } from './deliveries.js';
+import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt, receiverOf } from './deliveries.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
 
@@ -31,6 +31,8 @@ export interface LaneOutcome {
 /** Matches what the partial index of lanes has. */
 const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
 
+/** A claim for more receivers reads its deliveries again instead of comparing when they changed. */
+const MAX_RECEIVERS_COMPARED = 16;
 /** Projection: a delivery without its earlier attempts. */
 const WITHOUT_LOG = { attempt_log: 0 } as const;
 
@@ -87,14 +89,13 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
       const claim = newClaim();
       const until = new Date(now.getTime() + claimMs);
       const due = { _id: { $in: ids }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
-      // What has changed since it was read is left for the next look.
-      const updated_at = { $lte: latest(read.map((delivery) => delivery.updated_at)) };
+      const unchanged = unchangedSince(read);
       const free = [
         { status: { $in: UNCLAIMED_STATES } },
         { status: 'sweeping' as const, claimed_until: { $lte: now } },
       ];
       const { modifiedCount } = await deliveries.updateMany(
-        { ...due, $or: free, updated_at },
+        { ...due, $and: [{ $or: free }, ...(unchanged ? [unchanged] : [])] },
         {
           $set: {
             status: 'sweeping',
@@ -107,7 +108,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
           $inc: { attempts: 1 },
         },
       );
-      if (modifiedCount === ids.length) {
+      if (unchanged && modifiedCount === ids.length) {
         return read.map((delivery) => ({
           ...delivery,
           status: 'sweeping',
@@ -117,7 +118,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
         }));
       }
       // Others would wait behind these for ever.
-      await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
+      if (modifiedCount < ids.length) await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
       if (modifiedCount === 0) return [];
       return deliveries.find({ _id: { $in: ids }, claim }, { projection: WITHOUT_LOG }).toArray();
     },
@@ -161,8 +162,24 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
   };
 }
 
-function latest(dates: readonly Date[]): Date {
-  return new Date(Math.max(...dates.map((date) => date.getTime())));
+/**
+ * The deliveries of a receiver are read together, so a change after that has a later time than any of them; other receivers
+ * may have been read later.
+ * @returns a filter for what has not changed since it was read; null for so many receivers that reading again is cheaper
+ */
+function unchangedSince(read: readonly DeliveryRecord[]): Filter<DeliveryRecord> | null {
+  const byReceiver = new Map<string, { ids: string[]; latest: number }>();
+  for (const delivery of read) {
+    const group = byReceiver.get(receiverOf(delivery)) ?? { ids: [], latest: 0 };
+    group.ids.push(delivery._id);
+    group.latest = Math.max(group.latest, delivery.updated_at.getTime());
+    byReceiver.set(receiverOf(delivery), group);
+  }
+  if (byReceiver.size > MAX_RECEIVERS_COMPARED) return null;
+  const groups = [...byReceiver.values()].map(({ ids, latest }) => {
+    return { _id: { $in: ids }, updated_at: { $lte: new Date(latest) } };
+  });
+  return groups.length === 1 ? { updated_at: groups[0]!.updated_at } : { $or: groups };
 }
 
 /** MongoDB reads one key of the index for each receiver (DISTINCT_SCAN), however long the queues are. */
