@@ -57,7 +57,7 @@ const problem = (about: string, detail: string, advice: string): Finding => ({
 function checkNode(): Finding {
   const { node } = process.versions;
   if (Number.parseInt(node, 10) >= NODE_TO_USE) return ok('Node.js', node);
-  return warning('Node.js', node, `Postback runs on it, but it gets no updates: install Node ${NODE_TO_USE}.`);
+  return warning('Node.js', node, `Postback runs on it, but is built for Node ${NODE_TO_USE}: install that.`);
 }
 
 function checkPlatform(): Finding {
@@ -84,12 +84,13 @@ async function checkSettings(options: ServerOptions): Promise<Finding[]> {
     return [problem('Settings', (error as Error).message, 'See docs/settings.md.')];
   }
   const findings = [await checkDataFolder(config), ...(await checkApi(options))];
-  // At another machine, only the API can be looked at.
-  if (!options.profile && !process.env.POSTBACK_URL && readDevelopmentFile(config.POSTBACK_DATA_DIR) === null) {
-    const servers = ['MONGODB_URI', 'TEMPORAL_ADDRESS'].some((name) => process.env[name]);
-    if (!servers) return findings;
-  }
-  return options.profile ? findings : [...findings, await checkMongo(config), await checkTemporal(config)];
+  const { profile = process.env.POSTBACK_PROFILE } = options;
+  const isHere = !profile && !process.env.POSTBACK_URL && readDevelopmentFile(config.POSTBACK_DATA_DIR) !== null;
+  const isNamed = (name: string) => Boolean(process.env[name]);
+  // Of a server elsewhere, only the API can be reached, unless the settings name the others too.
+  if (isHere || isNamed('MONGODB_URI')) findings.push(await checkMongo(config));
+  if (isHere || isNamed('TEMPORAL_ADDRESS')) findings.push(await checkTemporal(config));
+  return findings;
 }
 
 async function checkDataFolder(config: Config): Promise<Finding> {

@@ -22,7 +22,7 @@ export function createProgram(program = new Command('postback')): Command {
   program.commandsGroup('Run:');
   program
     .command('start')
-    .description('run Temporal, MongoDB, the API and the workers on this machine')
+    .description('run Temporal, MongoDB, the API, the embedding process and a worker on this machine')
     .action(async () => (await import('./start.js')).start());
 
   program
@@ -61,7 +61,7 @@ export function createProgram(program = new Command('postback')): Command {
     .action(async () => (await import('./rollout.js')).replayOpenExecutions());
 
   const doctor = remote(program.command('doctor'))
-    .description('look for what is wrong with this set-up, and say how to mend it')
+    .description('check this installation, and say how to fix each problem')
     .action(async (options) => (await import('./doctor.js')).doctor(options));
   examples(doctor, ['doctor', 'doctor --profile work --json']);
   const logs = program.command('logs').description('read the logs of the instance in this folder');

@@ -654,7 +654,7 @@ export interface paths {
         };
         /**
          * Get the public keys for callbacks
-         * @description PEM blocks of your organisation's keys, the current key first. An old key is listed until the last job that is signed with it has finished. Scope: `read`.
+         * @description PEM blocks of your organisation's keys, the current key first. An old key is listed for at least a day, and until the callbacks of its jobs have been sent. Scope: `read`.
          */
         get: operations["getPublicKeysForCallbacks"];
         put?: never;

@@ -254,7 +254,7 @@ describe('commands against a server', () => {
       expect((await postback('crews', 'executions', crew)).out).toContain(kickoff_id);
       expect(await postback('crews', 'approve', kickoff_id)).toMatchObject({
         code: 1,
-        err: expect.stringContaining('waits for nobody'),
+        err: expect.stringContaining('is not waiting for a person'),
       });
     });
   });

@@ -37,7 +37,7 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
       {
         summary: 'Get the public keys for callbacks',
         description:
-          "PEM blocks of your organisation's keys, the current key first. An old key is listed until the last job that is signed with it has finished.",
+          "PEM blocks of your organisation's keys, the current key first. An old key is listed for at least a day, and until the callbacks of its jobs have been sent.",
         status: 200,
         response: z.string(),
         type: 'application/x-pem-file',

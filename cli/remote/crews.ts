@@ -111,5 +111,5 @@ function everyWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']
 
 async function findWaiting(client: Postback, executionId: string): Promise<Schemas['WaitingOutput']> {
   for await (const output of everyWaiting(client)) if (output.execution_id === executionId) return output;
-  throw new Error(`The execution ${executionId} waits for nobody: see \`postback crews waiting\`.`);
+  throw new Error(`The execution ${executionId} is not waiting for a person: see \`postback crews waiting\`.`);
 }

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { MultiBar, Presets } from 'cli-progress';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
+import { INDEXING_STATUSES } from '../../domain/states.js';
 import { isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
@@ -143,8 +144,6 @@ async function readStatuses(client: Postback, items: Outcome[], { database, coll
   }
 }
 
-const STATES = ['queued', 'processing', 'graph_creation', 'completed', 'errored'] as const;
-
 /** A bar for each state on a terminal, with rate and remaining time; otherwise a line when an item ends. */
 function createProgress(total: number) {
   if (!isTerminal()) {
@@ -165,9 +164,11 @@ function createProgress(total: number) {
     { format: '{state} {bar} {value}/{total}  {note}', hideCursor: true },
     Presets.shades_classic,
   );
-  const width = Math.max(...STATES.map((state) => state.length));
+  const width = Math.max(...INDEXING_STATUSES.map((state) => state.length));
   const label = (state: string) => paintState(state.padEnd(width));
-  const byState = new Map(STATES.map((state) => [state, bars.create(total, 0, { state: label(state), note: '' })]));
+  const byState = new Map(
+    INDEXING_STATUSES.map((state) => [state, bars.create(total, 0, { state: label(state), note: '' })]),
+  );
   return {
     show(outcomes: readonly Outcome[]) {
       const ended = outcomes.filter(({ status }) => status === 'completed' || status === 'errored').length;

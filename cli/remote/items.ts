@@ -1,4 +1,5 @@
 import { bodyOf } from '../../client/index.js';
+import type { IndexingStatus } from '../../domain/states.js';
 import { byteSize, fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -8,7 +9,7 @@ interface ItemOptions extends ServerOptions {
 }
 
 interface ListOptions extends ItemOptions {
-  status?: 'queued' | 'processing' | 'graph_creation' | 'completed' | 'errored';
+  status?: IndexingStatus;
   limit: number;
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { bodyOf } from '../../client/index.js';
@@ -36,11 +36,13 @@ export async function listen(options: ListenOptions): Promise<void> {
   const keys = await callbackKeys(options);
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    const failure = failureOf(body, request.headers, keys);
-    const forwarded =
-      options.forwardTo === undefined || failure ? null : await forward(options.forwardTo, request, body);
-    const status = failure ? 401 : (forwarded?.status ?? 204);
-    console.log(options.json ? asJson(request, body, failure) : asLine(body, failure, status));
+    const failure = checkCallback(body, request.headers, keys);
+    // Without a key, the callback is neither right nor wrong.
+    const checked = !failure?.startsWith('missing_secret');
+    const wrong = checked && failure !== null;
+    const forwarded = options.forwardTo === undefined || wrong ? null : await forward(options.forwardTo, request, body);
+    const status = wrong ? 401 : (forwarded?.status ?? 204);
+    console.log(options.json ? asJson(request, body, failure) : asLine(body, failure, status, checked));
     response.writeHead(status, forwarded?.headers ?? {}).end(forwarded?.body);
   });
   server.listen(options.port, '127.0.0.1');
@@ -56,12 +58,6 @@ export async function listen(options: ListenOptions): Promise<void> {
     server.closeAllConnections();
     server.close();
   }
-}
-
-/** Null when the signature is right, or when there is nothing to check it with. */
-function failureOf(body: Buffer, headers: IncomingHttpHeaders, keys: CallbackKeys): string | null {
-  const failure = checkCallback(body, headers, keys);
-  return failure?.startsWith('missing_secret') ? null : failure;
 }
 
 async function register(url: string, options: ListenOptions, keys: CallbackKeys): Promise<() => Promise<void>> {
@@ -91,10 +87,11 @@ async function forward(url: string, request: IncomingMessage, body: Buffer) {
   }
 }
 
-function asLine(body: Buffer, failure: string | null, status: number): string {
+function asLine(body: Buffer, failure: string | null, status: number, checked: boolean): string {
   const { event = 'no event', status: state, test, ...ids } = parsed(body);
   const id = ids.id ?? ids.job_id ?? ids.execution_id ?? ids.authentication_id ?? '';
-  const verdict = failure === null ? paint('green', '✓') : paint('red', `✗ ${failure}`);
+  const wrong = checked ? paint('red', `✗ ${failure}`) : paint('yellow', '? not verified');
+  const verdict = failure === null ? paint('green', '✓') : wrong;
   const parts = [localTime(new Date().toISOString()), verdict, paint('bold', event), id, state && paintState(state)];
   return [...parts, test && 'test', paint('dim', `→ ${status}`)].filter(Boolean).join('  ');
 }

@@ -1,9 +1,8 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
 import { withDetails } from './server.js';
 import { TRIGGERS } from './trigger.js';
 
-const STATES = ['queued', 'processing', 'graph_creation', 'completed', 'errored'];
-const DELIVERY_STATES = ['pending', 'sweeping', 'delivered', 'failed', 'permanently_failed'];
 const LIST_LIMIT = 50;
 
 /** Adds the commands that talk to a running server, wherever it runs. */
@@ -119,8 +118,8 @@ function addItems(program: Command): void {
   const items = program.command('items').description('list, read and delete items');
   inCollection(remote(items.command('list')))
     .description('list items, the newest first')
-    .addOption(new Option('--status <status>', 'only items in this state').choices(STATES))
-    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .addOption(new Option('--status <status>', 'only items in this state').choices(INDEXING_STATUSES))
+    .option('--limit <number>', 'the maximum number of entries', asNumber, LIST_LIMIT)
     .action(run(async (options) => (await import('./items.js')).listItems(options)));
   inCollection(remote(items.command('show')))
     .description('print an item and its text')
@@ -136,12 +135,12 @@ function addItems(program: Command): void {
 function addDeliveries(program: Command): void {
   const deliveries = program
     .command('deliveries')
-    .description('look after webhooks: of items, AI jobs (--jobs) or a crew');
+    .description('list, show and retry callbacks: of items, AI jobs (--jobs) or a crew');
   ofService(deliveries.command('list'))
     .description('list deliveries, the newest first')
     .addOption(new Option('--status <status>', 'only deliveries in this state').choices(DELIVERY_STATES))
     .option('--doc-id <id>', 'only those of this item, job or execution')
-    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .option('--limit <number>', 'the maximum number of entries', asNumber, LIST_LIMIT)
     .action(run(async (options) => (await import('./deliveries.js')).listDeliveries(options)));
   ofService(deliveries.command('show'))
     .description('print a delivery, its attempts and its payload')
@@ -154,7 +153,7 @@ function addDeliveries(program: Command): void {
   ofService(deliveries.command('tail'))
     .description('print deliveries as they change, until Ctrl-C')
     .action(run(async (options) => (await import('./deliveries.js')).tailDeliveries(options)));
-  examples(deliveries, ['deliveries list --status permanently_failed', 'deliveries tail --crew reviews']);
+  examples(deliveries, ['deliveries list --status permanently_failed', 'deliveries tail --crew support-reply']);
 }
 
 function addCallbacks(program: Command): void {
@@ -198,7 +197,7 @@ function addJobs(program: Command): void {
     .action(run(async (options) => (await import('./jobs.js')).listModels(options)));
   remote(jobs.command('list'))
     .description('list jobs, the newest first')
-    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .option('--limit <number>', 'the maximum number of entries', asNumber, LIST_LIMIT)
     .action(run(async (options) => (await import('./jobs.js')).listJobs(options)));
   remote(jobs.command('show'))
     .description('print a job and its result')
@@ -233,7 +232,7 @@ function addCrews(program: Command): void {
   remote(crews.command('executions'))
     .description('list the executions of a crew, the newest first')
     .argument('<crew>')
-    .option('--limit <number>', 'at most so many', asNumber, LIST_LIMIT)
+    .option('--limit <number>', 'the maximum number of entries', asNumber, LIST_LIMIT)
     .action(run(async (options, crew) => (await import('./crews.js')).listExecutions(crew, options)));
   remote(crews.command('waiting'))
     .description('print the outputs that wait for a person')
@@ -254,7 +253,7 @@ function addCrews(program: Command): void {
     .argument('<execution>')
     .action(run(async (options, crew, id) => (await import('./crews.js')).cancelExecution(crew, id, options)));
   examples(crews, [
-    'crews kickoff reviews --input product=lamp',
+    'crews kickoff document-brief --input database=library --input topic=fees',
     'crews waiting',
     'crews reject 7c9e… --feedback "Shorter."',
   ]);
@@ -275,7 +274,10 @@ function withKeys(command: Command): Command {
 /** Adds the options by which a command finds its server. */
 export function remote(command: Command): Command {
   return command
-    .option('--profile <name>', 'the server of this profile (default: POSTBACK_URL, else the instance of this folder)')
+    .option(
+      '--profile <name>',
+      'the server of this profile (default: POSTBACK_PROFILE, else POSTBACK_URL, else the instance in this folder)',
+    )
     .option('--json', 'print JSON');
 }
 

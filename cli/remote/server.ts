@@ -29,8 +29,8 @@ interface Access {
 }
 
 /**
- * Finds the server that a command talks to: POSTBACK_URL and POSTBACK_API_KEY, else a profile, else the instance that
- * `npm start` runs in this folder.
+ * Finds the server that a command talks to: a profile, else POSTBACK_URL with POSTBACK_API_KEY, else the
+ * instance that `npm start` runs in this folder.
  * @throws Error when there is none
  */
 export function findServer(options: ServerOptions, env: NodeJS.ProcessEnv = process.env): Server {
