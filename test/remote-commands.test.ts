@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -154,8 +154,9 @@ describe('commands against a server', () => {
       const [line] = (await once(child.stderr, 'data')).map(String);
       const url = /http:\S+/.exec(line!)![0];
       try {
-        const second = await postback('listen', '--register');
-        expect(second).toMatchObject({ code: 1, err: expect.stringContaining('registered already') });
+        // As a process: it waits for signals.
+        const second = spawnSync(process.execPath, ['dist/cli/main.js', 'listen', '--register'], { env });
+        expect([second.status, String(second.stderr)]).toEqual([1, expect.stringContaining('registered already')]);
         expect(await dataOf('trigger', 'indexing')).toMatchObject({ delivered: true, status_code: 204 });
         expect(await dataOf('trigger', 'job', '--to', url)).toMatchObject({ job_id: expect.any(String) });
         expect((await fetch(url, { method: 'POST', body: '{"event": "forged"}' })).status).toBe(401);

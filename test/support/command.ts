@@ -51,6 +51,8 @@ export async function runCommand(args: readonly string[], env: Record<string, st
     Object.assign(console, { log, error });
     process.stdout.write = write;
     process.exitCode = exitCode;
+    // A command that waits for signals lets its process end without the parent; a test process must wait for its next file.
+    process.channel?.ref();
     for (const name of Object.keys(env)) {
       if (before[name] === undefined) delete process.env[name];
       else process.env[name] = before[name];
