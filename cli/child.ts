@@ -13,6 +13,10 @@ const MAIN = {
 };
 /** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
 const RESTART_MS = 1_000;
+/**
+ * How often a process may end before it is ready: on a busy machine a server may need longer to respond than a process waits.
+ */
+const START_ATTEMPTS = 3;
 /** How long running requests and activities may take to finish; then the process is killed. */
 const STOP_TIMEOUT_MS = 20_000;
 /**
@@ -29,7 +33,7 @@ const WARN = 40;
 
 /** The API, the worker or the embedding process. It is restarted when it crashes. */
 export interface Child {
-  /** Resolves when the process is ready for the first time; rejects when it ends before. */
+  /** Resolves when the process is ready for the first time; rejects when it ends three times before. */
   ready: Promise<void>;
   /** The pid of the current process. */
   pid(): number;
@@ -52,6 +56,7 @@ export function startChild(
   const log = createWriteStream(logFile, { flags: 'a', mode: 0o600 });
   const stopping = new AbortController();
   let current: ChildProcess;
+  let ends = 0;
   let markReady: () => void;
   let markFailed: (error: Error) => void;
   const ready = new Promise<void>((resolve, reject) => {
@@ -72,7 +77,8 @@ export function startChild(
     child.once('exit', async (code, signal) => {
       if (stopping.signal.aborted) return;
       const how = signal ?? `code ${code}`;
-      markFailed(new Error(`the ${name} process ended (${how}); see its log: ${logFile}`));
+      ends += 1;
+      if (ends === START_ATTEMPTS) markFailed(new Error(`the ${name} process ended (${how}); see its log: ${logFile}`));
       print(`${name} ended (${how}); restarting it`);
       await wait(RESTART_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (!stopping.signal.aborted) current = launch();
