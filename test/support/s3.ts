@@ -60,7 +60,8 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     },
     async close() {
       await server.close();
-      rmSync(directory, { recursive: true, force: true });
+      // Later: S3rver may still write for a client that was killed, and an error there would end the test process.
+      process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
     },
   };
 }
