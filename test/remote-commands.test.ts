@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
-import { eventually } from './support/eventually.js';
+import { eventually, PATIENCE_MS } from './support/eventually.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 
@@ -155,7 +155,10 @@ describe('commands against a server', () => {
       const url = /http:\S+/.exec(line!)![0];
       try {
         // As a process: it waits for signals.
-        const second = spawnSync(process.execPath, ['dist/cli/main.js', 'listen', '--register'], { env });
+        const second = spawnSync(process.execPath, ['dist/cli/main.js', 'listen', '--register'], {
+          env,
+          timeout: PATIENCE_MS,
+        });
         expect([second.status, String(second.stderr)]).toEqual([1, expect.stringContaining('registered already')]);
         expect(await dataOf('trigger', 'indexing')).toMatchObject({ delivered: true, status_code: 204 });
         expect(await dataOf('trigger', 'job', '--to', url)).toMatchObject({ job_id: expect.any(String) });
