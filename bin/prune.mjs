@@ -23,6 +23,9 @@ const RULES = [
   ['onnxruntime-node', 'bin/napi-v6', (name) => name !== process.platform],
   ['onnxruntime-node', `bin/napi-v6/${process.platform}`, (name) => name !== process.arch],
   ['@temporalio/core-bridge', 'releases', (name) => !(name.startsWith(`${ARCHITECTURE}-`) && name.includes(SYSTEM))],
+  // The sources of the core in Rust.
+  ['@temporalio/core-bridge', '.', (name) => name === 'sdk-core'],
+  ['rxjs', 'dist', (name) => ['bundles', 'esm', 'esm5'].includes(name)],
   // The legacy build is the one for Node.
   ['pdfjs-dist', '.', (name) => ['build', 'web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy', (name) => ['web', 'image_decoders'].includes(name)],
