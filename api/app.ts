@@ -11,6 +11,7 @@ import { type ConnectorDependencies, connectorRoutes } from './connectors/connec
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
+import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
@@ -35,6 +36,7 @@ export type ApiDependencies = HealthDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
       PaymentDependencies &
+      EventDependencies &
       UsageDependencies,
     'rateLimit'
   > & {
@@ -84,7 +86,8 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
     const { code = '' } = error;
-    if (!/^(ECONNRESET|EPIPE|HPE_.*)$/.test(code)) deps.log.error({ err: error }, 'response not sent');
+    if (!/^(ECONNRESET|EPIPE|HPE_.*|ERR_STREAM_PREMATURE_CLOSE)$/.test(code))
+      deps.log.error({ err: error }, 'response not sent');
   });
   return app;
 }
@@ -104,6 +107,7 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     crewService(shared),
     paymentService(shared),
     usageService(shared),
+    eventService(shared),
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [
