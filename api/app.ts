@@ -1,4 +1,4 @@
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
@@ -47,6 +47,8 @@ export type ApiDependencies = HealthDependencies &
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
+    /** Makes a span of each request; undefined without traces. */
+    traceRequest: Middleware | undefined;
     /** Of the process; `/metrics` serves it. */
     registry: Registry;
     readBacklog: (now: Date) => Promise<Backlog>;
@@ -67,6 +69,7 @@ export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; int
 
 function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestState> {
   const app = new Koa<RequestState>();
+  if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(metrics.measure);
   app.use(requestContext(deps.log, deps.trustedProxies));
   app.use(async (ctx, next) => {

@@ -76,6 +76,8 @@ export const settingsSchema = z.object({
     .pipe(z.array(z.enum(TASK_QUEUES)).min(1)),
   /** Private address ranges that webhooks may be sent to, also over plain http. For development. */
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
+  /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   /** `off`: no embedding model, full text search only. */
