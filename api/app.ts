@@ -1,7 +1,10 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
+import type { Backlog } from '../domain/metrics.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
@@ -42,6 +45,9 @@ export type ApiDependencies = HealthDependencies &
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
+    /** Of the process; `/metrics` serves it. */
+    registry: Registry;
+    readBacklog: (now: Date) => Promise<Backlog>;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
   };
@@ -51,7 +57,7 @@ export type ApiDependencies = HealthDependencies &
  * the application of the internal port.
  */
 export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; internal: Koa<RequestState> } {
-  const metrics = createHttpMetrics();
+  const metrics = createHttpMetrics(deps.registry, createBacklogMetrics(deps.registry, deps.readBacklog));
   const internal = new Koa<RequestState>();
   internal.use(serve([internalService({ ...deps, metrics })], deps.log));
   return { api: createApi(deps, metrics), internal };

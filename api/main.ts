@@ -12,6 +12,7 @@ import { createExtractor, describeFile, detectFileKind } from '../providers/extr
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
+import { createProcessMetrics, type ProcessMetrics } from '../runtime/metrics.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
@@ -20,6 +21,7 @@ import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApps } from './app.js';
+import { createStarterMetrics } from './metrics.js';
 import type { RateLimits } from './rate-limit.js';
 import { createApiServer } from './server.js';
 
@@ -49,8 +51,10 @@ async function runApi(): Promise<void> {
     );
   }
   // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
+  const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,
+    metrics,
   });
   const client = await connectTemporal(
     config.TEMPORAL_ADDRESS,
@@ -58,7 +62,11 @@ async function runApi(): Promise<void> {
     temporalAccess(config),
     dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
   );
-  const apps = createApps({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
+  const apps = createApps({
+    ...apiDependencies(config, shared, client, crews, metrics),
+    log,
+    stopping: stopping.signal,
+  });
 
   const internal =
     config.POSTBACK_INTERNAL_PORT === undefined
@@ -114,6 +122,7 @@ function apiDependencies(
   shared: SharedDependencies,
   client: Client,
   { crews, invalid }: LoadedCrews,
+  { registry }: ProcessMetrics,
 ): Omit<ApiDependencies, 'log' | 'stopping'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
@@ -121,7 +130,8 @@ function apiDependencies(
   return {
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
-    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags),
+    registry,
+    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags, createStarterMetrics(registry)),
     temporalReachable: () => temporalReachable(client),
     readiness: (withIndexes) => readReadiness(shared, client, withIndexes),
     retrieval: createRetrieval(shared),

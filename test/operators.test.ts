@@ -45,9 +45,9 @@ describe('in the Temporal UI an operator', () => {
   });
 
   test('reads why a callback is not delivered yet, and finds it when it has failed permanently', async () => {
-    // Four attempts take more than half a minute, which is enough time to read the reason.
+    // The receiver asks for the longest pauses, and a person ends them.
     let status = 503;
-    receiver.respond = () => ({ status });
+    receiver.respond = () => ({ status, headers: { 'Retry-After': '3600' } });
     const { body } = await jobs.submit(KEYWORDS, GERMAN, { webhook_receiver: receiver.url });
     const [id] = await found(`WorkflowType="deliverWebhook" AND PostbackSource="${body.job_id}"`);
     await eventually('the reason on the waiting activity', async () => {
@@ -56,6 +56,11 @@ describe('in the Temporal UI an operator', () => {
     });
     expect(await detailsOf(id!)).toMatch(/^Not delivered yet\./);
     status = 400;
+    const { deliveries } = (await jobs.get(`/v3/ai/callbacks?doc_id=${body.job_id}`)).body;
+    await eventually('an attempt at once, or the next one in time', async () => {
+      const retried = await jobs.request('POST', `/v3/ai/callbacks/${deliveries[0].delivery_id}/retry`);
+      return retried.status === 200;
+    });
     expect(await found(`PostbackSource="${body.job_id}" AND PostbackOutcome="permanently_failed"`)).toEqual([id]);
     expect(await detailsOf(id!)).toBe('');
   });

@@ -9,6 +9,7 @@ import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies } from '../runtime/dependencies.js';
+import { createProcessMetrics } from '../runtime/metrics.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { createScratch } from '../storage/scratch.js';
@@ -28,7 +29,9 @@ export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependenc
  */
 export async function createWorkerDependencies(config: Config, log: Logger) {
   const models = configuredLanguageModels(config);
+  const metrics = createProcessMetrics();
   const shared = await createSharedDependencies(config, log, {
+    metrics,
     opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
   });
   const { client, connection, dataConverter } = await connectToTemporal(config, log);
@@ -56,7 +59,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     providers,
     models,
     scratch: await createCleanScratch(log),
-    metrics: createWorkerMetrics(),
+    metrics: createWorkerMetrics(metrics.registry),
     async close(): Promise<void> {
       await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close(), foreignParser.close()]);
       await shared.close();

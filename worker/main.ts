@@ -11,6 +11,7 @@ import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveProbes } from './probes.js';
+import { createSdkMetrics } from './sdk-metrics.js';
 import { createWorkers } from './workers.js';
 
 /** How long closing the connections may take after the running work. */
@@ -24,7 +25,9 @@ async function runWorker(): Promise<void> {
   const config = readConfig(process.env);
   const { POSTBACK_QUEUES: queues, TEMPORAL_NAMESPACE: namespace } = config;
   const log = createLogger(config.LOG_LEVEL, 'worker');
-  installTemporalLogger(log);
+  const healthPort = config.POSTBACK_WORKER_HEALTH_PORT;
+  const sdkMetrics = healthPort === undefined ? undefined : await createSdkMetrics();
+  installTemporalLogger(log, sdkMetrics?.options);
 
   const dependencies = await createWorkerDependencies(config, log);
   const { client, connection, dataConverter, metrics } = dependencies;
@@ -46,9 +49,10 @@ async function runWorker(): Promise<void> {
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
-  const probes = serveProbes(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry, () =>
-    readReadiness(dependencies, client, true),
-  );
+  const probes = serveProbes(healthPort, {
+    metrics: async () => `${await metrics.registry.metrics()}\n${await sdkMetrics?.read()}`,
+    readiness: () => readReadiness(dependencies, client, true),
+  });
   log.info({ queues }, 'workers running');
   process.send?.({ ready: true });
 

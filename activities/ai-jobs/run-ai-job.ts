@@ -7,6 +7,7 @@ import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
 import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
 import { type AiJobRecord, type AiJobs, type PackedResult, packResult } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -160,6 +161,7 @@ function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
 
 interface FinishJobDependencies extends CompletionDependencies {
   aiJobs: Pick<AiJobs, 'finish' | 'getById'>;
+  metrics: Pick<WorkMetrics, 'jobFinished'>;
 }
 
 /**
@@ -171,7 +173,7 @@ function createFinishJob(deps: FinishJobDependencies) {
   return async (ref: JobRef, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
     const dedupe_key = `ai-job/${ref.job}`;
     let finished: AiJobRecord | null = null;
-    await complete(dedupe_key, async (tx, now) => {
+    const ended = await complete(dedupe_key, async (tx, now) => {
       const job = await deps.aiJobs.finish(ref.job, outcome, now, tx, result);
       if (!job) return undefined;
       finished = job;
@@ -187,7 +189,9 @@ function createFinishJob(deps: FinishJobDependencies) {
         now,
       };
     });
-    return outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
+    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
+    if (ended) deps.metrics.jobFinished(stored.status);
+    return stored;
   };
 }
 
