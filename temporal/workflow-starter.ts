@@ -17,6 +17,8 @@ type Workflows = typeof workflows;
 /** Options of a start; the compiler checks the arguments against the workflow's code. */
 export type StartOptions<Name extends keyof Workflows> = WorkflowStartOptions<Workflows[Name]> & {
   taskQueue: TaskQueue;
+  /** What the workflow is about, in Temporal's UI. */
+  staticSummary: string;
 };
 
 export type WorkflowStarter = ReturnType<typeof createWorkflowStarter>;
