@@ -8,6 +8,7 @@ export const SLOW_FILES: readonly string[] = [
   'content/embedding-model-change',
   'cli',
   'compose-run',
+  'console',
   'continue-as-new',
   'outages',
   'rate-limit',
