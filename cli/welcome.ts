@@ -45,6 +45,6 @@ ${bold('Try it')} ${dim('in another terminal')}
   curl ${file.api_url}/context/list?database=library \\
     -H 'API-Version: 2' -H "Authorization: Bearer $KEY"
 
-  ${dim('${COMMANDS.demo} shows the whole path with webhooks. Ctrl-C stops everything.')}
+  ${dim(`${COMMANDS.demo} shows the whole path with webhooks. Ctrl-C stops everything.`)}
 `;
 }
