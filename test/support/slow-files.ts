@@ -52,6 +52,7 @@ export const SLOW_FILES: readonly string[] = [
   'ai-jobs/signing-keys',
   'temporal-access',
   'operators',
+  'tracing',
   'ai-jobs/providers-text',
   'content/embedding-process',
   'dependencies',
