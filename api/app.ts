@@ -1,4 +1,4 @@
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
@@ -11,7 +11,10 @@ import { type ConnectorDependencies, connectorRoutes } from './connectors/connec
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
+import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
+import { createInProcessFetch } from './in-process.js';
+import { type McpDependencies, mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { internalService, publicService } from './public-service.js';
@@ -35,6 +38,7 @@ export type ApiDependencies = HealthDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
       PaymentDependencies &
+      EventDependencies &
       UsageDependencies,
     'rateLimit'
   > & {
@@ -45,6 +49,8 @@ export type ApiDependencies = HealthDependencies &
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
+    /** Makes a span of each request; undefined without traces. */
+    traceRequest: Middleware | undefined;
     /** Of the process; `/metrics` serves it. */
     registry: Registry;
     readBacklog: (now: Date) => Promise<Backlog>;
@@ -65,6 +71,7 @@ export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; int
 
 function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestState> {
   const app = new Koa<RequestState>();
+  if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(metrics.measure);
   app.use(requestContext(deps.log, deps.trustedProxies));
   app.use(async (ctx, next) => {
@@ -79,18 +86,23 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     if (!ctx.req.readableEnded) void discardBody(ctx.req);
   });
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
-  app.use(serve(createServices(deps, metrics), deps.log));
+  const fetchHere = createInProcessFetch(() => app.callback());
+  app.use(serve(createServices({ ...deps, fetchHere }, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the
   // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
     const { code = '' } = error;
-    if (!/^(ECONNRESET|EPIPE|HPE_.*)$/.test(code)) deps.log.error({ err: error }, 'response not sent');
+    if (!/^(ECONNRESET|EPIPE|HPE_.*|ERR_STREAM_PREMATURE_CLOSE)$/.test(code))
+      deps.log.error({ err: error }, 'response not sent');
   });
   return app;
 }
 
 /** All services of the server. */
-export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Service[] {
+export function createServices(
+  deps: ApiDependencies & Pick<McpDependencies, 'fetchHere'>,
+  metrics: HttpMetrics,
+): Service[] {
   const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
   const services = [
     contentService(shared, [
@@ -104,6 +116,8 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     crewService(shared),
     paymentService(shared),
     usageService(shared),
+    eventService(shared),
+    mcpService(shared),
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [

@@ -16,6 +16,7 @@ import { createProcessMetrics, type ProcessMetrics } from '../runtime/metrics.js
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
+import { startTracing } from '../runtime/tracing.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -41,7 +42,8 @@ async function runApi(): Promise<void> {
   const stopped = stopRequested();
   const stopping = new AbortController();
   const config = readConfig(process.env);
-  const log = createLogger(config.LOG_LEVEL, 'api');
+  const tracing = await startTracing(config, 'api');
+  const log = createLogger(config.LOG_LEVEL, 'api', tracing?.logFields);
 
   const crews = loadCrews(config.POSTBACK_CREWS_DIR);
   for (const [name, { problems }] of crews.invalid) {
@@ -61,9 +63,11 @@ async function runApi(): Promise<void> {
     config.TEMPORAL_NAMESPACE,
     temporalAccess(config),
     dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
+    tracing ? [tracing.client] : [],
   );
   const apps = createApps({
     ...apiDependencies(config, shared, client, crews, metrics),
+    traceRequest: tracing?.traceRequest,
     log,
     stopping: stopping.signal,
   });
@@ -95,6 +99,7 @@ async function runApi(): Promise<void> {
   internal?.closeAllConnections();
   await shared.close();
   await client.connection.close();
+  await tracing?.close();
 }
 
 /** Loads the search indexes of the newest databases, so that the first query of each does not wait for its index. */
@@ -123,7 +128,7 @@ function apiDependencies(
   client: Client,
   { crews, invalid }: LoadedCrews,
   { registry }: ProcessMetrics,
-): Omit<ApiDependencies, 'log' | 'stopping'> {
+): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
@@ -146,6 +151,10 @@ function apiDependencies(
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+    eventLimits: {
+      connections: config.POSTBACK_EVENT_STREAMS,
+      resumeMs: config.POSTBACK_EVENT_RESUME_SECONDS * 1000,
+    },
     limits: {
       maxFiles: config.POSTBACK_MAX_FILES,
       maxItems: config.POSTBACK_MAX_ITEMS,

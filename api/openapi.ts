@@ -157,7 +157,7 @@ function describeBody(
 }
 
 function describeSuccess(
-  { status, alternativeStatus, response, type }: Operation,
+  { status, alternativeStatus, emptyStatus, response, type }: Operation,
   envelope: Envelope,
   operationId: string,
 ): ZodOpenApiResponsesObject {
@@ -165,7 +165,11 @@ function describeSuccess(
     ? { [type]: { schema: response } }
     : { 'application/json': { schema: named(envelope.schema(response), `${operationId}Response`) } };
   const statuses = [status, ...(alternativeStatus === undefined ? [] : [alternativeStatus])];
-  return Object.fromEntries(statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }]));
+  const described = statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }] as const);
+  return {
+    ...Object.fromEntries(described),
+    ...(emptyStatus === undefined ? {} : { [emptyStatus]: { description: STATUS_CODES[emptyStatus] ?? '' } }),
+  };
 }
 
 /** One response per status, with the codes that have this status. */

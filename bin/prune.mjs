@@ -38,6 +38,9 @@ const RULES = [
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
   ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
+  // Everything here is an ES module, and runs on Node.
+  ['@modelcontextprotocol/server', 'dist', (name) => /\.(cjs|d\.cts)$|^shims(Browser|Workerd)/.test(name)],
+  ['@modelcontextprotocol/core', 'dist', (name) => /\.(cjs|d\.cts)$/.test(name)],
   ['echarts', '.', (name) => ['asset', 'build', 'dist', 'i18n', 'ssr', 'theme'].includes(name)],
   ['zrender', '.', (name) => ['build', 'dist'].includes(name)],
   ...OPEN_TELEMETRY.map((name) => [`@opentelemetry/${name}`, 'build', (entry) => entry !== 'src']),
@@ -58,6 +61,8 @@ const WITHOUT_MAPS = [
   'mongodb',
   'protobufjs',
   '@jsonjoy.com/json-pack',
+  '@modelcontextprotocol/core',
+  '@modelcontextprotocol/server',
   ...OPEN_TELEMETRY.map((name) => `@opentelemetry/${name}`),
 ];
 

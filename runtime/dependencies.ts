@@ -35,6 +35,7 @@ import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
+import { createChangeLog } from '../storage/events/changes.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createModelTokens } from '../storage/model-tokens.js';
@@ -93,6 +94,7 @@ export async function createSharedDependencies(
     outbound,
     readBacklog: createBacklogReader(collections),
     keys: createApiKeys(collections),
+    changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,
     quotas: createQuotas(

@@ -4,6 +4,7 @@ import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
+import { startTracing } from '../runtime/tracing.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
@@ -24,12 +25,13 @@ async function runWorker(): Promise<void> {
   const stopped = stopRequested();
   const config = readConfig(process.env);
   const { POSTBACK_QUEUES: queues, TEMPORAL_NAMESPACE: namespace } = config;
-  const log = createLogger(config.LOG_LEVEL, 'worker');
+  const tracing = await startTracing(config, 'worker');
+  const log = createLogger(config.LOG_LEVEL, 'worker', tracing?.logFields);
   const healthPort = config.POSTBACK_WORKER_HEALTH_PORT;
   const sdkMetrics = healthPort === undefined ? undefined : await createSdkMetrics();
   installTemporalLogger(log, sdkMetrics?.options);
 
-  const dependencies = await createWorkerDependencies(config, log);
+  const dependencies = await createWorkerDependencies(config, log, tracing);
   const { client, connection, dataConverter, metrics } = dependencies;
   const { activities, stopLanes, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
@@ -42,6 +44,7 @@ async function runWorker(): Promise<void> {
     queues,
     activities,
     graceMs,
+    tracing,
     ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
     log,
   });
@@ -67,6 +70,7 @@ async function runWorker(): Promise<void> {
   await finished;
   probes?.close();
   await dependencies.close();
+  await tracing?.close();
 }
 
 function shutDown(workers: readonly Worker[]): void {
