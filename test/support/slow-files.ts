@@ -53,6 +53,7 @@ export const SLOW_FILES: readonly string[] = [
   'ai-jobs/signing-keys',
   'temporal-access',
   'operators',
+  'tracing',
   'ai-jobs/providers-text',
   'content/embedding-process',
   'dependencies',
