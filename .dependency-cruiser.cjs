@@ -27,6 +27,7 @@ const services = {
   'ai-jobs': ['webhooks'],
   crews: ['webhooks', 'content'],
   payments: ['webhooks'],
+  events: ['webhooks', 'content', 'ai-jobs', 'crews'],
 };
 const serviceNames = Object.keys(services);
 

@@ -1,13 +1,17 @@
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
+import type { Backlog } from '../domain/metrics.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
+import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
@@ -32,6 +36,7 @@ export type ApiDependencies = HealthDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
       PaymentDependencies &
+      EventDependencies &
       UsageDependencies,
     'rateLimit'
   > & {
@@ -42,6 +47,11 @@ export type ApiDependencies = HealthDependencies &
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
+    /** Makes a span of each request; undefined without traces. */
+    traceRequest: Middleware | undefined;
+    /** Of the process; `/metrics` serves it. */
+    registry: Registry;
+    readBacklog: (now: Date) => Promise<Backlog>;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
   };
@@ -51,7 +61,7 @@ export type ApiDependencies = HealthDependencies &
  * the application of the internal port.
  */
 export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; internal: Koa<RequestState> } {
-  const metrics = createHttpMetrics();
+  const metrics = createHttpMetrics(deps.registry, createBacklogMetrics(deps.registry, deps.readBacklog));
   const internal = new Koa<RequestState>();
   internal.use(serve([internalService({ ...deps, metrics })], deps.log));
   return { api: createApi(deps, metrics), internal };
@@ -59,6 +69,7 @@ export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; int
 
 function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestState> {
   const app = new Koa<RequestState>();
+  if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(metrics.measure);
   app.use(requestContext(deps.log, deps.trustedProxies));
   app.use(async (ctx, next) => {
@@ -78,7 +89,8 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
     const { code = '' } = error;
-    if (!/^(ECONNRESET|EPIPE|HPE_.*)$/.test(code)) deps.log.error({ err: error }, 'response not sent');
+    if (!/^(ECONNRESET|EPIPE|HPE_.*|ERR_STREAM_PREMATURE_CLOSE)$/.test(code))
+      deps.log.error({ err: error }, 'response not sent');
   });
   return app;
 }
@@ -98,6 +110,7 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     crewService(shared),
     paymentService(shared),
     usageService(shared),
+    eventService(shared),
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [

@@ -8,7 +8,7 @@ import type { RequestState } from './request-context.js';
  * Requires `Authorization: Bearer <key>` with a key of one of these kinds.
  * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
  */
-export function authenticate(keys: ApiKeys, kinds: readonly KeyKind[]): Middleware<RequestState> {
+export function authenticate(keys: Pick<ApiKeys, 'authenticate'>, kinds: readonly KeyKind[]): Middleware<RequestState> {
   return async (ctx, next) => {
     const key = /^Bearer ([\w-]{20,200})$/i.exec(ctx.get('Authorization'))?.[1];
     const principal = key === undefined ? null : await keys.authenticate(key);

@@ -12,14 +12,17 @@ import { createExtractor, describeFile, detectFileKind } from '../providers/extr
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
+import { createProcessMetrics, type ProcessMetrics } from '../runtime/metrics.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
+import { startTracing } from '../runtime/tracing.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApps } from './app.js';
+import { createStarterMetrics } from './metrics.js';
 import type { RateLimits } from './rate-limit.js';
 import { createApiServer } from './server.js';
 
@@ -39,7 +42,8 @@ async function runApi(): Promise<void> {
   const stopped = stopRequested();
   const stopping = new AbortController();
   const config = readConfig(process.env);
-  const log = createLogger(config.LOG_LEVEL, 'api');
+  const tracing = await startTracing(config, 'api');
+  const log = createLogger(config.LOG_LEVEL, 'api', tracing?.logFields);
 
   const crews = loadCrews(config.POSTBACK_CREWS_DIR);
   for (const [name, { problems }] of crews.invalid) {
@@ -49,16 +53,24 @@ async function runApi(): Promise<void> {
     );
   }
   // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
+  const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,
+    metrics,
   });
   const client = await connectTemporal(
     config.TEMPORAL_ADDRESS,
     config.TEMPORAL_NAMESPACE,
     temporalAccess(config),
     dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
+    tracing ? [tracing.client] : [],
   );
-  const apps = createApps({ ...apiDependencies(config, shared, client, crews), log, stopping: stopping.signal });
+  const apps = createApps({
+    ...apiDependencies(config, shared, client, crews, metrics),
+    traceRequest: tracing?.traceRequest,
+    log,
+    stopping: stopping.signal,
+  });
 
   const internal =
     config.POSTBACK_INTERNAL_PORT === undefined
@@ -87,6 +99,7 @@ async function runApi(): Promise<void> {
   internal?.closeAllConnections();
   await shared.close();
   await client.connection.close();
+  await tracing?.close();
 }
 
 /** Loads the search indexes of the newest databases, so that the first query of each does not wait for its index. */
@@ -114,14 +127,16 @@ function apiDependencies(
   shared: SharedDependencies,
   client: Client,
   { crews, invalid }: LoadedCrews,
-): Omit<ApiDependencies, 'log' | 'stopping'> {
+  { registry }: ProcessMetrics,
+): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
   return {
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
-    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags),
+    registry,
+    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags, createStarterMetrics(registry)),
     temporalReachable: () => temporalReachable(client),
     readiness: (withIndexes) => readReadiness(shared, client, withIndexes),
     retrieval: createRetrieval(shared),
@@ -136,6 +151,10 @@ function apiDependencies(
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+    eventLimits: {
+      connections: config.POSTBACK_EVENT_STREAMS,
+      resumeMs: config.POSTBACK_EVENT_RESUME_SECONDS * 1000,
+    },
     limits: {
       maxFiles: config.POSTBACK_MAX_FILES,
       maxItems: config.POSTBACK_MAX_ITEMS,

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Histogram, Registry } from 'prom-client';
+import type { StarterMetrics } from '../domain/metrics.js';
 import type { RequestState } from './request-context.js';
 
 /** Seconds: from a simple read to a large upload. */
@@ -13,12 +14,14 @@ export interface HttpMetrics {
 }
 
 /**
- * Prometheus metrics of the process and of its requests. No label names a client, and a route is labelled by its
+ * Prometheus metrics of requests, with what else the registry has. No label names a client, and a route is labelled by its
  * pattern, so that the number of series is bounded whatever clients send.
+ * @param refresh called before the metrics are read
  */
-export function createHttpMetrics(): HttpMetrics {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+export function createHttpMetrics(
+  registry = new Registry(),
+  refresh: () => Promise<void> = () => Promise.resolve(),
+): HttpMetrics {
   const duration = new Histogram({
     name: 'postback_http_request_duration_seconds',
     help: 'Time from the arrival of a request to its response, by method, route pattern and status.',
@@ -28,6 +31,7 @@ export function createHttpMetrics(): HttpMetrics {
   });
   const routes = new Router<RequestState>();
   routes.get('/metrics', async (ctx) => {
+    await refresh();
     ctx.type = registry.contentType;
     ctx.body = await registry.metrics();
   });
@@ -42,4 +46,16 @@ export function createHttpMetrics(): HttpMetrics {
       }
     },
   };
+}
+
+/** Measures the calls of Temporal that start and signal workflows. */
+export function createStarterMetrics(registry: Registry): StarterMetrics {
+  const duration = new Histogram({
+    name: 'postback_temporal_call_duration_seconds',
+    help: 'Time of a call of Temporal that starts or signals a workflow, by result.',
+    labelNames: ['result'],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  return { temporalCalled: (result, milliseconds) => duration.observe({ result }, milliseconds / 1000) };
 }

@@ -12,11 +12,20 @@ const SYSTEM = { linux: 'linux', darwin: 'apple', win32: 'windows' }[process.pla
 /** Languages that OCR reads. Their packages also have the data of an older engine. */
 const OCR_DATA = 'eng ara deu spa fra hin ita jpn nld pol por tur ukr chi_sim'.split(' ');
 
+/** Packages with three builds, of which Node loads `build/src`. */
+const OPEN_TELEMETRY = [
+  ...['api', 'api-logs', 'context-async-hooks', 'core', 'exporter-trace-otlp-http', 'otlp-exporter-base'],
+  ...['otlp-transformer', 'resources', 'sdk-logs', 'sdk-metrics', 'sdk-trace-base', 'semantic-conventions'],
+];
+
 /** Per package: a folder, and which of its entries are not needed on this machine. */
 const RULES = [
   ['onnxruntime-node', 'bin/napi-v6', (name) => name !== process.platform],
   ['onnxruntime-node', `bin/napi-v6/${process.platform}`, (name) => name !== process.arch],
   ['@temporalio/core-bridge', 'releases', (name) => !(name.startsWith(`${ARCHITECTURE}-`) && name.includes(SYSTEM))],
+  // The sources of the core in Rust.
+  ['@temporalio/core-bridge', '.', (name) => name === 'sdk-core'],
+  ['rxjs', 'dist', (name) => ['bundles', 'esm', 'esm5'].includes(name)],
   // The legacy build is the one for Node.
   ['pdfjs-dist', '.', (name) => ['build', 'web', 'image_decoders'].includes(name)],
   ['pdfjs-dist', 'legacy', (name) => ['web', 'image_decoders'].includes(name)],
@@ -29,8 +38,12 @@ const RULES = [
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
   ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
+  // Everything here is an ES module, and runs on Node.
+  ['@modelcontextprotocol/server', 'dist', (name) => /\.(cjs|d\.cts)$|^shims(Browser|Workerd)/.test(name)],
+  ['@modelcontextprotocol/core', 'dist', (name) => /\.(cjs|d\.cts)$/.test(name)],
   ['echarts', '.', (name) => ['asset', 'build', 'dist', 'i18n', 'ssr', 'theme'].includes(name)],
   ['zrender', '.', (name) => ['build', 'dist'].includes(name)],
+  ...OPEN_TELEMETRY.map((name) => [`@opentelemetry/${name}`, 'build', (entry) => entry !== 'src']),
   // For the runtime Bare.
   ...['bare-buffer', 'bare-fs', 'bare-path', 'bare-url'].map((name) => [
     name,
@@ -48,6 +61,9 @@ const WITHOUT_MAPS = [
   'mongodb',
   'protobufjs',
   '@jsonjoy.com/json-pack',
+  '@modelcontextprotocol/core',
+  '@modelcontextprotocol/server',
+  ...OPEN_TELEMETRY.map((name) => `@opentelemetry/${name}`),
 ];
 
 /** @param modules a folder `node_modules`. @returns the paths of files and folders that nothing here loads */

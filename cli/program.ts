@@ -167,6 +167,18 @@ export function createProgram(program = new Command('postback')): Command {
     .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
     .action(async () => (await import('./keys.js')).rotateSealingKey());
 
+  const setup = program
+    .command('operators')
+    .description("prepare Temporal's UI for the people who run Postback")
+    .command('setup')
+    .description(
+      'register missing search attributes, and print a link for each list of work: opening it saves the view',
+    )
+    .option('--ui <address>', "address of Temporal's UI (default: that of the instance in this folder)")
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./operators.js')).setUpOperators(options));
+  examples(setup, ['operators setup', 'operators setup --ui https://temporal.example.com --json']);
+
   const index = program.command('index').description('manage the search index');
   index
     .command('rebuild')

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { encodeTime, ulid } from 'ulid';
+import { decodeTime, encodeTime, isValid, ulid } from 'ulid';
 
 /** The latest time that an id can have. */
 const MAX_ULID_MS = 2 ** 48 - 1;
@@ -26,6 +26,11 @@ export const newDeliveryId = prefixed('dlv');
 export function lowestDeliveryId(ms: number): string {
   const time = encodeTime(Math.min(Math.max(0, ms), MAX_ULID_MS));
   return `dlv_${time.toLowerCase()}`;
+}
+/** @returns when an id was made; null for a text that is no id of ours */
+export function timeOfId(id: string): Date | null {
+  const time = id.slice(id.indexOf('_') + 1).toUpperCase();
+  return isValid(time) ? new Date(decodeTime(time)) : null;
 }
 export const newReplayId = prefixed('rpl');
 /** Internal id of a database. It never changes, and receivers see it as the deprecated `tenant_id`. */

@@ -76,6 +76,8 @@ export const settingsSchema = z.object({
     .pipe(z.array(z.enum(TASK_QUEUES)).min(1)),
   /** Private address ranges that webhooks may be sent to, also over plain http. For development. */
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
+  /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   /** `off`: no embedding model, full text search only. */
@@ -129,6 +131,10 @@ export const settingsSchema = z.object({
   POSTBACK_SLOW_REQUEST_SECONDS: positive.max(600).default(10),
   /** Bytes per second at which an upload must arrive; 0: any. */
   POSTBACK_UPLOAD_BYTES_PER_SECOND: z.coerce.number().int().min(0).default(1_000),
+  /** Open event streams that one organisation may have at one API process. */
+  POSTBACK_EVENT_STREAMS: positive.default(50),
+  /** How long after an event a client can still continue there. */
+  POSTBACK_EVENT_RESUME_SECONDS: positive.default(60 * 60),
   /** How long the response to a request with an `Idempotency-Key` is stored for its repeats. */
   POSTBACK_IDEMPOTENCY_HOURS: positive.max(24 * 30).default(24),
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createEmbedders } from '../domain/content/embedding-models.js';
+import type { EmbeddingMetrics } from '../domain/metrics.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createLaneSwitch } from '../domain/webhooks/lanes.js';
@@ -10,6 +11,7 @@ import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { createBacklogReader } from '../storage/backlog.js';
 import { createCheckpointStore } from '../storage/checkpoints.js';
 import { connectCollections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
@@ -33,6 +35,7 @@ import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
+import { createChangeLog } from '../storage/events/changes.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createModelTokens } from '../storage/model-tokens.js';
@@ -49,25 +52,30 @@ import { createLanes } from '../storage/webhooks/lanes.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
+import { measuredEmbedder } from './metrics.js';
 import { embedderConfig, filesLocation, indexLocation, previousEmbedders } from './provider-config.js';
 
 /**
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
  * client. `close` releases their connections and threads.
  * @param opensSecrets whether this process seals or opens values, and so needs POSTBACK_SEALING_KEY
+ * @param metrics count the texts that are embedded
  * @throws Error when a setting is missing, or MongoDB or the bucket of the search index cannot be reached
  */
 export async function createSharedDependencies(
   config: Config,
   log: Logger,
-  { opensSecrets }: { opensSecrets: boolean },
+  { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: EmbeddingMetrics },
 ) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback');
   const sealer = createConfiguredSealer(config, opensSecrets);
   const index = createLanceIndex({ location: await indexLocation(config), log });
   const embedding = embedderConfig(config);
   const embedders = createEmbedders(
-    [embedding, ...previousEmbedders(config)].map(createEmbedder).filter((embedder) => embedder !== null),
+    [embedding, ...previousEmbedders(config)]
+      .map(createEmbedder)
+      .filter((embedder) => embedder !== null)
+      .map((embedder) => (metrics ? measuredEmbedder(embedder, metrics) : embedder)),
   );
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
@@ -84,7 +92,9 @@ export async function createSharedDependencies(
     embedders,
     embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
+    readBacklog: createBacklogReader(collections),
     keys: createApiKeys(collections),
+    changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,
     quotas: createQuotas(

@@ -3,13 +3,15 @@ import { type Logger, pino } from 'pino';
 /**
  * Logs JSON lines to standard output. Keys and secrets are never passed to the logger; the redaction is a second line
  * of defence.
+ * @param fields of every line
  */
-export function createLogger(level: string, name: string): Logger {
+export function createLogger(level: string, name: string, fields?: () => object): Logger {
   return pino({
     level,
     name,
     redact: ['*.authorization', '*.signing_secret', '*.sealed_secret', '*.key', '*.hash'],
     timestamp: pino.stdTimeFunctions.isoTime,
+    ...(fields ? { mixin: fields } : {}),
     // A driver's error may contain the document that it failed to write, so only selected fields are logged.
     serializers: { err: describeError },
   });

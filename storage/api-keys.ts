@@ -60,6 +60,12 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
       return { key_id: record._id, org: record.org, kind: record.kind, scopes: record.scopes };
     },
 
+    /** Whether the key can still be used. */
+    async isActive(id: string, now = new Date()): Promise<boolean> {
+      const record = await apiKeys.findOne({ _id: id, revoked_at: null });
+      return record !== null && (record.expires_at === null || record.expires_at > now);
+    },
+
     /** @returns all keys, or those of one organisation, newest first */
     list(org?: string): Promise<ApiKeyRecord[]> {
       return apiKeys

@@ -1,4 +1,4 @@
-import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { Client, Connection, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import proto from '@temporalio/proto';
@@ -35,13 +35,14 @@ export async function connectTemporal(
   namespace: string,
   access: TemporalAccess = {},
   dataConverter: DataConverter = {},
+  interceptors: WorkflowClientInterceptor[] = [],
 ): Promise<Client> {
   const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS, ...access }).catch(
     (error) => {
       throw new Error(`Temporal does not respond at ${address}: ${error.message}`);
     },
   );
-  return new Client({ connection, namespace, dataConverter });
+  return new Client({ connection, namespace, dataConverter, interceptors: { workflow: interceptors } });
 }
 
 /** Whether Temporal responds and has the namespace. */

@@ -6,10 +6,10 @@ import type * as workflows from '../workflows/index.js';
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
  * running: a long compaction must not delay the start of missing workflows. `sweep` is older than the word reconciler.
  */
-const JOBS: Readonly<Record<string, keyof typeof workflows>> = {
-  sweep: 'sweep',
-  'drop-abandoned-files': 'dropAbandonedFiles',
-  'compact-search-index': 'compactSearchIndex',
+const JOBS: Readonly<Record<string, { workflowType: keyof typeof workflows; staticSummary: string }>> = {
+  sweep: { workflowType: 'sweep', staticSummary: 'Start work whose workflow is missing' },
+  'drop-abandoned-files': { workflowType: 'dropAbandonedFiles', staticSummary: 'Delete files that belong to nobody' },
+  'compact-search-index': { workflowType: 'compactSearchIndex', staticSummary: 'Compact the search index' },
 };
 
 /**
@@ -18,9 +18,9 @@ const JOBS: Readonly<Record<string, keyof typeof workflows>> = {
  */
 export async function ensureReconcileSchedules(client: Client, everySeconds: number): Promise<void> {
   const spec = { intervals: [{ every: everySeconds * 1000 }] };
-  for (const [id, workflowType] of Object.entries(JOBS)) {
+  for (const [id, job] of Object.entries(JOBS)) {
     const taskQueue: TaskQueue = 'control';
-    const action = { type: 'startWorkflow' as const, workflowType, workflowId: id, taskQueue, args: [] };
+    const action = { type: 'startWorkflow' as const, ...job, workflowId: id, taskQueue, args: [] };
     try {
       await client.schedule.create({
         scheduleId: id,

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
   type WorkflowSignalWithStartOptions,
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import type { Priority, SearchAttributePair } from '@temporalio/common';
+import type { StarterMetrics } from '../domain/metrics.js';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
@@ -15,6 +17,8 @@ type Workflows = typeof workflows;
 /** Options of a start; the compiler checks the arguments against the workflow's code. */
 export type StartOptions<Name extends keyof Workflows> = WorkflowStartOptions<Workflows[Name]> & {
   taskQueue: TaskQueue;
+  /** What the workflow is about, in Temporal's UI. */
+  staticSummary: string;
 };
 
 export type WorkflowStarter = ReturnType<typeof createWorkflowStarter>;
@@ -22,10 +26,13 @@ export type WorkflowStarter = ReturnType<typeof createWorkflowStarter>;
 /**
  * Starts workflows. Starting is idempotent: the workflow id is the record's id, and a second start does nothing.
  * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
+ * @param metrics measure the calls
  */
-export function createWorkflowStarter(client: Client, deadlineMs?: number) {
-  const call = <T>(request: () => Promise<T>): Promise<T> =>
+export function createWorkflowStarter(client: Client, deadlineMs?: number, metrics?: StarterMetrics) {
+  const limited = <T>(request: () => Promise<T>): Promise<T> =>
     deadlineMs === undefined ? request() : client.withDeadline(Date.now() + deadlineMs, request);
+  const call = <T>(request: () => Promise<T>): Promise<T> =>
+    metrics === undefined ? limited(request) : measured(metrics, () => limited(request));
 
   return {
     client,
@@ -51,6 +58,21 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number) {
       await call(() => client.workflow.signalWithStart<Workflows[Name]>(workflow, request));
     },
   };
+}
+
+/** A workflow that runs already, or has ended, is no failure of the call. */
+async function measured<T>(metrics: StarterMetrics, request: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  const report = (result: 'ok' | 'failed') => metrics.temporalCalled(result, performance.now() - started);
+  try {
+    const value = await request();
+    report('ok');
+    return value;
+  } catch (error) {
+    const known = error instanceof WorkflowExecutionAlreadyStartedError || error instanceof WorkflowNotFoundError;
+    report(known ? 'ok' : 'failed');
+    throw error;
+  }
 }
 
 /** Order in which a busy queue serves work, by Temporal's priority keys. */

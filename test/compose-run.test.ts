@@ -139,11 +139,11 @@ describe('the processes of docker-compose.yml', () => {
     expect(ready).toEqual({ status: 'ready' });
     expect((await fetch(`${apiUrl}/metrics`)).status).toBe(404);
     expect((await fetch(`${apiUrl}/docs`)).status).toBe(200);
-    expect(await (await fetch(`${internalUrl}/readyz`)).json()).toMatchObject({
-      status: 'ready',
-      mongodb: true,
-      embeddings: { available: true },
+    const details = await eventually('ready on the internal port', async () => {
+      const response = await fetch(`${internalUrl}/readyz`);
+      return response.status === 200 && response.json();
     });
+    expect(details).toMatchObject({ status: 'ready', mongodb: true, embeddings: { available: true } });
     expect(await (await fetch(`${internalUrl}/metrics`)).text()).toMatch(/route="\/readyz"/);
     expect((await fetch(`${internalUrl}/databases`)).status).toBe(404);
   });

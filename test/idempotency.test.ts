@@ -183,7 +183,7 @@ describe('a process that dies while it runs a request', () => {
   };
 
   test('loses its claim when the lease ends; its late writes are rejected', async () => {
-    const keys = keysWith({ ttlMs: 60_000, leaseMs: 0 });
+    const keys = keysWith({ ttlMs: 3_600_000, leaseMs: 0 });
     const first = claimed(await keys.claim(scope, 'same request'));
     expect(await keys.claim(scope, 'another request')).toEqual({ state: 'another request' });
     const second = claimed(await keys.claim(scope, 'same request'));
@@ -206,11 +206,11 @@ describe('a process that dies while it runs a request', () => {
 
   test('keeps its claim while the lease lasts, but not beyond the lifetime of the key', async () => {
     const key = { ...scope, key: 'held' };
-    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('claimed');
-    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(key, 'a')).state).toBe('in progress');
+    expect((await keysWith({ ttlMs: 3_600_000, leaseMs: 3_600_000 }).claim(key, 'a')).state).toBe('claimed');
+    expect((await keysWith({ ttlMs: 3_600_000, leaseMs: 3_600_000 }).claim(key, 'a')).state).toBe('in progress');
     const brief = { ...scope, key: 'brief' };
-    expect((await keysWith({ ttlMs: 0, leaseMs: 60_000 }).claim(brief, 'a')).state).toBe('claimed');
-    expect((await keysWith({ ttlMs: 60_000, leaseMs: 60_000 }).claim(brief, 'b')).state).toBe('claimed');
+    expect((await keysWith({ ttlMs: 0, leaseMs: 3_600_000 }).claim(brief, 'a')).state).toBe('claimed');
+    expect((await keysWith({ ttlMs: 3_600_000, leaseMs: 3_600_000 }).claim(brief, 'b')).state).toBe('claimed');
   });
 });
 
@@ -235,7 +235,7 @@ describe('a route that responds without a transaction', () => {
           summary: 'Work',
           status: 201,
           response: z.object({ turn: z.int() }),
-          idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: 60_000 }),
+          idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: 3_600_000 }),
         },
         (_ctx, { respond }) => {
           const outcome = outcomes[runs++];

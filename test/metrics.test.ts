@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { encodeTime } from 'ulid';
+import { parse } from 'yaml';
+import { createBacklogReader } from '../storage/backlog.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { testCollections } from './support/mongodb.js';
+import { databaseBeside, makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 
 describe('/metrics', () => {
@@ -65,11 +70,119 @@ describe('/metrics', () => {
       const grown = (name: string, labels: string) => sample(now, name, labels) > sample(before, name, labels);
       return (
         grown('postback_items_finished_total', 'status="completed"') &&
-        grown('postback_delivery_attempts_total', 'outcome="delivered"')
+        grown('postback_delivery_attempts_total', 'event="indexing.status_changed",outcome="delivered"')
       );
     });
+    const now = await scrape(workerUrl);
+    for (const [name, labels] of [
+      ['postback_receiver_response_seconds_count', 'event="indexing.status_changed",outcome="delivered"'],
+      ['postback_item_indexing_seconds_count', 'status="completed"'],
+      ['postback_embedded_texts_total', 'kind="document"'],
+    ] as const) {
+      expect([name, sample(now, name, labels) > sample(before, name, labels)]).toEqual([name, true]);
+    }
     expect(await (await fetch(`${workerUrl}/healthz`)).json()).toEqual({ status: 'ok' });
-    const ready = await (await fetch(`${workerUrl}/readyz`)).json();
+    // On a busy machine a probe can time out.
+    const ready = await eventually('ready', async () => {
+      const response = await fetch(`${workerUrl}/readyz`);
+      return response.status === 200 && response.json();
+    });
     expect(ready).toMatchObject({ status: 'ready', temporal: true, mongodb: true });
   });
+
+  test('of the API has the backlog of all organisations', async () => {
+    const text = await scrape(apiUrl);
+    expect(text).toContain('\npostback_backlog_readable 1\n');
+    expect(text).toMatch(/\npostback_items_unfinished\{status="queued"\} \d+\n/);
+    expect(text).toMatch(/\npostback_temporal_call_duration_seconds_count\{result="ok"\} [1-9]\d*\n/);
+  });
+
+  test('has every metric of the dashboard and the alerts, and docs/monitoring.md describes them', async () => {
+    const read = (path: string) => readFileSync(path, 'utf8');
+    const [dashboard, alerts, page] = [
+      read('ops/grafana/postback.json'),
+      read('ops/prometheus/alerts.yml'),
+      read('docs/monitoring.md'),
+    ];
+    const { panels } = JSON.parse(dashboard) as { panels: { targets?: { expr: string }[] }[] };
+    const { groups } = parse(alerts) as { groups: { rules: { alert: string; expr: string }[] }[] };
+    const rules = groups.flatMap((group) => group.rules);
+    const expressions = [...panels.flatMap(({ targets = [] }) => targets), ...rules].map(({ expr }) => expr);
+    const used = new Set(expressions.flatMap((expr) => expr.match(/\b(postback|temporal|process|nodejs)_\w+/g) ?? []));
+    expect(used.size).toBeGreaterThan(25);
+    // The workers have run workflows and activities by now; the SDK lists a metric after its first use.
+    await eventually('every metric is served', async () => {
+      const served = servedNames(`${await scrape(apiUrl)}\n${await scrape(workerUrl)}`);
+      expect([...used].filter((name) => !served.has(name))).toEqual([]);
+      const ours = [...served].filter((name) => /^postback_/.test(name) && !/_(bucket|sum|count)$/.test(name));
+      expect(ours.filter((name) => !page.includes(`| \`${name}\``))).toEqual([]);
+      const described = [...page.matchAll(/^\| `((?:postback|temporal)_\w+)`/gm)].map(([, name]) => name!);
+      expect(described.filter((name) => !served.has(name))).toEqual([]);
+      return true;
+    });
+    for (const { alert } of rules) {
+      expect(page).toContain(`\n### ${alert}\n`);
+      expect(alerts).toContain(`docs/monitoring.md#${alert.toLowerCase()}\n`);
+    }
+    expect(page.match(/^### Postback/gm)).toHaveLength(rules.length);
+  });
 });
+
+test('the backlog counts what is not finished, and says since when the first of it waits', async () => {
+  const collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'backlog'));
+  const now = new Date('2026-01-01T12:00:00Z');
+  const minutesAgo = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
+  const insert = (collection: { insertMany(records: never[]): Promise<unknown> }, records: object[]) =>
+    collection.insertMany(
+      records.map((record, n) => ({ _id: `r${n}`, org: `org-${n}`, check_at: now, ...record })) as never[],
+    );
+  const batch = (minutes: number) => `bat_${encodeTime(minutesAgo(minutes).getTime())}${'0'.repeat(16)}`.toLowerCase();
+  await insert(collections.items, [
+    { id: 'a', indexing_status: 'queued', batch: batch(2) },
+    { id: 'b', indexing_status: 'queued', batch: batch(9) },
+    { id: 'c', indexing_status: 'processing', batch: batch(5) },
+    { id: 'd', indexing_status: 'completed', batch: batch(60), rows_due: ['chg_one'] },
+  ]);
+  await insert(collections.deliveries, [
+    { dedupe_key: 'a', status: 'pending', created_at: minutesAgo(3), next_attempt_at: minutesAgo(3) },
+    { dedupe_key: 'b', status: 'failed', created_at: minutesAgo(30), next_attempt_at: minutesAgo(-5) },
+    { dedupe_key: 'c', status: 'failed', created_at: minutesAgo(20), next_attempt_at: minutesAgo(7) },
+    { dedupe_key: 'd', status: 'sweeping', created_at: minutesAgo(1), next_attempt_at: minutesAgo(40) },
+    { dedupe_key: 'e', status: 'delivered', created_at: minutesAgo(90), next_attempt_at: null },
+    {
+      dedupe_key: 'f',
+      status: 'pending',
+      created_at: now,
+      next_attempt_at: now,
+      lane: 1,
+      queue: { receiver: 'r', due: now },
+    },
+  ]);
+  await insert(collections.aiJobs, [
+    { status: 'processing', created_at: minutesAgo(4) },
+    { status: 'success', created_at: minutesAgo(50) },
+  ]);
+  await insert(collections.crewExecutions, [
+    { status: 'pending_human_input', created_at: minutesAgo(8), waiting_since: minutesAgo(6) },
+    { status: 'running', created_at: minutesAgo(9), waiting_since: null },
+  ]);
+  expect(await createBacklogReader(collections)(now)).toEqual({
+    items: { counts: { queued: 2, processing: 1 }, oldest: minutesAgo(9) },
+    rowsDue: 1,
+    deliveries: { counts: { pending: 2, failed: 2, sweeping: 1 }, oldest: minutesAgo(30) },
+    deliveriesDue: { count: 3, since: minutesAgo(7) },
+    deliveriesInLanes: 1,
+    jobs: { counts: { processing: 1 }, oldest: minutesAgo(4) },
+    crews: { counts: { pending_human_input: 1, running: 1 }, oldest: minutesAgo(9) },
+    crewsWaitingSince: minutesAgo(6),
+    authentications: { counts: {}, oldest: null },
+  });
+});
+
+/** The names of the samples that a page of metrics can have, also of metrics without a sample yet. */
+function servedNames(text: string): Set<string> {
+  const names = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name, type]) =>
+    type === 'histogram' ? [name!, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name!],
+  );
+  return new Set(names);
+}

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { connectTemporal } from '../temporal/connection.js';
+import { runCommand } from './support/command.js';
 import { createCrewClient } from './support/crew-client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient } from './support/job-client.js';
@@ -45,9 +47,9 @@ describe('in the Temporal UI an operator', () => {
   });
 
   test('reads why a callback is not delivered yet, and finds it when it has failed permanently', async () => {
-    // Four attempts take more than half a minute, which is enough time to read the reason.
+    // The receiver asks for the longest pauses, and a person ends them.
     let status = 503;
-    receiver.respond = () => ({ status });
+    receiver.respond = () => ({ status, headers: { 'Retry-After': '3600' } });
     const { body } = await jobs.submit(KEYWORDS, GERMAN, { webhook_receiver: receiver.url });
     const [id] = await found(`WorkflowType="deliverWebhook" AND PostbackSource="${body.job_id}"`);
     await eventually('the reason on the waiting activity', async () => {
@@ -56,6 +58,11 @@ describe('in the Temporal UI an operator', () => {
     });
     expect(await detailsOf(id!)).toMatch(/^Not delivered yet\./);
     status = 400;
+    const { deliveries } = (await jobs.get(`/v3/ai/callbacks?doc_id=${body.job_id}`)).body;
+    await eventually('an attempt at once, or the next one in time', async () => {
+      const retried = await jobs.request('POST', `/v3/ai/callbacks/${deliveries[0].delivery_id}/retry`);
+      return retried.status === 200;
+    });
     expect(await found(`PostbackSource="${body.job_id}" AND PostbackOutcome="permanently_failed"`)).toEqual([id]);
     expect(await detailsOf(id!)).toBe('');
   });
@@ -132,5 +139,42 @@ describe('in the Temporal UI an operator', () => {
     for (const event of events!.filter((event) => event.activityTaskScheduledEventAttributes)) {
       expect(event.userMetadata?.summary).toBeTruthy();
     }
+  });
+
+  test('reads in a summary what each workflow and each activity does', async () => {
+    const mine = ['provisionDatabase', 'indexItem', 'deliverWebhook', 'runAiJob', 'runCrew'];
+    const queries = [
+      ...mine.map((type) => `PostbackOrganisation="${org}" AND WorkflowType="${type}"`),
+      'WorkflowType="sweep"',
+    ];
+    for (const query of queries) {
+      const [execution] = await listedWorkflows(temporal, query, ({ length }) => length > 0);
+      const { events } = await temporal.workflow.getHandle(execution!.workflowId, execution!.runId).fetchHistory();
+      const described = events!.filter(
+        (event) => event.workflowExecutionStartedEventAttributes || event.activityTaskScheduledEventAttributes,
+      );
+      expect(described.length).toBeGreaterThan(0);
+      expect([query, described.filter(({ userMetadata }) => !userMetadata?.summary)]).toEqual([query, []]);
+    }
+  });
+
+  test('gets a link for each list of work, whose filter the server accepts', async () => {
+    const env = { TEMPORAL_ADDRESS: temporalAddress, TEMPORAL_NAMESPACE: 'default', POSTBACK_DATA_DIR: '/nowhere' };
+    const { code, out } = await runCommand(['operators', 'setup', '--ui', 'http://ui.test:8233/', '--json'], env);
+    expect(code).toBe(0);
+    const { search_attributes, views } = JSON.parse(out);
+    expect(search_attributes).toEqual({ allowed: true, mistyped: [] });
+    expect(views.length).toBeGreaterThan(8);
+    const page = readFileSync('docs/operators.md', 'utf8');
+    for (const { name, query, url } of views) {
+      const { pathname, searchParams } = new URL(url);
+      expect(pathname).toBe('/namespaces/default/workflows');
+      expect([searchParams.get('query'), searchParams.get('savedQuery')]).toEqual([query, name]);
+      expect(page).toContain(`\`${query}\``);
+      await temporal.workflow.count(query);
+    }
+    const text = await runCommand(['operators', 'setup'], env);
+    expect(text.out).toMatch(/^All 9 search attributes are registered\.\n/);
+    expect(text.out).toContain('WorkflowType="deliverLane"');
   });
 });

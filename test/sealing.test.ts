@@ -21,6 +21,7 @@ const [OLD, NEW, FOREIGN] = [keyOf(1), keyOf(2), keyOf(3)];
 const ORG = 'sealed';
 const SCOPE = { org: ORG, route: 'POST /things', key: 'once' };
 const SECRET = 'a secret that is sealed';
+const HOUR_MS = 3_600_000;
 
 /** The path of every sealed value in a database, with the value; elements of an array share their path. */
 async function sealedValues(db: Db, keyIds: string[]): Promise<{ at: string; value: Binary }[]> {
@@ -74,7 +75,7 @@ describe('sealed values', () => {
   let collections: Collections;
 
   function stores(sealer: Sealer) {
-    const times = { expiresAfterMs: 60_000, keptForMs: 60_000, deviceDataKeptForMs: 60_000 };
+    const times = { expiresAfterMs: HOUR_MS, keptForMs: HOUR_MS, deviceDataKeptForMs: HOUR_MS };
     return {
       registrations: createRegistrations(collections, sealer),
       crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
@@ -82,7 +83,7 @@ describe('sealed values', () => {
       signingKeys: createSigningKeys(collections, sealer),
       connectors: createConnectors(collections, sealer),
       authentications: createAuthentications(collections, sealer, times),
-      idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: 60_000 }),
+      idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: HOUR_MS }),
     };
   }
 

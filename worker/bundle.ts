@@ -20,9 +20,13 @@ export async function workflowBundle(): Promise<WorkflowBundle> {
     return { code: readFileSync(path, 'utf8') };
   } catch {
     const bundler = fileURLToPath(new URL('./bundle-workflows.js', import.meta.url));
-    const run = promisify(execFile)(process.execPath, [bundler, `${ROOT}/workflows/index.js`], {
-      maxBuffer: MAX_BYTES,
-    });
+    const run = promisify(execFile)(
+      process.execPath,
+      [bundler, `${ROOT}/workflows/index.js`, `${ROOT}/workflows/tracing.js`],
+      {
+        maxBuffer: MAX_BYTES,
+      },
+    );
     const { stdout: code, stderr: warnings } = await run;
     if (warnings) console.warn(warnings);
     store(path, code);

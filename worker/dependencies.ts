@@ -9,8 +9,10 @@ import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies } from '../runtime/dependencies.js';
+import { createProcessMetrics } from '../runtime/metrics.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
+import type { Tracing } from '../runtime/tracing.js';
 import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -26,12 +28,14 @@ export type WorkerDependencies = Awaited<ReturnType<typeof createWorkerDependenc
  * What this process and its activities use: stores, providers, metrics and the two connections to Temporal. `close`
  * releases all of it; call it when no activity runs any more.
  */
-export async function createWorkerDependencies(config: Config, log: Logger) {
+export async function createWorkerDependencies(config: Config, log: Logger, tracing?: Tracing) {
   const models = configuredLanguageModels(config);
+  const metrics = createProcessMetrics();
   const shared = await createSharedDependencies(config, log, {
+    metrics,
     opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
   });
-  const { client, connection, dataConverter } = await connectToTemporal(config, log);
+  const { client, connection, dataConverter } = await connectToTemporal(config, log, tracing);
   const extractor = createExtractor({
     processes: config.POSTBACK_PARSER_PROCESSES,
     ocrProcesses: config.POSTBACK_OCR_PROCESSES,
@@ -56,7 +60,7 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
     providers,
     models,
     scratch: await createCleanScratch(log),
-    metrics: createWorkerMetrics(),
+    metrics: createWorkerMetrics(metrics.registry),
     async close(): Promise<void> {
       await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close(), foreignParser.close()]);
       await shared.close();
@@ -67,11 +71,11 @@ export async function createWorkerDependencies(config: Config, log: Logger) {
 }
 
 /** Connects the client that starts workflows, registers the search attributes, and opens the workers' connection. */
-async function connectToTemporal(config: Config, log: Logger) {
+async function connectToTemporal(config: Config, log: Logger, tracing?: Tracing) {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const access = temporalAccess(config);
   const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
-  const client = await connectTemporal(address, namespace, access, dataConverter);
+  const client = await connectTemporal(address, namespace, access, dataConverter, tracing ? [tracing.client] : []);
   const { allowed, mistyped } = await registerSearchAttributes(client, namespace);
   if (!allowed) {
     log.warn(

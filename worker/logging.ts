@@ -1,10 +1,11 @@
-import { Runtime } from '@temporalio/worker';
+import { Runtime, type TelemetryOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 /**
  * Sends the log lines of Temporal's SDK to our logger. Call once, before the first worker or connection of the process.
+ * @param metrics how the SDK serves its metrics; without it, it counts none
  */
-export function installTemporalLogger(log: Logger): void {
+export function installTemporalLogger(log: Logger, metrics?: TelemetryOptions['metrics']): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   const at = (level: keyof typeof levels) => (message: string, meta?: object) =>
     log[levels[level]](renameError(meta), message);
@@ -18,7 +19,10 @@ export function installTemporalLogger(log: Logger): void {
       log: (level, message, meta) => at(level)(message, meta),
     },
     // The SDK's core (in Rust) logs through the same logger.
-    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metrics ? { metrics } : {}),
+    },
     shutdownSignals: [],
   });
 }

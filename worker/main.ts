@@ -4,6 +4,7 @@ import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
+import { startTracing } from '../runtime/tracing.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
@@ -11,6 +12,7 @@ import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveProbes } from './probes.js';
+import { createSdkMetrics } from './sdk-metrics.js';
 import { createWorkers } from './workers.js';
 
 /** How long closing the connections may take after the running work. */
@@ -23,10 +25,13 @@ async function runWorker(): Promise<void> {
   const stopped = stopRequested();
   const config = readConfig(process.env);
   const { POSTBACK_QUEUES: queues, TEMPORAL_NAMESPACE: namespace } = config;
-  const log = createLogger(config.LOG_LEVEL, 'worker');
-  installTemporalLogger(log);
+  const tracing = await startTracing(config, 'worker');
+  const log = createLogger(config.LOG_LEVEL, 'worker', tracing?.logFields);
+  const healthPort = config.POSTBACK_WORKER_HEALTH_PORT;
+  const sdkMetrics = healthPort === undefined ? undefined : await createSdkMetrics();
+  installTemporalLogger(log, sdkMetrics?.options);
 
-  const dependencies = await createWorkerDependencies(config, log);
+  const dependencies = await createWorkerDependencies(config, log, tracing);
   const { client, connection, dataConverter, metrics } = dependencies;
   const { activities, stopLanes, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
@@ -39,6 +44,7 @@ async function runWorker(): Promise<void> {
     queues,
     activities,
     graceMs,
+    tracing,
     ...(config.POSTBACK_WORKER_VERSIONING === 'on' ? { version: deploymentVersion(workflowBuildId()) } : {}),
     log,
   });
@@ -46,9 +52,10 @@ async function runWorker(): Promise<void> {
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
-  const probes = serveProbes(config.POSTBACK_WORKER_HEALTH_PORT, metrics.registry, () =>
-    readReadiness(dependencies, client, true),
-  );
+  const probes = serveProbes(healthPort, {
+    metrics: async () => `${await metrics.registry.metrics()}\n${await sdkMetrics?.read()}`,
+    readiness: () => readReadiness(dependencies, client, true),
+  });
   log.info({ queues }, 'workers running');
   process.send?.({ ready: true });
 
@@ -63,6 +70,7 @@ async function runWorker(): Promise<void> {
   await finished;
   probes?.close();
   await dependencies.close();
+  await tracing?.close();
 }
 
 function shutDown(workers: readonly Worker[]): void {

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Readiness } from '../domain/readiness.js';
 
 /**
@@ -9,13 +9,12 @@ import type { Readiness } from '../domain/readiness.js';
  */
 export function serveProbes(
   port: number | undefined,
-  registry: Registry,
-  readiness: () => Promise<Readiness>,
+  { metrics, readiness }: { metrics: () => Promise<string>; readiness: () => Promise<Readiness> },
 ): Server | undefined {
   if (port === undefined) return undefined;
   return createServer(async (request, response) => {
     if (request.url === '/metrics') {
-      response.setHeader('Content-Type', registry.contentType).end(await registry.metrics());
+      response.setHeader('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE).end(await metrics());
       return;
     }
     response.setHeader('Content-Type', 'application/json');

@@ -13,6 +13,7 @@ import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failures.js';
 import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
+import type { Tracing } from '../runtime/tracing.js';
 
 /** Attempts that a worker of deliveries can have in progress. */
 export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;
@@ -85,6 +86,7 @@ export async function createWorkers(options: {
   graceMs: number;
   /** Set: the workers get tasks only when this is the current version of their deployment. */
   version?: WorkerDeploymentVersion;
+  tracing?: Pick<Tracing, 'activity' | 'sinks'> | undefined;
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
   const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
@@ -100,7 +102,8 @@ export async function createWorkers(options: {
         workflowBundle: options.bundle,
         activities: options.activities[taskQueue],
         ...versioning(options.version),
-        interceptors: { activity: [createFailureInterceptor(options.log)] },
+        interceptors: { activity: activityInterceptors(options) },
+        sinks: options.tracing?.sinks ?? NOT_TRACED,
         workflowThreadPoolSize: 1,
         shutdownGraceTime: options.graceMs,
         ...TUNING[taskQueue],
@@ -118,10 +121,18 @@ function createActivityWorker(taskQueue: LongQueue, options: Parameters<typeof c
     taskQueue,
     activities: options.activities[taskQueue],
     ...versioning(options.version),
-    interceptors: { activity: [createFailureInterceptor(options.log)] },
+    interceptors: { activity: activityInterceptors(options) },
     shutdownGraceTime: options.graceMs,
     maxConcurrentActivityTaskExecutions: LONG_SLOTS[taskQueue],
   });
+}
+
+/** Workflows that a traced process has started report their end, also to workers without traces. */
+const NOT_TRACED: Tracing['sinks'] = { tracing: { ended: { fn: () => undefined, callDuringReplay: false } } };
+
+/** Spans get only the errors that histories get. */
+function activityInterceptors({ tracing, log }: Pick<Parameters<typeof createWorkers>[0], 'tracing' | 'log'>) {
+  return [...(tracing ? [tracing.activity] : []), createFailureInterceptor(log)];
 }
 
 /** Open executions continue on the workers of the current version. */

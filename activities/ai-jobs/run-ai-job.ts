@@ -5,6 +5,7 @@ import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../d
 import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
 import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -146,6 +147,7 @@ function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
 interface FinishJobDependencies extends CompletionDependencies {
   aiJobs: Pick<AiJobs, 'finish' | 'getById'>;
   checkpoints: Pick<CheckpointStore, 'drop'>;
+  metrics: Pick<WorkMetrics, 'jobFinished'>;
 }
 
 /**
@@ -157,7 +159,7 @@ function createFinishJob(deps: FinishJobDependencies) {
   return async (ref: JobRef, outcome: JobOutcome): Promise<JobOutcome> => {
     const dedupe_key = `ai-job/${ref.job}`;
     let finished: AiJobRecord | null = null;
-    await complete(dedupe_key, async (tx, now) => {
+    const ended = await complete(dedupe_key, async (tx, now) => {
       const job = await deps.aiJobs.finish(ref.job, outcome, now, tx);
       if (!job) return undefined;
       finished = job;
@@ -174,7 +176,9 @@ function createFinishJob(deps: FinishJobDependencies) {
       };
     });
     await deps.checkpoints.drop(ref.job);
-    return outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
+    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
+    if (ended) deps.metrics.jobFinished(stored.status);
+    return stored;
   };
 }
 

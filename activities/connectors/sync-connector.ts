@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { newBatchId } from '../../domain/ids.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
 import type { OpenSource, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord, ConnectorResources, SeenResource } from '../../storage/connectors/resources.js';
@@ -27,6 +28,7 @@ export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemov
   quotas: Pick<Quotas, 'admit'>;
   openSource: OpenSource;
   starters: ItemRemovalDependencies['starters'] & Pick<ContentStarters, 'startIngest'>;
+  metrics: Pick<WorkMetrics, 'syncFinished'>;
   log: Pick<Logger, 'info' | 'warn'>;
   /** Resources that one sync reads. */
   maxResources: number;
@@ -131,6 +133,7 @@ export function createSyncActivities(deps: SyncDependencies) {
       // After a failure, the next sync must read the listing even when it has not changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
       await connectorSyncs.end(ref, outcome, counts, clean ? connector.sync!.validators : {});
+      deps.metrics.syncFinished(outcome.status);
       log.info({ ...ref, ...counts, status: outcome.status, code: outcome.error_code }, 'connector synced');
     },
   };

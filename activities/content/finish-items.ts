@@ -31,17 +31,19 @@ export function createFinishItem(deps: FinishItemDependencies) {
   const complete = createCompletion(deps);
   return async (ref: ItemRef, outcome: ItemOutcome): Promise<boolean> => {
     let outdated: RemovalRef | null = null;
+    let batch = '';
     const finished = await complete(itemDedupeKey(ref.item, ref.version), async (tx, now) => {
       const item = await items.finish(ref, outcome, now, tx);
       outdated = null;
       if (!item) return undefined;
+      batch = item.batch;
       outdated = await outdatedVersions.add([item], { completed: outcome.status === 'completed' }, now, tx);
       const registration = await registrations.findForOrg(item.org);
       return registration?.event_types.includes('indexing.status_changed')
         ? itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now)
         : null;
     });
-    if (finished) metrics.itemFinished(outcome.status);
+    if (finished) metrics.itemFinished(outcome.status, batch);
     await deps.clearOutdated(outdated);
     return finished || (await items.getByRef(ref)) !== null;
   };
@@ -84,7 +86,7 @@ export function createCompleteItems(deps: CompleteItemsDependencies) {
       }
       return finished;
     });
-    for (const _ of completed) metrics.itemFinished('completed');
+    for (const { batch } of completed) metrics.itemFinished('completed', batch);
     await starters.startDeliveries(added);
     await deps.clearOutdated(outdated);
     return completed;

@@ -11,6 +11,7 @@ import type {
   ToolCallRef,
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
 import { type CrewExecutionRecord, type CrewExecutions, deadlineOf } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
@@ -30,6 +31,7 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
   models: LanguageModels;
   quotas: Pick<Quotas, 'tokenMeter'>;
+  metrics: Pick<WorkMetrics, 'crewFinished'>;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -125,7 +127,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       const dedupeKey = `crew/${id}/end`;
       // A cancelled step is not repeated: its process may have died before it started the delivery of the step.
       for (const delivery of await deliveries.listUnattempted(`crew/${id}/`)) await starters.startDelivery(delivery);
-      await complete(dedupeKey, async (tx, now) => {
+      const ended = await complete(dedupeKey, async (tx, now) => {
         const execution = await crewExecutions.finish(id, outcome, now, tx);
         if (!execution) return undefined;
         const { output } = execution.tasks.at(-1)!;
@@ -139,6 +141,7 @@ export function createCrewActivities(deps: CrewDependencies) {
               };
         return crewDelivery(execution, dedupeKey, event, now);
       });
+      if (ended) deps.metrics.crewFinished(outcome.status);
       await crewExecutions.removeLeftovers(id, new Date());
     }),
   };

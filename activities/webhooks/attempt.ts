@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { OutboundClient, OutboundResponse } from '../../domain/outbound.js';
 import { type AttemptResult, judgeAttempt } from '../../domain/webhooks/delivery-policy.js';
 import type { AttemptEntry, DeliveryRecord, RecordedAttempt } from '../../storage/webhooks/deliveries.js';
+import { inDeliverySpan } from './attempt-span.js';
 import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
 
 export interface AttemptDependencies {
@@ -46,7 +47,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     if ((await now()).getTime() + callback.policy.timeoutMs > claimed.claimed_until!.getTime())
       throw new AttemptNotSent('the claim would not outlive the attempt');
     const started = performance.now();
-    const outcome = await send(request, callback.policy.timeoutMs);
+    const outcome = await inDeliverySpan(claimed, () => send(request, callback.policy.timeoutMs));
     const duration_ms = Math.round(performance.now() - started);
     const { verdict, next_attempt_at } = judge(claimed, callback, resultOf(outcome), await now());
     return {

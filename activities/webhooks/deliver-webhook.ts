@@ -148,7 +148,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       );
       return statusOf(await deliveries.getById(deliveryId), finishedAt);
     }
-    deps.metrics.deliveryAttempted(recorded.status);
+    deps.metrics.deliveryAttempted(claimed.event_type, recorded);
     await request?.attempted?.(recorded.status === 'delivered', finishedAt);
     deps.log.info(
       { delivery_id: deliveryId, state: recorded.status, attempts: claimed.attempts, error: recorded.error_message },

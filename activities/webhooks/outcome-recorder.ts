@@ -72,7 +72,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
         deps.log.warn({ delivery_id, attempts, lane }, 'outcome not stored: the claim had expired');
         continue;
       }
-      deps.metrics.deliveryAttempted(recorded.status);
+      deps.metrics.deliveryAttempted(claimed.event_type, recorded);
       if (recorded.status === 'delivered') {
         delivered.push(delivery_id);
         continue;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, UpdateFilter } from 'mongodb';
 import type { DeliveryState, IndexingStatus } from '../../domain/states.js';
+import { currentTraceparent } from '../../domain/trace-context.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
@@ -51,6 +52,8 @@ export interface DeliveryRecord {
   lane?: number | null;
   /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
   queue?: { receiver: string; due: Date };
+  /** The trace of what has ended, as `traceparent`. */
+  trace?: string;
   /** Time after which the reconciler checks the delivery's workflow. */
   check_at: Date;
   /** When MongoDB removes the record; null while the delivery is unfinished. */
@@ -111,6 +114,7 @@ export interface RecordedAttempt {
 /** @returns the record of a new delivery: pending, and due at once */
 export function pendingDelivery({ now, url, ...delivery }: NewDelivery, lane: number | null = null): DeliveryRecord {
   const receiver = url === undefined ? null : receiverKey(delivery.org, url);
+  const trace = currentTraceparent();
   return {
     indexing_status: null,
     payload: null,
@@ -118,6 +122,7 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery, lane: nu
     receiver,
     lane,
     ...(lane === null ? {} : { queue: { receiver: receiver ?? delivery.org, due: now } }),
+    ...(trace === undefined ? {} : { trace }),
     status: 'pending',
     attempts: 0,
     failures: 0,

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -9,10 +8,12 @@ import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Client } from '../support/client.js';
+import { runCommand } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import { logWith } from '../support/logs.js';
 import { type OpenAiServer, type RecordedRequest, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
-import { type Product, startProduct, withDb } from '../support/product.js';
+import { type Product, startProcesses, startProcessesAgain, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 const run = promisify(execFile);
@@ -29,7 +30,9 @@ interface Embedding {
   dimensions: number;
 }
 
-// Starts its processes with other models, so it has a product of its own.
+const NAME = 'model-change';
+
+// Starts its processes with other models, over the shared servers.
 describe('a change of the embedding model', () => {
   let product: Product;
   let server: OpenAiServer;
@@ -75,8 +78,8 @@ describe('a change of the embedding model', () => {
       sendJson(response, { object: 'list', model, data });
     });
     // With the embedded model.
-    product = await startProduct();
-    api = await clientOf('model-change', product);
+    product = await startProcesses(NAME);
+    api = await clientOf(NAME, product);
     await api.createDatabase('library');
     await api.ingest({
       database: 'library',
@@ -96,17 +99,24 @@ describe('a change of the embedding model', () => {
   /** Stops the processes and starts them again, on the same data. */
   async function restart(changed: Record<string, string>): Promise<void> {
     await product.stop();
-    product = await startProduct({ ...changed, POSTBACK_DATA_DIR: product.dataDir });
-    api = await clientOf('model-change', product);
+    product = await startProcessesAgain(NAME, { ...changed, POSTBACK_DATA_DIR: product.dataDir });
+    api = await clientOf(NAME, product);
   }
 
-  const postback = async (...args: string[]) => {
-    const env = {
-      ...process.env,
-      POSTBACK_DATA_DIR: product.dataDir,
-      MONGODB_URI: product.mongodbUri,
-      TEMPORAL_ADDRESS: product.temporalAddress,
-    };
+  const commandSettings = () => ({
+    POSTBACK_DATA_DIR: product.dataDir,
+    MONGODB_URI: product.mongodbUri,
+    TEMPORAL_ADDRESS: product.temporalAddress,
+    TEMPORAL_NAMESPACE: NAME,
+  });
+  async function postback(...args: string[]): Promise<string> {
+    const { code, out, err } = await runCommand(args, commandSettings());
+    expect({ code, err }).toMatchObject({ code: 0 });
+    return out;
+  }
+  /** As a process of its own, beside other commands. */
+  const postbackBeside = async (...args: string[]) => {
+    const env = { ...process.env, ...commandSettings() };
     return (await run(process.execPath, ['dist/cli/main.js', ...args], { env })).stdout;
   };
   const query = async (text: string, query_by = 'vector') =>
@@ -115,12 +125,19 @@ describe('a change of the embedding model', () => {
     );
   type Readiness = { embeddings: object; outdated_texts?: object };
   const readinessOf = async (url: string) => (await (await fetch(`${url}/readyz`)).json()) as Readiness;
-  /** @returns what the API and the worker say, which is the same */
-  async function readiness(): Promise<object> {
-    const { embeddings } = await readinessOf(product.apiUrl);
-    expect((await readinessOf(product.workerUrl)).embeddings).toEqual(embeddings);
-    return embeddings;
-  }
+  /** Waits until the API and the worker say this. On a busy machine a probe can time out, and leaves out what it lists. */
+  const expectReadiness = (expected: object) =>
+    Promise.all(
+      [product.apiUrl, product.workerUrl].map((url) =>
+        eventually(`the readiness of ${url}`, async () => {
+          expect(await readinessOf(url)).toMatchObject(expected);
+          return true;
+        }),
+      ),
+    );
+  const expectLogs = async (mark: string, line: RegExp) => {
+    for (const name of ['api', 'worker'] as const) expect(await logWith(product.dataDir, name, mark)).toMatch(line);
+  };
   const inputOf = (request: RecordedRequest) => (request.json() as unknown as Embedding).input;
 
   /** @returns a function that opens the gate */
@@ -170,12 +187,9 @@ describe('a change of the embedding model', () => {
       db.collection('databases').updateOne({ name: 'library' }, { $set: { 'index.analysis': 0 } }),
     );
     await restart({ ...settings('second', 24), POSTBACK_PREVIOUS_EMBEDDINGS_URL: 'local' });
-    const advice = 'Run "postback index rebuild".';
-    for (const [name, url] of Object.entries({ api: product.apiUrl, worker: product.workerUrl })) {
-      expect((await readinessOf(url)).outdated_texts).toEqual({ databases: 1, advice });
-      const log = readFileSync(join(product.dataDir, 'logs', `${name}.log`), 'utf8');
-      expect(log).toMatch(/"databases":1.*indexed by another version: run \\"postback index rebuild\\"/);
-    }
+    await expectReadiness({ outdated_texts: { databases: 1, advice: 'Run "postback index rebuild".' } });
+    const mark = 'indexed by another version';
+    await expectLogs(mark, /"databases":1.*indexed by another version: run \\"postback index rebuild\\"/);
     const rejected = await api.post('/query', { database: 'library', query: 'otter', query_by: 'text' });
     expect([rejected.status, rejected.body.error?.message]).toEqual([503, expect.stringContaining('index rebuild')]);
     const { data } = (await api.post('/query', { database: 'library', query: 'otter swims' })).body;
@@ -209,16 +223,10 @@ describe('a change of the embedding model', () => {
   test('without the model before: readiness and log say so, and items are indexed without vectors', async () => {
     await restart(settings('third', 8));
     const advice = 'Run "postback index rebuild --embed".';
-    expect(await readiness()).toEqual({
-      available: true,
-      model: 'third',
-      dimensions: 8,
-      other_models: [{ model: 'second', dimensions: 24, databases: 1, available: false, advice }],
-    });
-    for (const name of ['api', 'worker']) {
-      const log = readFileSync(join(product.dataDir, 'logs', `${name}.log`), 'utf8');
-      expect(log).toMatch(/"vectors":"second \(24 dimensions\)".*run \\"postback index rebuild --embed\\"/);
-    }
+    const other_models = [{ model: 'second', dimensions: 24, databases: 1, available: false, advice }];
+    await expectReadiness({ embeddings: { available: true, model: 'third', dimensions: 8, other_models } });
+    const mark = '"vectors":"second (24 dimensions)"';
+    await expectLogs(mark, /"vectors":"second \(24 dimensions\)".*run \\"postback index rebuild --embed\\"/);
     await api.ingest({ database: 'library', memories: '[{"id":"heron","text":"The heron stands in the reeds."}]' });
     expect(await api.ended('library', 'heron')).toMatchObject({ indexing_status: 'completed', error_code: null });
     expect(await query('heron reeds', 'hybrid')).toEqual(['heron']);
@@ -240,9 +248,9 @@ describe('a change of the embedding model', () => {
 
     const open = closeGate();
     server.requests.length = 0;
-    const rebuild = postback('index', 'rebuild', '--embed');
+    const rebuild = postbackBeside('index', 'rebuild', '--embed');
     await eventually('a batch of the rebuild', () => server.requests.some((request) => inputOf(request).length > 1));
-    const again = postback('index', 'rebuild', '--embed');
+    const again = postbackBeside('index', 'rebuild', '--embed');
     process.kill(product.worker.pid(), 'SIGKILL');
     expect(
       (
@@ -264,7 +272,8 @@ describe('a change of the embedding model', () => {
     for (const output of await Promise.all([rebuild, again]))
       expect(output).toMatch(/databases switched: 1 of 1\nDone/);
 
-    expect(await readiness()).toEqual({ available: true, model: 'third', dimensions: 8 });
+    const { embeddings } = await readinessOf(product.apiUrl);
+    expect(embeddings).toEqual({ available: true, model: 'third', dimensions: 8 });
     expect(await postback('index', 'rebuild', '--embed')).toMatch(/^All databases have vectors of third/);
     await eventually('exactly one row with a vector for each chunk', async () => {
       return (await rowsWithVector()) === (await servedChunks());
@@ -290,7 +299,7 @@ describe('a change of the embedding model', () => {
         ...{ created_at: now, updated_at: new Date(0), expires_at: null },
       }),
     );
-    expect((await reconcile(product)).index_rebuilds.failed).toBe(0);
+    expect((await reconcile(product, NAME)).index_rebuilds.failed).toBe(0);
     await eventually('the rebuild completed', () =>
       withDb(product.mongodbUri, (db) =>
         db.collection<{ _id: string }>('index_rebuilds').findOne({ _id: 'rbd_lost', status: 'completed' }),
@@ -303,7 +312,7 @@ describe('a change of the embedding model', () => {
     const open = closeGate();
     server.requests.length = 0;
     revoked = true;
-    const rebuild = postback('index', 'rebuild', '--embed').catch((error) => error.stdout);
+    const rebuild = postbackBeside('index', 'rebuild', '--embed').catch((error) => error.stdout);
     await eventually('the error of the server', () =>
       withDb(product.mongodbUri, (db) => db.collection('index_rebuilds').findOne({ error: /status 401/ })),
     );

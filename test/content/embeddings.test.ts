@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, rm, stat } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,6 @@ import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
 import { describeWithModel } from '../support/embedding-model.js';
-import { eventually } from '../support/eventually.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 /** The state of the first token, computed for two equal texts in a batch. */
@@ -43,6 +42,7 @@ test('a model that is not built as expected is used as it is', () => {
   expect(fuseModel(model, 12)).toBe(model);
 });
 
+const moduleUrl = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector);
 
 test('batches hold texts of the same length and at most the allowed tokens', () => {
@@ -145,9 +145,14 @@ await describeWithModel('the local embedder', (files) => {
   });
 
   test('a second thread ends when it has no work, and starts again with new work', async () => {
-    const two = createLocalEmbedder({ ...files, threads: 2, idleMs: 10 });
-    const threads = () => readdirSync('/proc/self/task').length;
-    try {
+    // In a process of its own: here, threads of other packages start and end.
+    const script = `
+      const { readdirSync } = await import('node:fs');
+      const { stat } = await import('node:fs/promises');
+      const { createLocalEmbedder } = await import(${moduleUrl('../../providers/embeddings/local.js')});
+      const { eventually } = await import(${moduleUrl('../support/eventually.js')});
+      const threads = () => readdirSync('/proc/self/task').length;
+      const two = createLocalEmbedder({ ...${JSON.stringify(files)}, threads: 2, idleMs: 10 });
       await two.embedDocuments(['one']);
       // Starts all threads of Node's pool, so that none of them is counted later.
       await Promise.all(Array.from({ length: 64 }, () => stat('.')));
@@ -156,12 +161,14 @@ await describeWithModel('the local embedder', (files) => {
       for (let round = 0; round < 2; round += 1) {
         const call = two.embedDocuments(texts);
         await eventually('a second thread', () => threads() > withOne);
-        expect(await call).toHaveLength(200);
+        if ((await call).length !== 200) throw new Error('not all vectors');
         await eventually('one thread', () => threads() <= withOne);
       }
-    } finally {
-      await two.close();
-    }
+      await two.close();`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
   test('calls take turns: one text does not wait for the many texts of another call', async () => {
@@ -214,7 +221,7 @@ await describeWithModel('the local embedder', (files) => {
 
   test('a process that exits while the model runs ends cleanly', async () => {
     const script = `
-      const { createLocalEmbedder } = await import(${JSON.stringify(new URL('../../providers/embeddings/local.js', import.meta.url).href)});
+      const { createLocalEmbedder } = await import(${moduleUrl('../../providers/embeddings/local.js')});
       const embedder = createLocalEmbedder(${JSON.stringify(files)});
       await embedder.warm();
       void embedder.embedDocuments(new Array(50).fill('words '.repeat(300)));

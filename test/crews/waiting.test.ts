@@ -90,6 +90,7 @@ describe('an execution that waits', () => {
       scratch: unused,
       extractor: unused,
       describeFile: unused,
+      metrics: { crewFinished: () => undefined },
       log,
     });
   }

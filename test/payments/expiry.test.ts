@@ -90,17 +90,18 @@ describe('the end of an authentication', () => {
   test('comes through the reconciler when the timer was never started', async () => {
     const { id } = await start(merchant);
     const past = new Date(Date.now() - 60_000);
-    await withDb(product.mongodbUri, (db) =>
-      db
-        .collection<AuthenticationRecord>('authentications')
-        .updateOne({ _id: id }, { $set: { expires_at: past, check_at: past } }),
-    );
+    const set = (change: Partial<AuthenticationRecord>) =>
+      withDb(product.mongodbUri, (db) =>
+        db.collection<AuthenticationRecord>('authentications').updateOne({ _id: id }, { $set: change }),
+      );
+    await set({ expires_at: past, check_at: new Date(Date.now() + 3_600_000) });
     // As if the process had died before it started the timer.
     const temporal = await connectTemporal(product.temporalAddress, 'default');
     await temporal.workflow.getHandle(`authentication/${id}`).terminate();
     await temporal.connection.close();
     expect((await merchant.server('GET', `/authentication/${id}`)).body.status).toBe('expired');
     expect(await stored(id)).toEqual({ status: 'started' });
+    await set({ check_at: past });
     await reconcile(product);
     expect((await callbackOf(id)).json).toMatchObject({ status: 'expired' });
   });

@@ -9,6 +9,7 @@ import type { AttemptSlots } from '../../activities/webhooks/receiver-load.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import type { LaneFlags } from '../../domain/webhooks/lanes.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
@@ -35,6 +36,7 @@ interface HarnessOptions {
   starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>>;
   /** Replaced functions of the queue, such as ones that fail. */
   laneQueue?: Partial<LaneQueue>;
+  laneFlags?: Partial<LaneFlags>;
   registrations?: Partial<Registrations>;
 }
 
@@ -73,13 +75,14 @@ export function createDeliveryHarness(collections: Collections) {
     slots = DELIVERY_SLOTS,
     starters = {},
     laneQueue: replaced = {},
+    laneFlags = {},
     registrations: replacedRegistrations = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     return createDeliveryActivities({
       deliveries,
       laneQueue: { ...laneQueue, ...replaced },
-      laneFlags: lanes.flags,
+      laneFlags: { ...lanes.flags, ...laneFlags },
       starters: { continueDelivery: async () => undefined, startLane: async () => undefined, ...starters },
       callbacks: {
         ...createCrewCallbacks({ crewSigningSecrets }),

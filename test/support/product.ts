@@ -84,8 +84,16 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
  * @param name of the namespace and the database
  */
 export async function startProcesses(name: string, settings: Record<string, string> = {}): Promise<Product> {
+  await createNamespace(sharedProduct().temporalAddress, name);
+  return startProcessesAgain(name, settings);
+}
+
+/**
+ * Starts processes over the shared servers in a namespace that exists.
+ * @param settings with the data folder of processes that have stopped, these continue with their data
+ */
+export async function startProcessesAgain(name: string, settings: Record<string, string>): Promise<Product> {
   const { temporalAddress, mongodbUri } = sharedProduct();
-  await createNamespace(temporalAddress, name);
   const product = await startProduct({
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: name,

@@ -7,8 +7,8 @@ import type { ProductAddress } from './product.js';
 const taskQueue: TaskQueue = 'control';
 
 /** Runs the product's reconciler now, and resolves with its report when it has ended. */
-export async function reconcile({ temporalAddress }: ProductAddress): Promise<ReconcileReport> {
-  const temporal = await connectTemporal(temporalAddress, 'default');
+export async function reconcile({ temporalAddress }: ProductAddress, namespace = 'default'): Promise<ReconcileReport> {
+  const temporal = await connectTemporal(temporalAddress, namespace);
   const options = (job: string) => ({ taskQueue, workflowId: `${job}-in-a-test-${randomUUID()}` });
   try {
     const [report] = await Promise.all([

@@ -59,22 +59,26 @@ describe('an attempt that another worker has begun', () => {
   test('is retried when its outcome says, and not when its claim would have expired', async () => {
     const temporal: Client = await connectTemporal(temporalAddress, 'default');
     const connection = await NativeConnection.connect({ address: temporalAddress });
-    const scheduleMs = [100];
+    // The first attempt does not time out before the second worker has looked, however slow the machine is.
+    const options = { scheduleMs: [100], timeoutMs: 300_000 };
     const worker = await Worker.create({
       connection,
       taskQueue: 'claims',
       workflowBundle: await workflowBundle(),
       activities: {
-        attemptDeliveryAtOnce: first.activities({ scheduleMs }).attemptDeliveryAtOnce,
-        attemptDelivery: second.activities({ scheduleMs }).attemptDelivery,
+        attemptDeliveryAtOnce: first.activities(options).attemptDeliveryAtOnce,
+        attemptDelivery: second.activities(options).attemptDelivery,
       },
     });
     // The first attempt outlives its workflow task, and fails after the second worker has looked at it.
     receiver.respond = (_request, count) => ({ status: count === 1 ? 500 : 204 });
     const ref = await pending();
     await worker.runUntil(async () => {
-      const options = { taskQueue: 'claims', workflowId: `delivery/${ref.delivery}`, args: [ref] };
-      const handle = await temporal.workflow.start('deliverWebhook', options);
+      const handle = await temporal.workflow.start('deliverWebhook', {
+        taskQueue: 'claims',
+        workflowId: `delivery/${ref.delivery}`,
+        args: [ref],
+      });
       await receiver.waitFor('the first attempt', () => true);
       const { claimed_until } = await read(ref.delivery);
       await eventually('the second worker looked', async () => {

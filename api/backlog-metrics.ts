@@ -1,0 +1,86 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Backlog, Waiting } from '../domain/metrics.js';
+
+/** How long a count is used again, so that scrapes cannot load MongoDB. */
+const VALID_MS = 10_000;
+
+/** States that are listed with 0 when no record has them. */
+const STATES = {
+  items: ['queued', 'processing', 'graph_creation'],
+  deliveries: ['pending', 'sweeping', 'failed'],
+  jobs: ['queued', 'processing'],
+  crews: ['running', 'retrying', 'pending_human_input'],
+  authentications: ['started', 'eligibility_checked'],
+} as const;
+
+/**
+ * Gauges of the work that is not finished. They are about the whole installation, so every API process reports the same.
+ * @returns a function that brings them up to date
+ */
+export function createBacklogMetrics(
+  registry: Registry,
+  readBacklog: (now: Date) => Promise<Backlog>,
+): () => Promise<void> {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  const byState = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ['status'], registers: [registry] });
+
+  const items = byState('postback_items_unfinished', 'Items in progress, by status; counted up to 10,000.');
+  const itemAge = gauge('postback_index_lag_seconds', 'Age of the oldest item that is still in progress.');
+  const rows = gauge('postback_index_rows_due', 'Items whose index rows do not show their latest change.');
+  const deliveries = byState(
+    'postback_deliveries_unfinished',
+    'Deliveries that are not final, by state; up to 10,000.',
+  );
+  const due = gauge('postback_deliveries_due', 'Deliveries that could be attempted now.');
+  const dueAge = gauge('postback_delivery_lag_seconds', 'For how long the first of the due deliveries has been due.');
+  const inLanes = gauge('postback_deliveries_in_lanes', 'Deliveries that wait in lanes; counted up to 10,000.');
+  const jobs = byState('postback_jobs_unfinished', 'AI jobs in progress, by status; counted up to 10,000.');
+  const jobAge = gauge('postback_job_lag_seconds', 'Age of the oldest AI job that is still in progress.');
+  const crews = byState('postback_crews_unfinished', 'Crew executions in progress, by status; counted up to 10,000.');
+  const crewWait = gauge('postback_crew_wait_seconds', 'For how long the first of the crews has waited for a person.');
+  const open = byState('postback_authentications_open', 'Payment authentications that can still be used, by status.');
+  const readable = gauge('postback_backlog_readable', '1 when the counts above are up to date, 0 when MongoDB failed.');
+
+  let reading: Promise<void> | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+
+  return () => {
+    if (performance.now() - readAt < VALID_MS) return Promise.resolve();
+    reading ??= refresh().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+
+  async function refresh(): Promise<void> {
+    const now = new Date();
+    try {
+      show(await readBacklog(now), now);
+      readable.set(1);
+    } catch {
+      readable.set(0);
+    }
+    readAt = performance.now();
+  }
+
+  function show(backlog: Backlog, now: Date): void {
+    const ageOf = (time: Date | null) => (time === null ? 0 : Math.max(0, now.getTime() - time.getTime()) / 1000);
+    setCounts(items, STATES.items, backlog.items);
+    setCounts(deliveries, STATES.deliveries, backlog.deliveries);
+    setCounts(jobs, STATES.jobs, backlog.jobs);
+    setCounts(crews, STATES.crews, backlog.crews);
+    setCounts(open, STATES.authentications, backlog.authentications);
+    itemAge.set(ageOf(backlog.items.oldest));
+    rows.set(backlog.rowsDue);
+    due.set(backlog.deliveriesDue.count);
+    dueAge.set(ageOf(backlog.deliveriesDue.since));
+    inLanes.set(backlog.deliveriesInLanes);
+    jobAge.set(ageOf(backlog.jobs.oldest));
+    crewWait.set(ageOf(backlog.crewsWaitingSince));
+  }
+}
+
+function setCounts(gauge: Gauge<'status'>, states: readonly string[], { counts }: Waiting): void {
+  for (const status of states) gauge.set({ status }, counts[status] ?? 0);
+}

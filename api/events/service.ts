@@ -1,0 +1,192 @@
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { nameSchema } from '../../domain/content/databases.js';
+import { ServiceError } from '../../domain/errors.js';
+import { STREAMED_EVENTS } from '../../domain/events/events.js';
+import { createSemaphore } from '../../domain/semaphore.js';
+import type { ApiKeys } from '../../storage/api-keys.js';
+import type { ChangeLog } from '../../storage/events/changes.js';
+import { authenticate } from '../authenticate.js';
+import { contentErrors, plainEnvelope } from '../envelope.js';
+import { operations } from '../operation.js';
+import type { RequestState } from '../request-context.js';
+import { routesOf, type Service } from '../service.js';
+import { createEventHub } from './hub.js';
+import { type SessionDependencies, startSession } from './session.js';
+import { createSink } from './sink.js';
+
+export interface EventDependencies {
+  keys: Pick<ApiKeys, 'authenticate' | 'isActive'>;
+  changes: ChangeLog;
+  rateLimit: Middleware<RequestState>;
+  log: Logger;
+  stopping: AbortSignal;
+  eventLimits: {
+    /** Streams of one organisation at this process. */
+    connections: number;
+    /** How long events can be read after they happened, in milliseconds. */
+    resumeMs: number;
+  };
+}
+
+const TAG = 'Events';
+
+/** Proxies and this server close connections that are silent for a minute or two. */
+const KEEP_ALIVE_MS = 10_000;
+/** How often the key of an open stream is checked. */
+const CHECK_KEY_MS = 30_000;
+/** When a client may come back after the end of its stream, in milliseconds. */
+const RETRY_MS = 2_000;
+/** Clients at one process for which earlier events are read at the same time. */
+const READERS = 4;
+
+const querySchema = z.object({
+  types: z
+    .union([z.string(), z.array(z.string())])
+    .transform((value) =>
+      [value]
+        .flat()
+        .flatMap((part) => part.split(','))
+        .filter((type) => type !== ''),
+    )
+    .pipe(z.array(z.enum(STREAMED_EVENTS)))
+    .optional()
+    .meta({
+      description: `Only events of these types, repeated or separated by commas: ${STREAMED_EVENTS.map((type) => `\`${type}\``).join(', ')}.`,
+    }),
+  database: nameSchema
+    .optional()
+    .meta({ description: 'Only events of items of this database, and of their deliveries.' }),
+});
+
+const headersSchema = z.object({
+  'Last-Event-ID': z
+    .string()
+    .optional()
+    .meta({ description: 'The id of the last event that the client has read: the stream continues after it.' }),
+});
+
+const DESCRIPTION =
+  'A stream of server-sent events: changes of the state of items, deliveries, AI jobs and crew executions, with ids and ' +
+  'states only. Each event has an `id`, its type as `event`, and a JSON object as `data`. The first event is `ready`; with ' +
+  '`Last-Event-ID` it comes after the events that the client has missed. When these can no longer be read, `reset` comes ' +
+  'instead: read the present states from the other routes. An event may come twice after a reconnect.';
+
+/** `GET /events`: what happens in the organisation, as it happens. */
+export function eventService(deps: EventDependencies): Service {
+  const router = new Router<RequestState>();
+  const open = new Map<string, number>();
+  const readers = createSemaphore(READERS);
+  const sessions: SessionDependencies = {
+    hub: createEventHub(deps),
+    changes: deps.changes,
+    resumeMs: deps.eventLimits?.resumeMs,
+    async whenFree(work, signal) {
+      await readers.acquire(signal);
+      return work().finally(() => readers.release());
+    },
+  };
+
+  router.get(
+    '/events',
+    operations(TAG, plainEnvelope)(
+      {
+        summary: 'Stream events',
+        description: DESCRIPTION,
+        query: querySchema,
+        headers: headersSchema,
+        status: 200,
+        response: z.string(),
+        type: 'text/event-stream',
+      },
+      async (ctx, { query }) => {
+        ctx.status = 200;
+        ctx.type = 'text/event-stream';
+        // A connection of a stream is not used again. Proxies must not collect events.
+        ctx.set({ 'Cache-Control': 'no-store', Connection: 'close', 'X-Accel-Buffering': 'no' });
+        if (ctx.method === 'HEAD') return;
+        const { org, key_id } = ctx.state.principal;
+        const leave = enter(org);
+        const ended = new AbortController();
+        const sink = createSink(() => ctx.req.socket.destroy());
+        const end = () => {
+          ended.abort();
+          sink.end();
+        };
+        const timers: NodeJS.Timeout[] = [];
+        const finish = () => {
+          end();
+          leave();
+          for (const timer of timers) clearInterval(timer);
+        };
+        if (ctx.res.closed) return finish();
+        ctx.res.once('close', finish);
+        ctx.body = sink.stream;
+        sink.write(`retry: ${RETRY_MS}\n\n`);
+        // The response starts now, whatever the client has missed.
+        const session = startSession(
+          sessions,
+          { org, filter: query, lastEventId: ctx.get('Last-Event-ID') || undefined },
+          sink,
+          { signal: ended.signal, end },
+        );
+        session.then(
+          ({ keepAlive }) => {
+            if (!ended.signal.aborted) timers.push(setInterval(keepAlive, KEEP_ALIVE_MS).unref());
+          },
+          (error) => {
+            if (!ended.signal.aborted) deps.log.warn({ org, reason: error.message }, 'event stream ended');
+            end();
+          },
+        );
+        timers.push(setInterval(() => void endWithoutKey(key_id, end), CHECK_KEY_MS).unref());
+      },
+    ),
+  );
+
+  return {
+    paths: ['/events'],
+    errors: contentErrors,
+    middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, routesOf(router)],
+    document: {
+      tags: [{ name: TAG, description: 'What happens in the organisation, as it happens.' }],
+      security: {
+        name: 'events_key',
+        scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
+      },
+      errors: [
+        'INVALID_PARAMETERS',
+        'UNAUTHORIZED',
+        'FORBIDDEN',
+        'RATE_LIMITED',
+        'INTERNAL_ERROR',
+        'SERVICE_UNAVAILABLE',
+      ],
+    },
+  };
+
+  /** Counts a stream. @throws ServiceError RATE_LIMITED when the organisation has too many, SERVICE_UNAVAILABLE at shutdown */
+  function enter(org: string): () => void {
+    if (deps.stopping.aborted) throw new ServiceError('SERVICE_UNAVAILABLE', 'The server is stopping.', 1);
+    const count = open.get(org) ?? 0;
+    const { connections } = deps.eventLimits;
+    if (count >= connections) {
+      throw new ServiceError('RATE_LIMITED', `The organisation has ${connections} open event streams already.`, 30);
+    }
+    open.set(org, count + 1);
+    return () => {
+      const left = open.get(org)! - 1;
+      if (left === 0) open.delete(org);
+      else open.set(org, left);
+    };
+  }
+
+  /** A key that has been revoked or has expired must not read on. */
+  async function endWithoutKey(keyId: string, end: () => void): Promise<void> {
+    // A database that does not respond says nothing about the key.
+    const active = await deps.keys.isActive(keyId).catch(() => true);
+    if (!active) end();
+  }
+}

@@ -1,0 +1,70 @@
+/** Events as they happen, which clients read as a stream: changes of state, with ids and never content. */
+import { z } from 'zod';
+import { JOB_STATUSES } from '../ai-jobs/jobs.js';
+import { EXECUTION_STATUSES } from '../crews/crews.js';
+import { DELIVERY_STATES, INDEXING_STATUSES } from '../states.js';
+import { CALLBACK_EVENTS } from '../webhooks/events.js';
+
+export const STREAMED_EVENTS = [
+  'indexing.status_changed',
+  'delivery.status_changed',
+  'job.status_changed',
+  'execution.status_changed',
+] as const;
+export type StreamedEventType = (typeof STREAMED_EVENTS)[number];
+
+const common = { error_code: z.string().optional(), timestamp: z.iso.datetime() };
+
+/** The data of an event. Fields have the names that webhooks and callbacks use. */
+export const streamedEventSchema = z
+  .discriminatedUnion('event', [
+    z.object({
+      event: z.literal('indexing.status_changed'),
+      id: z.string(),
+      database: z.string(),
+      collection: z.string(),
+      status: z.enum(INDEXING_STATUSES),
+      ...common,
+    }),
+    z.object({
+      event: z.literal('delivery.status_changed'),
+      delivery_id: z.string(),
+      event_type: z.enum(CALLBACK_EVENTS),
+      doc_id: z.string().meta({ description: 'The item, job, execution or authentication that it reports.' }),
+      /** Of an item. */
+      database: z.string().optional(),
+      /** Of an execution. */
+      crew: z.string().optional(),
+      status: z.enum(DELIVERY_STATES),
+      ...common,
+    }),
+    z.object({
+      event: z.literal('job.status_changed'),
+      job_id: z.string(),
+      feature: z.string(),
+      subfeature: z.string(),
+      status: z.enum(JOB_STATUSES),
+      ...common,
+    }),
+    z.object({
+      event: z.literal('execution.status_changed'),
+      execution_id: z.string(),
+      crew: z.string(),
+      status: z.enum(EXECUTION_STATUSES),
+      ...common,
+    }),
+  ])
+  .meta({ id: 'StreamedEvent' });
+export type StreamedEvent = z.output<typeof streamedEventSchema>;
+
+/** What a client asks for. An absent field matches every event. */
+export interface EventFilter {
+  types?: readonly StreamedEventType[] | undefined;
+  /** The name of a database; only events of items and of their deliveries have one. */
+  database?: string | undefined;
+}
+
+export function matchesFilter(event: StreamedEvent, { types, database }: EventFilter): boolean {
+  if (types && !types.includes(event.event)) return false;
+  return database === undefined || ('database' in event && event.database === database);
+}

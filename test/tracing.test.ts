@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { readConfig } from '../runtime/config.js';
+import { startTracing } from '../runtime/tracing.js';
+import { connectTemporal } from '../temporal/connection.js';
+import { workflowBundle } from '../worker/bundle.js';
+import { installTemporalLogger } from '../worker/logging.js';
+import { type Client, createClient } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { makeKey, type Product, startProcesses } from './support/product.js';
+import { type Receiver, startReceiver } from './support/receiver.js';
+
+interface Span {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  attributes: { key: string; value: Record<string, string | number> }[];
+  links?: { traceId: string; spanId: string }[];
+}
+
+/** A collector that stores the spans it is sent (OTLP over HTTP, in JSON). */
+async function startCollector() {
+  const spans: Span[] = [];
+  const services = new Set<string>();
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const piece of request) body += piece;
+    if (request.url === '/v1/traces') {
+      for (const { resource, scopeSpans } of JSON.parse(body).resourceSpans) {
+        services.add(attributeOf(resource, 'service.name') as string);
+        for (const scope of scopeSpans) spans.push(...scope.spans);
+      }
+    }
+    response.setHeader('Content-Type', 'application/json').end('{}');
+  }).listen(0, '127.0.0.1');
+  await eventually('collector listening', () => server.listening);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, spans, services, close: () => server.close() };
+}
+
+function attributeOf({ attributes }: Pick<Span, 'attributes'>, key: string): string | number | undefined {
+  const found = attributes.find((attribute) => attribute.key === key)?.value;
+  return found && Object.values(found)[0];
+}
+
+describe('traces', () => {
+  const NAMESPACE = 'tracing';
+  const TEXT = 'A sentence that only the note has: quadrilateral.';
+  const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+  let collector: Awaited<ReturnType<typeof startCollector>>;
+  let product: Product;
+  let api: Client;
+  let key: string;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    collector = await startCollector();
+    product = await startProcesses(NAMESPACE, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      POSTBACK_EMBEDDINGS: 'off',
+    });
+    ({ key } = await makeKey(product.mongodbUri, 'traced'));
+    api = createClient(product.apiUrl, key);
+    receiver = await startReceiver();
+    await api.createDatabase('traced');
+    await api.post('/webhooks/indexing', { url: `${receiver.url}?token=in-the-url` });
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await product.remove();
+    collector.close();
+  });
+
+  const named = (traceId: string, name: string | RegExp) =>
+    collector.spans.filter((span) => span.traceId === traceId && span.name.match(name));
+  const ancestors = (span: Span): string[] => {
+    const parent = collector.spans.find(({ spanId }) => spanId === span.parentSpanId);
+    return parent ? [parent.name, ...ancestors(parent)] : [];
+  };
+  const delivered = (source: string) =>
+    eventually(`span of the delivery of ${source}`, () =>
+      collector.spans.find(
+        (span) => span.name.startsWith('Deliver ') && attributeOf(span, 'postback.source') === source,
+      ),
+    );
+
+  test('one trace leads from the request through the workflows to the delivery', async () => {
+    await api.ingest({ database: 'traced', memories: JSON.stringify([{ id: 'note', text: TEXT }]) });
+    const delivery = await delivered('note');
+    const { traceId } = delivery;
+    await eventually('workflows have ended', () => named(traceId, 'RunWorkflow:deliverWebhook').length === 1);
+    expect(ancestors(delivery)).toEqual([
+      expect.stringMatching(/^RunActivity:attemptDelivery/),
+      'RunWorkflow:deliverWebhook',
+      'StartWorkflow:deliverWebhook',
+      expect.stringMatching(/^RunActivity:/),
+      expect.stringMatching(/^RunWorkflow:indexItem/),
+      expect.stringMatching(/^StartWorkflow:indexItem/),
+      'POST /context/ingest',
+    ]);
+    expect([...collector.services].sort()).toEqual(['postback-api', 'postback-worker']);
+    expect(attributeOf(delivery, 'postback.delivery')).toMatch(/^dlv_/);
+    expect(attributeOf(delivery, 'http.response.status_code')).toBe(204);
+    const items = named(traceId, /^RunActivity:/).map((span) => attributeOf(span, 'postback.item'));
+    expect(items).toContainEqual(expect.stringMatching(/^itm_/));
+  });
+
+  test('a trace of the client continues, and the log names it', async () => {
+    const response = await fetch(`${product.apiUrl}/databases`, {
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'API-Version': '2',
+        traceparent: `00-${TRACE}-00f067aa0ba902b7-01`,
+      },
+    });
+    expect(response.status).toBe(200);
+    const [span] = await eventually('span of the request', () => {
+      const found = named(TRACE, 'GET /databases');
+      return found.length > 0 && found;
+    });
+    expect(span).toMatchObject({ parentSpanId: '00f067aa0ba902b7' });
+    await eventually('the line of the request has the ids', () =>
+      readFileSync(`${product.dataDir}/logs/api.log`, 'utf8')
+        .split('\n')
+        .some((line) => line.includes(`"trace_id":"${TRACE}","span_id":"${span!.spanId}"`)),
+    );
+  });
+
+  test('deliveries of a lane are in the trace of their request, and linked with the lane', async () => {
+    const memories = Array.from({ length: 24 }, (_, n) => ({ id: `many-${n}`, text: `${TEXT} ${n}` }));
+    await api.ingest({ database: 'traced', memories: JSON.stringify(memories) });
+    const first = await delivered('many-0');
+    const deliveries = await Promise.all(memories.map(({ id }) => delivered(id)));
+    expect(new Set(deliveries.map(({ traceId }) => traceId))).toEqual(new Set([first.traceId]));
+    expect(named(first.traceId, /^POST \//)).toHaveLength(1);
+    const linked = deliveries.flatMap(({ links = [] }) => links);
+    expect(linked.length).toBeGreaterThan(0);
+    expect(linked.every(({ traceId }) => traceId !== first.traceId)).toBe(true);
+    expect(named(first.traceId, /^Run.*deliverLane/)).toEqual([]);
+  });
+
+  test('spans have no content and no address, and receivers get no trace', async () => {
+    const sent = JSON.stringify(collector.spans);
+    for (const secret of ['quadrilateral', 'in-the-url', key, receiver.url]) expect(sent).not.toContain(secret);
+    expect(receiver.received.length).toBeGreaterThan(0);
+    expect(receiver.received.filter(({ headers }) => 'traceparent' in headers)).toEqual([]);
+  });
+
+  test('executions replay with and without the trace in their history', async () => {
+    installTemporalLogger(pino({ level: 'silent' }));
+    const client = await connectTemporal(product.temporalAddress, NAMESPACE);
+    const traced = [];
+    for await (const { workflowId, runId } of client.workflow.list({ query: 'ExecutionStatus="Completed"' })) {
+      const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+      if (JSON.stringify(history).includes('_tracer-data')) traced.push({ workflowId, history });
+    }
+    await client.connection.close();
+    expect(traced.length).toBeGreaterThan(1);
+    const untraced = traced.map(({ workflowId, history }) => {
+      const copy = structuredClone(history) as { events: Record<string, { header?: unknown }>[] };
+      for (const event of copy.events) {
+        for (const attributes of Object.values(event)) if (attributes?.header) attributes.header = null;
+      }
+      return { workflowId: `${workflowId} without`, history: copy };
+    });
+    const options = { workflowBundle: await workflowBundle() };
+    for await (const { workflowId, error } of Worker.runReplayHistories(options, [...traced, ...untraced] as never))
+      expect([workflowId, error]).toEqual([workflowId, undefined]);
+  });
+});
+
+test('without an endpoint there is no tracing', async () => {
+  expect(await startTracing(readConfig({}), 'api')).toBeUndefined();
+});

@@ -1,0 +1,58 @@
+import { createServer } from 'node:net';
+import type { TelemetryOptions } from '@temporalio/worker';
+
+/** How long Temporal's SDK may take to list its metrics. */
+const READ_MS = 2_000;
+/** Seconds; the SDK's own lists have up to 22 steps for each of its many histograms. */
+const LATENCIES = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600];
+const HISTOGRAMS = [
+  ...['request_latency', 'long_request_latency', 'workflow_endtoend_latency', 'workflow_task_execution_latency'],
+  ...['workflow_task_schedule_to_start_latency', 'workflow_task_replay_latency', 'activity_execution_latency'],
+  ...['activity_schedule_to_start_latency', 'activity_succeed_endtoend_latency'],
+  ...['local_activity_execution_latency', 'local_activity_succeed_endtoend_latency'],
+];
+
+export interface SdkMetrics {
+  options: NonNullable<TelemetryOptions['metrics']>;
+  /** @returns the metrics as Prometheus reads them; nothing while they cannot be read */
+  read(): Promise<string>;
+}
+
+/**
+ * The metrics of Temporal's SDK. Its core counts them and serves them on a port of its own: a free port of the loopback
+ * interface, from which the worker copies them, so that a scraper needs one address for each process.
+ */
+export async function createSdkMetrics(): Promise<SdkMetrics> {
+  const address = `127.0.0.1:${await freePort()}`;
+  return {
+    options: {
+      attachServiceName: false,
+      prometheus: {
+        bindAddress: address,
+        countersTotalSuffix: true,
+        unitSuffix: true,
+        useSecondsForDurations: true,
+        histogramBucketOverrides: Object.fromEntries(HISTOGRAMS.map((name) => [name, LATENCIES])),
+      },
+    },
+    async read() {
+      try {
+        const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(READ_MS) });
+        return response.ok ? await response.text() : '';
+      } catch {
+        return '';
+      }
+    },
+  };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
