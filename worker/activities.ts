@@ -42,12 +42,13 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     stopLanes,
   } = deliveryActivities(config, { ...dependencies, outbound });
   const content = contentActivities(dependencies);
-  const { extractItem, embedAndIndexItem, linkItemGraph } = content;
+  const { indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph } = content;
+  const groups = createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) });
   const activities = {
     // Executions of earlier code run all their activities here.
     content,
-    [FILE_QUEUE]: { extractItem, embedAndIndexItem, linkItemGraph },
-    [GROUP_QUEUE]: createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) }),
+    [FILE_QUEUE]: { ...groups, indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph },
+    [GROUP_QUEUE]: groups,
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(config, dependencies),

@@ -1,12 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
+import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
 import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
 import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
+import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
-import type { AiJobRecord, AiJobs } from '../../storage/ai-jobs/jobs.js';
+import { type AiJobRecord, type AiJobs, type PackedResult, packResult } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { Scratch } from '../../storage/scratch.js';
@@ -60,7 +62,9 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> => {
       const job = await aiJobs.start(ref.job);
       try {
-        return await runToSuccess(ref, job, Context.current().cancellationSignal);
+        const result = job && (await runJob(job, Context.current().cancellationSignal, noCheckpoints));
+        // One transaction: no provider is paid, so a crash before it costs nothing but another run.
+        return await finish(ref, { status: 'success' }, result && (await asTooLarge(packResult(result))));
       } catch (error) {
         if (error instanceof ProviderError && !error.retryable)
           return finish(ref, { status: 'fail', error_message: error.message });
@@ -70,54 +74,55 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     },
 
     /** -> fail, with the delivery that notifies the client. */
-    failJob: (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<JobOutcome> =>
-      finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) }),
+    failJob: async (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<JobOutcome> => {
+      const outcome = await finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) });
+      await deps.checkpoints.drop(ref.job);
+      return outcome;
+    },
   };
 
   /** @param job null when an earlier attempt has finished it: its delivery may not have been started */
   async function runToSuccess(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome> {
     // A result stored by an earlier attempt is used, so that no provider is paid twice.
-    if (job && !(await aiJobs.hasResult(job._id))) await runAndStore(job, cancelled);
-    return finish(ref, { status: 'success' });
+    if (job && !(await aiJobs.hasResult(job._id))) {
+      const result = await runJob(job, cancelled);
+      await asTooLarge(aiJobs.saveResult(job._id, result));
+    }
+    const outcome = await finish(ref, { status: 'success' });
+    await deps.checkpoints.drop(ref.job);
+    return outcome;
   }
 
-  async function runAndStore(job: AiJobRecord, cancelled: AbortSignal): Promise<void> {
+  /** @param checkpoints by default those of the job @throws ProviderError, or an error of the storage */
+  async function runJob(job: AiJobRecord, cancelled: AbortSignal, checkpoints?: Checkpoints): Promise<AiJobResult> {
     if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
     if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed because of an internal error.', false);
     const remainingMs = remainingTimeMs(job);
     if (remainingMs <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
     const timeUp = AbortSignal.timeout(remainingMs);
-    const result = await run(job, AbortSignal.any([cancelled, timeUp])).catch((error) => {
+    const { output, original } = await run(job, AbortSignal.any([cancelled, timeUp]), checkpoints).catch((error) => {
       throw timeUp.aborted ? new ProviderError(TOOK_TOO_LONG, false) : error;
     });
-    await store(job, result);
+    const tidy = async () => ({
+      output: await tidyCanonicalJson(output, MAX_RESULT_BYTES),
+      original: job.show_original_response ? await tidyCanonicalJson(original, MAX_RESULT_BYTES) : null,
+    });
+    return asTooLarge(tidy());
   }
 
-  async function run(job: AiJobRecord, signal: AbortSignal): Promise<ProviderResult> {
+  async function run(job: AiJobRecord, signal: AbortSignal, checkpoints?: Checkpoints): Promise<ProviderResult> {
     const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);
     if (!provider) throw new ProviderError('This provider is no longer configured.', false);
     return deps.scratch.use(async (folder) => {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
       const options = {
         model: job.model,
-        checkpoints: deps.checkpoints.of(job._id, fingerprint),
+        checkpoints: checkpoints ?? deps.checkpoints.of(job._id, fingerprint),
         original: job.show_original_response,
         meter: deps.quotas.tokenMeter(job.org),
       };
       return provider.run(input, options, signal);
     });
-  }
-
-  async function store(job: AiJobRecord, { output, original }: ProviderResult): Promise<void> {
-    try {
-      await aiJobs.saveResult(job._id, {
-        output: await tidyCanonicalJson(output, MAX_RESULT_BYTES),
-        original: job.show_original_response ? await tidyCanonicalJson(original, MAX_RESULT_BYTES) : null,
-      });
-    } catch (error) {
-      if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
-      throw new ProviderError('The result is too large.', false);
-    }
   }
 
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
@@ -140,13 +145,22 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   }
 }
 
+/** @throws ProviderError when the result is too large; any other error as it is */
+async function asTooLarge<T>(storing: Promise<T>): Promise<T> {
+  try {
+    return await storing;
+  } catch (error) {
+    if (!(error instanceof JsonError || error instanceof RangeError)) throw error;
+    throw new ProviderError('The result is too large.', false);
+  }
+}
+
 function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
   return started_at!.getTime() + time_limit_ms - Date.now();
 }
 
 interface FinishJobDependencies extends CompletionDependencies {
   aiJobs: Pick<AiJobs, 'finish' | 'getById'>;
-  checkpoints: Pick<CheckpointStore, 'drop'>;
   metrics: Pick<WorkMetrics, 'jobFinished'>;
 }
 
@@ -156,11 +170,11 @@ interface FinishJobDependencies extends CompletionDependencies {
  */
 function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
-  return async (ref: JobRef, outcome: JobOutcome): Promise<JobOutcome> => {
+  return async (ref: JobRef, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
     const dedupe_key = `ai-job/${ref.job}`;
     let finished: AiJobRecord | null = null;
     const ended = await complete(dedupe_key, async (tx, now) => {
-      const job = await deps.aiJobs.finish(ref.job, outcome, now, tx);
+      const job = await deps.aiJobs.finish(ref.job, outcome, now, tx, result);
       if (!job) return undefined;
       finished = job;
       if (job.webhook_receiver === null) return null;
@@ -175,7 +189,6 @@ function createFinishJob(deps: FinishJobDependencies) {
         now,
       };
     });
-    await deps.checkpoints.drop(ref.job);
     const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
     if (ended) deps.metrics.jobFinished(stored.status);
     return stored;

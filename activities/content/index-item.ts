@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
-import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
+import type { Chunk } from '../../domain/content/chunking.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
@@ -11,14 +9,12 @@ import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contrac
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { isTerminal, type TerminalIndexingStatus } from '../../domain/states.js';
-import { type Extractor, SMALL_TEXT_BYTES } from '../../providers/extraction/index.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { VersionRange } from '../../storage/content/outdated-versions.js';
-import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
@@ -29,11 +25,12 @@ import { createIndexBeside, createModelChoice } from './index-beside.js';
 import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
+import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
-export interface ItemDependencies extends FinishItemDependencies {
+export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
   items: FinishItemDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTitle' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
@@ -45,10 +42,8 @@ export interface ItemDependencies extends FinishItemDependencies {
   starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
   index: IndexTogetherDependencies['index'];
   itemCatalogue: IndexTogetherDependencies['itemCatalogue'];
-  files: Pick<FileStore, 'copyTo' | 'remove'>;
+  files: IndexTogetherDependencies['files'] & Pick<FileStore, 'remove'>;
   checkpoints: CheckpointStore;
-  scratch: Scratch;
-  extractor: Pick<Extractor, 'extractChunks'>;
   embedders: IndexTogetherDependencies['embedders'];
   graphExtractor: GraphExtractor;
   log: Pick<Logger, 'warn'>;
@@ -61,12 +56,13 @@ export function createItemActivities(deps: ItemDependencies) {
   const { items, chunks, files, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const finish = createFinishItem(deps);
   const runs = createItemRuns(items);
+  const readItem = createReadItem(deps);
   const indexTogether = createIndexTogether(deps);
   const indexBeside = createIndexBeside(deps);
   const modelFor = createModelChoice(deps);
 
   return {
-    /** queued -> processing -> graph_creation -> completed, for a short text. */
+    /** queued -> processing -> graph_creation -> completed, for a short text or a small file of text. */
     indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> =>
       forItem(ref, async (signal) => {
         try {
@@ -96,7 +92,7 @@ export function createItemActivities(deps: ItemDependencies) {
           stored += drafts.length;
           if (!(await items.isCurrent(ref))) throw superseded();
         };
-        await extractChunks(item, store, signal);
+        await readItem(item, store, signal, pageCheckpoints(ref));
         if (stored === 0) throw new ExtractionError('E2004');
         await checkpoints.drop(checkpointOwner(ref));
       }),
@@ -240,27 +236,6 @@ export function createItemActivities(deps: ItemDependencies) {
       },
       save: stored.save,
     };
-  }
-
-  /** A short text is divided here, where its cost is bounded; everything else is read in another process. */
-  async function extractChunks(
-    item: ItemRecord,
-    store: (title: string | null, chunks: Chunk[]) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { source } = item;
-    if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
-      return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
-    }
-    await deps.scratch.use(async (folder) => {
-      const path = join(folder, 'file');
-      if (source.kind === 'text') await writeFile(path, source.text);
-      else await files.copyTo(source.file_id, path);
-      const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
-      const language = source.kind === 'text' ? undefined : source.language;
-      const pages = pageCheckpoints({ item: item._id, version: item.version });
-      await deps.extractor.extractChunks({ path, kind, language }, store, signal, pages);
-    });
   }
 }
 

@@ -1,25 +1,31 @@
-import { chunkSections, searchableText } from '../../domain/content/chunking.js';
+import { type Chunk, searchableText } from '../../domain/content/chunking.js';
 import type { Graph } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { withPauses } from '../../domain/event-loop.js';
 import { ExtractionError } from '../../domain/extraction.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
-import type { ItemRecord } from '../../storage/content/items.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { type CompleteItemsDependencies, createCompleteItems } from './finish-items.js';
 import { createIndexBeside, createModelChoice, type IndexBesideDependencies } from './index-beside.js';
 import { isSuperseded, superseded } from './item-failures.js';
+import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
 export interface GraphExtractor {
   extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
 }
 
-export interface IndexTogetherDependencies extends CompleteItemsDependencies, IndexBesideDependencies {
+export interface IndexTogetherDependencies
+  extends CompleteItemsDependencies,
+    IndexBesideDependencies,
+    ReadItemDependencies {
+  items: IndexBesideDependencies['items'] & Pick<Items, 'setTitle'>;
   itemGroups: CompleteItemsDependencies['itemGroups'] &
     Pick<ItemGroups, 'getStatuses' | 'keepInProgress' | 'linkGraph'>;
   databaseIndexes: Pick<DatabaseIndexes, 'getById' | 'getForEmbedding'>;
@@ -41,6 +47,7 @@ interface Work {
  */
 export function createIndexTogether(deps: IndexTogetherDependencies) {
   const { itemGroups, databaseIndexes, embedders, chunks, graph, index } = deps;
+  const readItem = createReadItem(deps);
   const complete = createCompleteItems(deps);
   const indexBeside = createIndexBeside(deps);
   const modelFor = createModelChoice(deps);
@@ -53,7 +60,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
       return work.filter(({ item }) => kept.has(item._id));
     };
 
-    let work = await divide(items, failures);
+    let work = await divide(items, failures, signal);
     if (work.length === 0) return;
     const stored = await chunks.listStored(items);
     const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
@@ -94,20 +101,44 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     await chunks.remove(ids);
   }
 
-  async function divide(items: readonly ItemRecord[], failures: Map<string, unknown>): Promise<Work[]> {
+  /** Reads the items and divides their texts. An item that cannot be read fails alone. */
+  async function divide(
+    items: readonly ItemRecord[],
+    failures: Map<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<Work[]> {
     const work: Work[] = [];
     for await (const item of withPauses(items)) {
-      const text = item.source.kind === 'text' ? item.source.text : '';
-      const drafts = [...chunkSections({ sections: [{ text, headings: [] }] })];
-      if (drafts.length === 0) failures.set(item._id, new ExtractionError('E2004'));
-      const withLanguages = await createLanguageMarks();
-      const records = withLanguages(chunkRecords(item, item.title, drafts)).map((record) => ({
-        ...record,
-        vector: null,
-      }));
-      if (records.length > 0) work.push({ item, chunks: records });
+      try {
+        work.push(await divideItem(item, signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ExtractionError || error instanceof ProcessLostError)) throw error;
+        failures.set(item._id, error);
+      }
     }
     return work;
+  }
+
+  /** @throws ExtractionError, ProcessLostError, or an error of the storage */
+  async function divideItem(item: ItemRecord, signal: AbortSignal): Promise<Work> {
+    const drafts: Chunk[] = [];
+    let { title } = item;
+    await readItem(
+      item,
+      async (own, chunks) => {
+        title ??= own;
+        for (const chunk of chunks) drafts.push(chunk);
+      },
+      signal,
+    );
+    if (drafts.length === 0) throw new ExtractionError('E2004');
+    if (item.title === null && title) {
+      await deps.items.setTitle({ item: item._id, version: item.version }, title.slice(0, 500));
+    }
+    const withLanguages = await createLanguageMarks();
+    const records = withLanguages(chunkRecords(item, title, drafts)).map((record) => ({ ...record, vector: null }));
+    return { item: { ...item, title }, chunks: records };
   }
 
   /** Embeds all chunks in one batch, except those that an earlier run has stored. */

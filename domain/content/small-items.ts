@@ -1,51 +1,65 @@
-/** Short texts, whose work is less than that of a workflow: those of one request are indexed together. */
+/** Short texts and files of text, whose work is less than that of a workflow: those of one request are indexed together. */
+import type { FileKind } from '../extraction.js';
 
-/** Larger texts and files are indexed step by step. */
-const MAX_BYTES = 8 * 1024;
+/** Larger items are indexed step by step. */
+const MAX_BYTES = 16 * 1024;
+/** Files that are hardly more than their text. Those of other kinds can have many times as much text as bytes. */
+const TEXT_KINDS: readonly FileKind[] = ['text', 'markdown'];
 /**
  * Limits of a group. The bytes keep it short: their chunks are embedded in about a second. The ids must fit in a search
  * attribute of its workflow, which Temporal limits to 2 KiB.
  */
 const GROUP = { items: 32, bytes: 32 * 1024, idBytes: 1_800 };
 
-interface SizedItem {
-  id: string;
-  source: { kind: 'file' | 'text' };
+/** What decides how an item is indexed. */
+export interface SizedSource {
+  source: { kind: 'text' } | { kind: 'file'; file_kind: FileKind };
   bytes: number;
 }
 
-/** Whether an item is indexed in one activity. */
-export function isSmall({ source, bytes }: Pick<SizedItem, 'source' | 'bytes'>): boolean {
-  return source.kind === 'text' && bytes <= MAX_BYTES;
+interface SizedItem extends SizedSource {
+  id: string;
 }
 
-/** @returns the number of the group of each item of a request, from 0; undefined for an item without a group */
+/** Whether an item is indexed in one activity. */
+export function isSmall({ source, bytes }: SizedSource): boolean {
+  return bytes <= MAX_BYTES && (source.kind === 'text' || TEXT_KINDS.includes(source.file_kind));
+}
+
+/**
+ * Files wait for the file store and for the processes that read them, so they are in groups of their own.
+ * @returns the number of the group of each item of a request, from 0; undefined for an item without a group
+ */
 export function groupNumbers(items: readonly SizedItem[]): (number | undefined)[] {
   const numbers: (number | undefined)[] = items.map(() => undefined);
-  let open: { positions: number[]; bytes: number; idBytes: number } | undefined;
+  const open = new Map<string, { positions: number[]; bytes: number; idBytes: number }>();
   let count = 0;
-  const close = () => {
-    if (open && open.positions.length > 1) {
-      for (const position of open.positions) numbers[position] = count;
+  const close = (kind: string) => {
+    const { positions } = open.get(kind)!;
+    if (positions.length > 1) {
+      for (const position of positions) numbers[position] = count;
       count += 1;
     }
-    open = undefined;
+    open.delete(kind);
   };
   for (const [position, item] of items.entries()) {
     if (!isSmall(item)) continue;
+    const { kind } = item.source;
     const idBytes = Buffer.byteLength(JSON.stringify(item.id)) + 1;
+    const last = open.get(kind);
     const full =
-      open &&
-      (open.positions.length === GROUP.items ||
-        open.bytes + item.bytes > GROUP.bytes ||
-        open.idBytes + idBytes > GROUP.idBytes);
-    if (full) close();
-    open ??= { positions: [], bytes: 0, idBytes: 0 };
-    open.positions.push(position);
-    open.bytes += item.bytes;
-    open.idBytes += idBytes;
+      last &&
+      (last.positions.length === GROUP.items ||
+        last.bytes + item.bytes > GROUP.bytes ||
+        last.idBytes + idBytes > GROUP.idBytes);
+    if (full) close(kind);
+    const group = open.get(kind) ?? { positions: [], bytes: 0, idBytes: 0 };
+    open.set(kind, group);
+    group.positions.push(position);
+    group.bytes += item.bytes;
+    group.idBytes += idBytes;
   }
-  close();
+  for (const kind of [...open.keys()]) close(kind);
   return numbers;
 }
 

@@ -7,6 +7,8 @@ export interface ItemRef {
   version: number;
   /** True for an item that is indexed in one activity. */
   small?: true;
+  /** True for a small item that is a file. */
+  file?: true;
 }
 
 /** A group of small items of one request. */
@@ -15,6 +17,8 @@ export interface GroupRef {
   batch: string;
   /** From 0. */
   group: number;
+  /** True for a group of files. */
+  files?: true;
 }
 
 /** What became of the members of a group that were still in progress. */
@@ -26,7 +30,7 @@ export interface GroupReport {
   separated: number;
 }
 
-/** The queue of the activities of groups, which the worker of `content` serves with slots of their own. */
+/** The queue of the activities of groups of texts, which the worker of `content` serves with slots of their own. */
 export const GROUP_QUEUE = 'content-groups';
 
 export interface ItemOutcome {

@@ -67,6 +67,17 @@ const MAX_PACKED_BYTES = 15 * 1024 * 1024;
 const pack = async (text: string) => new Binary(await promisify(gzip)(text));
 const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
 
+/** A result as it is stored. */
+export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'>;
+
+/** @throws RangeError when the result is too large, even compressed */
+export async function packResult({ output, original }: AiJobResult): Promise<PackedResult> {
+  const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
+  if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
+    throw new RangeError('the result is too large to be stored');
+  return packed;
+}
+
 /** The fields that a submission decides. */
 export type JobRequest = Pick<
   AiJobRecord,
@@ -234,9 +245,16 @@ export function createAiJobs(
     /**
      * Sets the final status, in the transaction that stores the delivery. A job whose cancellation was requested ends as
      * cancelled, whatever its outcome: its client was told so.
+     * @param result of a job that has none yet; otherwise the result that is saved stays
      * @returns the finished job, or null when it had finished before
      */
-    async finish(jobId: string, outcome: JobOutcome, now: Date, tx: ClientSession): Promise<AiJobRecord | null> {
+    async finish(
+      jobId: string,
+      outcome: JobOutcome,
+      now: Date,
+      tx: ClientSession,
+      result: PackedResult | null = null,
+    ): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
       const finished = await aiJobs.findOneAndUpdate(
         { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
@@ -253,7 +271,11 @@ export function createAiJobs(
         ],
         { session: tx, returnDocument: 'after' },
       );
-      if (finished) await aiJobResults.updateOne({ _id: jobId }, { $set: { expires_at } }, { session: tx });
+      if (finished) {
+        const saved = result ? { $setOnInsert: result } : {};
+        const options = { session: tx, upsert: result !== null };
+        await aiJobResults.updateOne({ _id: jobId }, { ...saved, $set: { expires_at } }, options);
+      }
       return finished;
     },
 
@@ -262,10 +284,8 @@ export function createAiJobs(
      * clients have received.
      * @throws RangeError when the result is too large, even compressed
      */
-    async saveResult(jobId: string, { output, original }: AiJobResult): Promise<void> {
-      const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
-      if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
-        throw new RangeError('the result is too large to be stored');
+    async saveResult(jobId: string, result: AiJobResult): Promise<void> {
+      const packed = await packResult(result);
       await aiJobResults.updateOne({ _id: jobId }, { $setOnInsert: { ...packed, expires_at: null } }, { upsert: true });
     },
 

@@ -1,11 +1,11 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { isSmall, workflowUnits } from '../../domain/content/small-items.js';
+import { isSmall, type SizedSource, workflowUnits } from '../../domain/content/small-items.js';
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
 
 /** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
-export interface StartItemInput {
+export interface StartItemInput extends SizedSource {
   _id: string;
   org: string;
   database: string;
@@ -15,8 +15,6 @@ export interface StartItemInput {
   version: number;
   batch: string;
   group?: number | undefined;
-  source: { kind: 'file' | 'text' };
-  bytes: number;
 }
 
 /** An ingest that needs no more workflows than this starts them itself. */
@@ -29,13 +27,14 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
   const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
   const interactive = createInteractiveQuota();
   const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
+  const isFile = ({ source }: StartItemInput): boolean => source.kind === 'file';
 
   /** @param priorityKey of the ingest that the item belongs to */
   const startItem = (item: StartItemInput, priorityKey?: number): Promise<void> =>
     start('indexItem', {
       workflowId: workflowIds.item(item),
       taskQueue: 'content',
-      args: [{ ...refOf(item), ...(isSmall(item) ? { small: true } : {}) }],
+      args: [{ ...refOf(item), ...(isSmall(item) ? { small: true, ...(isFile(item) ? { file: true } : {}) } : {}) }],
       staticSummary: `Index ${item.id} into ${item.database}`,
       ...ownedBy(ownerOf(item), priorityKey),
     });
@@ -52,7 +51,7 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
       // The workflow indexes the members that are in progress when it runs. A run with none does nothing.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       taskQueue: 'content',
-      args: [{ batch, group }],
+      args: [{ batch, group, ...(isFile(items[0]!) ? { files: true } : {}) }],
       staticSummary: `Index ${items.length} items into ${database}`,
       ...ownedBy({ org, database, collection, source: items.map(({ id }) => id) }, priorityKey),
     });

@@ -49,20 +49,38 @@ describe('beside the bulk ingest of another organisation', () => {
   });
 
   test('files take none of the slots of notes', async () => {
-    const file = { name: 'file.txt', content: 'The lamp of the lighthouse was lit at dusk.' };
+    const file = {
+      name: 'file.html',
+      content: '<html><body>The lamp of the lighthouse was lit at dusk.</body></html>',
+    };
     await neighbour.ingest({ database: 'notes', document_metadata: '[{"id":"file"}]' }, [file]);
     await neighbour.ended('notes', 'file');
-    const query = `WorkflowType="indexItem" AND PostbackOrganisation="${org}" AND PostbackSource="file"`;
-    const [found] = await listedWorkflows(temporal, query);
-    const { events } = await temporal.workflow.getHandle(found!.workflowId, found!.runId).fetchHistory();
-    const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: activity }) =>
-      activity ? [[activity.activityType?.name, activity.taskQueue?.name]] : [],
-    );
-    expect(scheduled).toEqual([
+    expect(await activitiesOf('file')).toEqual([
       ['extractItem', 'content-files'],
       ['embedAndIndexItem', 'content-files'],
       ['linkItemGraph', 'content-files'],
       ['finishItem', 'content'],
     ]);
   });
+
+  test('small files of text take one activity, also of those slots', async () => {
+    const text = (name: string) => ({ name, content: `The lamp of ${name} was lit at dusk.` });
+    const names = ['first.txt', 'second.md'];
+    await neighbour.ingest({ database: 'notes', document_metadata: '[{"id":"alone"}]' }, [text('alone.md')]);
+    const metadata = JSON.stringify(names.map((id) => ({ id })));
+    await neighbour.ingest({ database: 'notes', document_metadata: metadata }, names.map(text));
+    for (const id of ['alone', ...names]) await neighbour.ended('notes', id);
+    expect(await activitiesOf('alone')).toEqual([['indexSmallItem', 'content-files']]);
+    for (const id of names) expect(await activitiesOf(id)).toEqual([['indexTogether', 'content-files']]);
+  });
+
+  /** Name and queue of each activity in the history of an item's only workflow. */
+  async function activitiesOf(id: string) {
+    const query = `WorkflowType STARTS_WITH "indexItem" AND PostbackOrganisation="${org}" AND PostbackSource="${id}"`;
+    const [found] = await listedWorkflows(temporal, query);
+    const { events } = await temporal.workflow.getHandle(found!.workflowId, found!.runId).fetchHistory();
+    return (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: activity }) =>
+      activity ? [[activity.activityType?.name, activity.taskQueue?.name]] : [],
+    );
+  }
 });

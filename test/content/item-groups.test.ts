@@ -2,22 +2,27 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createClearOutdated } from '../../activities/content/clear-items.js';
-import { createItemActivities, type ItemDependencies } from '../../activities/content/index-item.js';
+import { createItemActivities } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
+import type { FileKind } from '../../domain/extraction.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
+import { createExtractor } from '../../providers/extraction/index.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
+import { identifySelf, isAlive } from '../../runtime/process-identity.js';
+import { createCheckpointStore } from '../../storage/checkpoints.js';
 import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
@@ -30,6 +35,8 @@ import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createGridFsFiles } from '../../storage/files/gridfs.js';
+import { createScratch } from '../../storage/scratch.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { connectTemporal } from '../../temporal/connection.js';
@@ -44,16 +51,24 @@ import { readyDatabase } from '../support/records.js';
 
 const text = (id: string, bytes = 20) => ({ id, source: { kind: 'text' as const }, bytes });
 
+const file = (id: string, file_kind: FileKind, bytes = 20) => ({
+  id,
+  source: { kind: 'file' as const, file_kind },
+  bytes,
+});
+
 describe('the small items of a request', () => {
-  test('are texts of at most 8 KiB', () => {
-    expect(isSmall(text('note', 8 * 1024))).toBe(true);
-    expect(isSmall(text('long', 8 * 1024 + 1))).toBe(false);
-    expect(isSmall({ source: { kind: 'file' }, bytes: 1 })).toBe(false);
+  test('are texts, and files of text, of at most 16 KiB', () => {
+    expect(isSmall(text('note', 16 * 1024))).toBe(true);
+    expect(isSmall(text('long', 16 * 1024 + 1))).toBe(false);
+    const small = (['text', 'markdown', 'html', 'csv', 'pdf'] as const).filter((kind) => isSmall(file('file', kind)));
+    expect(small).toEqual(['text', 'markdown']);
+    expect(isSmall(file('long', 'text', 16 * 1024 + 1))).toBe(false);
   });
 
-  test('form groups of at most 32 items and 32 KiB; a single item, a file and a long text form none', () => {
+  test('form groups of at most 32 items and 32 KiB; a single item, a PDF and a long text form none', () => {
     expect(groupNumbers([text('one')])).toEqual([undefined]);
-    const mixed = [text('a'), text('long', 9_000), { ...text('file'), source: { kind: 'file' as const } }, text('b')];
+    const mixed = [text('a'), text('long', 17_000), file('scan', 'pdf'), text('b')];
     expect(groupNumbers(mixed)).toEqual([0, undefined, undefined, 0]);
     const notes = groupNumbers(Array.from({ length: 65 }, (_, n) => text(`note-${n}`)));
     expect(notes).toEqual([...Array(32).fill(0), ...Array(32).fill(1), undefined]);
@@ -64,6 +79,11 @@ describe('the small items of a request', () => {
       0,
       undefined,
     ]);
+  });
+
+  test('form groups of files alone', () => {
+    const mixed = [text('a'), file('b', 'text'), text('c'), file('d', 'markdown'), file('e', 'csv')];
+    expect(groupNumbers(mixed)).toEqual([0, 1, 0, 1, undefined]);
   });
 
   test('form groups whose ids fit in a search attribute', () => {
@@ -77,6 +97,7 @@ describe('a group of items', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postback-groups-'));
   const org = 'groups';
   const database_id = 'tnt_groups';
+  const extractor = createExtractor({ processes: 1 });
   let collections: Collections;
   let index: SearchIndex;
   /** What the activities met: workflows that were started, and texts that were embedded. */
@@ -103,6 +124,7 @@ describe('a group of items', () => {
   afterAll(async () => {
     // The environments of the activities keep the SDK's runtime, which another test file may install.
     await Runtime.instance().shutdown();
+    await extractor.close();
     await index?.close();
     await collections?.mongoClient.close();
     rmSync(folder, { recursive: true, force: true });
@@ -180,6 +202,9 @@ describe('a group of items', () => {
           }
         },
       },
+      files: createGridFsFiles(collections),
+      scratch: createScratch({ dir: folder, self: identifySelf(), isAlive }),
+      extractor,
       metrics: createWorkerMetrics(),
       log: pino({ level: 'silent' }),
     };
@@ -197,13 +222,10 @@ describe('a group of items', () => {
     })(ref);
   const activities = () => createItemGroupActivities(dependencies());
 
-  /** The activity of an item that has a workflow of its own. It needs no file. */
+  /** The activity of an item that has a workflow of its own. */
   function indexSmallItem(ref: ItemRef) {
-    const unused = { files: {}, checkpoints: {}, scratch: {}, extractor: {} } as Pick<
-      ItemDependencies,
-      'files' | 'checkpoints' | 'scratch' | 'extractor'
-    >;
-    return createItemActivities({ ...dependencies(), ...unused }).indexSmallItem(ref);
+    const checkpoints = createCheckpointStore(collections);
+    return createItemActivities({ ...dependencies(), checkpoints }).indexSmallItem(ref);
   }
 
   const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>
@@ -263,6 +285,63 @@ describe('a group of items', () => {
     const keys = (await find()).map(({ _id }) => _id);
     expect(await collections.entities.countDocuments({ item: { $in: keys } })).toBe(3);
     expect((await find()).every((item) => item.runs === undefined && item.error_code === null)).toBe(true);
+  });
+
+  test('of files reads each of them; one that cannot be read leaves the group', async () => {
+    const contents: Record<string, string> = {
+      'lamp.txt': 'The lamp was lit at dusk.',
+      'oil.md': '# Oil for the lamp\n\nThe oil burns.',
+      'blank.txt': ' \n ',
+    };
+    const fileOf = (id: string): Partial<ItemRecord> => {
+      const file_kind = id.endsWith('.md') ? 'markdown' : 'text';
+      const size = contents[id]!.length;
+      const source = {
+        kind: 'file',
+        file_id: `fil_${id}`,
+        filename: id,
+        file_kind,
+        mime_type: 'text/plain',
+        size,
+      } as const;
+      return { source };
+    };
+    const { ref, keyOf, found, names } = await group(Object.keys(contents), fileOf);
+    const files = createGridFsFiles(collections);
+    for (const [id, content] of Object.entries(contents)) {
+      await files.write(`fil_${id}`, { org, batch: ref.batch }, Readable.from([Buffer.from(content)]));
+    }
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual({ completed: 2, dropped: 0, separated: 1 });
+    expect(names(started)).toEqual(['blank.txt']);
+    expect(names(announced)).toEqual(['lamp.txt', 'oil.md']);
+    expect(await found()).toEqual(['lamp.txt', 'oil.md']);
+    const oil = { item: keyOf('oil.md')._id };
+    expect(await collections.items.findOne({ _id: oil.item })).toMatchObject({ title: 'Oil for the lamp' });
+    expect(await collections.chunks.findOne(oil)).toMatchObject({ title: 'Oil for the lamp', text: 'The oil burns.' });
+    const { _id: item, version } = keyOf('blank.txt');
+    await expect(run(() => indexSmallItem({ item, version }))).rejects.toMatchObject({ type: 'E2004' });
+  });
+
+  test('is retried when a file cannot be fetched, and none of its items leaves it', async () => {
+    const missing = (id: string): Partial<ItemRecord> => {
+      const source = {
+        kind: 'file',
+        file_id: `fil_${id}`,
+        filename: id,
+        file_kind: 'text',
+        mime_type: 'text/plain',
+        size: 9,
+      } as const;
+      return { source };
+    };
+    const { ref, find } = await group(['gone.txt', 'lost.txt'], missing);
+    const { indexTogether } = activities();
+    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
+    expect((await find()).map(({ error_code, group: number }) => [error_code, number])).toEqual(
+      Array(2).fill(['E6001', 0]),
+    );
+    expect(started).toEqual([]);
   });
 
   test('drops the items that are deleted or replaced meanwhile, and leaves nothing of them', async () => {

@@ -10,10 +10,19 @@ const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInter
 const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
 const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
 
-const { indexSmallItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Index the short text' });
 const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Store the outcome and the delivery' });
 
-/** The activities of files and long texts. @param queue by default the queue of the workflow */
+/** A short text has the slots of the workflow's queue, a file those of files. */
+function smallItemActivities({ file }: ItemRef) {
+  const queue = file ? { taskQueue: FILE_QUEUE } : {};
+  return proxyActivities<ItemActivities>({
+    ...short,
+    ...queue,
+    summary: file ? 'Index the file' : 'Index the short text',
+  });
+}
+
+/** The activities of larger files and texts. @param queue by default the queue of the workflow */
 function fileActivities(queue: { taskQueue?: string }) {
   const activities = (summary: string, limits: typeof long | typeof short) =>
     proxyActivities<ItemActivities>({ ...limits, ...queue, summary });
@@ -45,7 +54,7 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
 
 async function index(item: ItemRef, small: boolean): Promise<ItemOutcome> {
   try {
-    if (small) return await indexSmallItem(item); // processing, graph_creation, completed
+    if (small) return await smallItemActivities(item).indexSmallItem(item); // processing, graph_creation, completed
     // On a queue of their own, so that files never hold all the slots that notes need.
     const queue = patched('file-queue') ? { taskQueue: FILE_QUEUE } : {};
     const { extractItem, embedAndIndexItem, linkItemGraph } = fileActivities(queue);
