@@ -10,10 +10,11 @@ const layers = {
   workflows: ['domain', 'workflows'],
   activities: ['domain', 'storage', 'providers', 'temporal', 'activities'],
   worker: ['domain', 'storage', 'providers', 'temporal', 'activities', 'runtime', 'worker'],
-  api: ['domain', 'storage', 'temporal', 'api'],
+  api: ['domain', 'storage', 'temporal', 'mcp', 'client', 'api'],
   'dev-stack': ['dev-stack', 'runtime/process-identity'],
   receiver: ['receiver'],
   client: ['client'],
+  mcp: ['client', 'mcp'],
 };
 
 /** A process puts its parts together from every layer. */

@@ -13,6 +13,8 @@ import { type ContentDependencies, contentService } from './content/service.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
+import { createInProcessFetch } from './in-process.js';
+import { type McpDependencies, mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { internalService, publicService } from './public-service.js';
@@ -84,7 +86,8 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
     if (!ctx.req.readableEnded) void discardBody(ctx.req);
   });
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
-  app.use(serve(createServices(deps, metrics), deps.log));
+  const fetchHere = createInProcessFetch(() => app.callback());
+  app.use(serve(createServices({ ...deps, fetchHere }, metrics), deps.log));
   // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the
   // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
@@ -96,7 +99,10 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
 }
 
 /** All services of the server. */
-export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Service[] {
+export function createServices(
+  deps: ApiDependencies & Pick<McpDependencies, 'fetchHere'>,
+  metrics: HttpMetrics,
+): Service[] {
   const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
   const services = [
     contentService(shared, [
@@ -111,6 +117,7 @@ export function createServices(deps: ApiDependencies, metrics: HttpMetrics): Ser
     paymentService(shared),
     usageService(shared),
     eventService(shared),
+    mcpService(shared),
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [

@@ -171,7 +171,7 @@ function isListOf(field: z.core.SomeType, matches: (element: z.core.SomeType) =>
 }
 
 function describeSuccess(
-  { status, alternativeStatus, response, type }: Operation,
+  { status, alternativeStatus, emptyStatus, response, type }: Operation,
   envelope: Envelope,
   operationId: string,
 ): ZodOpenApiResponsesObject {
@@ -179,7 +179,11 @@ function describeSuccess(
     ? { [type]: { schema: response } }
     : { 'application/json': { schema: named(envelope.schema(response), `${operationId}Response`) } };
   const statuses = [status, ...(alternativeStatus === undefined ? [] : [alternativeStatus])];
-  return Object.fromEntries(statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }]));
+  const described = statuses.map((code) => [code, { description: STATUS_CODES[code] ?? '', content }] as const);
+  return {
+    ...Object.fromEntries(described),
+    ...(emptyStatus === undefined ? {} : { [emptyStatus]: { description: STATUS_CODES[emptyStatus] ?? '' } }),
+  };
 }
 
 /** One response per status, with the codes that have this status. */

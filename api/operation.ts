@@ -38,6 +38,8 @@ export interface Operation<
   scope?: Scope;
   /** A second status with which the handler sends the same response. */
   alternativeStatus?: number;
+  /** A second status with which the handler sends no body. */
+  emptyStatus?: number;
   /** Data of a successful response. */
   response: Data;
   /** Media type of a successful response that is not JSON. */

@@ -1,6 +1,7 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
+import { WORKFLOW_DETAILS } from './workflow-details.js';
 
 /**
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
@@ -20,7 +21,14 @@ export async function ensureReconcileSchedules(client: Client, everySeconds: num
   const spec = { intervals: [{ every: everySeconds * 1000 }] };
   for (const [id, job] of Object.entries(JOBS)) {
     const taskQueue: TaskQueue = 'control';
-    const action = { type: 'startWorkflow' as const, ...job, workflowId: id, taskQueue, args: [] };
+    const action = {
+      type: 'startWorkflow' as const,
+      ...job,
+      staticDetails: WORKFLOW_DETAILS[job.workflowType],
+      workflowId: id,
+      taskQueue,
+      args: [],
+    };
     try {
       await client.schedule.create({
         scheduleId: id,

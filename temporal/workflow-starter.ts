@@ -11,6 +11,7 @@ import type { StarterMetrics } from '../domain/metrics.js';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
+import { WORKFLOW_DETAILS } from './workflow-details.js';
 
 type Workflows = typeof workflows;
 
@@ -41,7 +42,8 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number, metri
     /** A run that failed or was terminated by an operator can be started again; a completed run cannot. */
     async start<Name extends keyof Workflows>(workflow: Name, options: StartOptions<Name>): Promise<void> {
       try {
-        const policy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', ...options } as const;
+        const staticDetails = WORKFLOW_DETAILS[workflow];
+        const policy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', staticDetails, ...options } as const;
         await call(() => client.workflow.start<Workflows[Name]>(workflow, policy));
       } catch (error) {
         if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -54,7 +56,11 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number, metri
       signal: string,
       options: StartOptions<Name>,
     ): Promise<void> {
-      const request = { ...options, signal } as WorkflowSignalWithStartOptions & StartOptions<Name>;
+      const request = {
+        staticDetails: WORKFLOW_DETAILS[workflow],
+        ...options,
+        signal,
+      } as WorkflowSignalWithStartOptions & StartOptions<Name>;
       await call(() => client.workflow.signalWithStart<Workflows[Name]>(workflow, request));
     },
   };

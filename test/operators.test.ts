@@ -155,6 +155,7 @@ describe('in the Temporal UI an operator', () => {
       );
       expect(described.length).toBeGreaterThan(0);
       expect([query, described.filter(({ userMetadata }) => !userMetadata?.summary)]).toEqual([query, []]);
+      expect([query, Boolean(events![0]!.userMetadata?.details)]).toEqual([query, true]);
     }
   });
 

@@ -76,6 +76,26 @@ describe('commands against a server', () => {
       expect((await postback('databases', 'list')).out).toMatch(/shelf +ready/);
     });
 
+    test('events are printed as they happen', async () => {
+      const env = { ...process.env, ...environment };
+      const args = ['dist/cli/main.js', 'events', '--json', '--database', 'shelf'];
+      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      let out = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      try {
+        await eventually('ready', () => out.includes('"ready"'));
+        const file = join(folder, 'new.md');
+        writeFileSync(file, '# New\n\nA new buoy marks the channel.');
+        expect(await postback('ingest', file, ...inShelf, '--watch')).toMatchObject({ code: 0 });
+        await eventually('the item', () => /"id":"new.md".*"status":"completed"/.test(out));
+      } finally {
+        child.kill();
+        await once(child, 'close');
+      }
+    });
+
     test('a question prints hits with the sentences that match; errors name code and request', async () => {
       await postback('ingest', files, ...inShelf, '--watch');
       const { code, out } = await postback('query', 'price', 'of', 'a', 'berth', ...inShelf, '--max', '1', '--explain');

@@ -91,7 +91,7 @@ describe('the scopes of a key', () => {
     );
     expect(adminOnly.every((route) => /signing-secret$|^delete \/webhooks\/indexing$/.test(route))).toBe(true);
     for (const { method, path, scope } of operations) {
-      if (method === 'get' || path === '/query') expect([path, scope]).toEqual([path, 'read']);
+      if (method === 'get' || path === '/query' || path === '/mcp') expect([path, scope]).toEqual([path, 'read']);
       else expect([path, scope]).not.toEqual([path, 'read']);
     }
   });

@@ -6,6 +6,7 @@ import { MultiBar, Presets } from 'cli-progress';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
+import { readEvents } from './events.js';
 import { isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
@@ -35,6 +36,9 @@ const BATCH_BYTES = 32 * 1024 * 1024;
 /** As many ids as one status request may have. */
 const STATUS_IDS = 100;
 const POLL_MS = 500;
+/** While events arrive: how often statuses are read all the same, and how often the progress is shown. */
+const SAFETY_POLL_MS = 5_000;
+const SHOW_MS = 100;
 
 /**
  * `postback ingest`: sends files, folders, patterns and the standard input (`-`), with their paths as ids.
@@ -118,17 +122,50 @@ async function send(client: Postback, batch: readonly Source[], options: IngestO
 async function watch(client: Postback, outcomes: Outcome[], options: IngestOptions): Promise<void> {
   const progress = options.json ? null : createProgress(outcomes.length);
   const open = () => outcomes.filter(({ status }) => status !== 'completed' && status !== 'errored');
+  const events = followEvents(client, outcomes, options);
+  let nextRead = 0;
   try {
     for (let waiting = open(); waiting.length > 0; waiting = open()) {
       progress?.show(outcomes);
-      for (let start = 0; start < waiting.length; start += STATUS_IDS) {
-        await readStatuses(client, waiting.slice(start, start + STATUS_IDS), options);
+      if (Date.now() >= nextRead) {
+        await readAll(client, waiting, options);
+        nextRead = events.live() ? Date.now() + SAFETY_POLL_MS : 0;
       }
-      if (open().length > 0) await wait(POLL_MS);
+      if (open().length > 0) await wait(events.live() ? SHOW_MS : POLL_MS);
     }
+    // Events have no messages.
+    const failed = outcomes.filter(({ status, error }) => status === 'errored' && error === undefined);
+    await readAll(client, failed, options);
     progress?.show(outcomes);
   } finally {
+    events.stop();
     progress?.stop();
+  }
+}
+
+/** Sets the states as they change. A server without events, or one that allows no more streams, is polled instead. */
+function followEvents(client: Postback, outcomes: Outcome[], { database, collection = 'default' }: IngestOptions) {
+  const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]));
+  const abort = new AbortController();
+  let live = false;
+  const follow = async () => {
+    const query = { types: ['indexing.status_changed' as const], database };
+    for await (const event of readEvents(client, query, abort.signal)) {
+      live = true;
+      if (event.event !== 'indexing.status_changed' || event.collection !== collection) continue;
+      const outcome = byId.get(event.id);
+      if (outcome) outcome.status = event.status;
+    }
+  };
+  follow().catch(() => {
+    live = false;
+  });
+  return { live: () => live, stop: () => abort.abort() };
+}
+
+async function readAll(client: Postback, items: Outcome[], options: IngestOptions): Promise<void> {
+  for (let start = 0; start < items.length; start += STATUS_IDS) {
+    await readStatuses(client, items.slice(start, start + STATUS_IDS), options);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { STREAMED_EVENTS } from '../../domain/events/events.js';
 import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
 import { withDetails } from './server.js';
 import { TRIGGERS } from './trigger.js';
@@ -12,9 +13,11 @@ export function addRemoteCommands(program: Command): void {
   addContent(program);
   addItems(program);
   addTransfer(program);
+  addAssistants(program);
   program.commandsGroup('Callbacks:');
   addCallbacks(program);
   addDeliveries(program);
+  addEvents(program);
   program.commandsGroup('AI jobs, crews and access:');
   addJobs(program);
   addCrews(program);
@@ -154,6 +157,24 @@ function addDeliveries(program: Command): void {
     .description('print deliveries as they change, until Ctrl-C')
     .action(run(async (options) => (await import('./deliveries.js')).tailDeliveries(options)));
   examples(deliveries, ['deliveries list --status permanently_failed', 'deliveries tail --crew support-reply']);
+}
+
+function addEvents(program: Command): void {
+  const events = remote(program.command('events'))
+    .description('print changes of items, deliveries, AI jobs and crews as they happen, until Ctrl-C')
+    .addOption(new Option('--types <types...>', 'only these types').choices(STREAMED_EVENTS))
+    .option('--database <name>', 'only items of this database, and their deliveries')
+    .action(run(async (options) => (await import('./events.js')).tailEvents(options)));
+  examples(events, ['events', 'events --types job.status_changed --json']);
+}
+
+function addAssistants(program: Command): void {
+  const mcp = program
+    .command('mcp')
+    .description('serve the tools of an assistant (MCP) over standard input and output')
+    .option('--profile <name>', 'the server of this profile (default: POSTBACK_PROFILE, else POSTBACK_URL)')
+    .action(run(async (options) => (await import('./mcp.js')).serveMcp(options)));
+  examples(mcp, ['mcp --profile work']);
 }
 
 function addCallbacks(program: Command): void {

@@ -6,6 +6,7 @@ import {
 } from '@temporalio/client';
 import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
+import { WORKFLOW_DETAILS } from '../workflow-details.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
@@ -111,6 +112,7 @@ function scheduleOptions({ _id, org, kind, database, schedule }: ScheduleConnect
       taskQueue: 'connectors',
       args: [{ connector: _id, org } satisfies SyncRef],
       staticSummary: `Sync a ${kind} connector into ${database}`,
+      staticDetails: WORKFLOW_DETAILS.syncConnector,
       ...ownedBy({ org, database, source: _id }),
     },
   };

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 interface Document {
-  paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
+  paths: Record<string, Record<string, { responses: Record<string, { content?: object }> }>>;
 }
 
 type Checker = ReturnType<typeof createChecker>;
@@ -70,6 +70,10 @@ export function createChecker(document: Document) {
     if (!route) return;
     const label = `${method.toUpperCase()} ${route.path} ${status}`;
     if (!route.operations[method]!.responses[status]) throw new Error(`${label} is not documented`);
+    if (!route.operations[method]!.responses[status]!.content) {
+      if (body !== null) throw new Error(`${label} must have no body`);
+      return;
+    }
     const pointer = ['paths', route.path, method, 'responses', String(status), 'content', 'application/json', 'schema'];
     const $ref = `openapi#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
     const validate = validators.get($ref) ?? ajv.compile({ $ref });

@@ -1,0 +1,78 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { bodyOf, type Postback, PostbackError } from '../../client/index.js';
+import type { StreamedEvent, StreamedEventType } from '../../domain/events/events.js';
+import { localTime, paint, paintState } from './output.js';
+import { findServer, type ServerOptions } from './server.js';
+
+interface EventOptions extends ServerOptions {
+  types?: StreamedEventType[];
+  database?: string;
+}
+
+const RECONNECT_MS = 2_000;
+
+/** `postback events`: prints changes as they happen, until Ctrl-C. Continues where it was when the connection breaks. */
+export async function tailEvents({ types, database, ...options }: EventOptions): Promise<void> {
+  const client = findServer(options).client();
+  for await (const event of readEvents(client, { types, database })) {
+    if (options.json) console.log(JSON.stringify(event));
+    else if (event.event === 'reset') console.log(paint('red', `Earlier events are lost: ${event.reason}`));
+    else if (event.event !== 'ready') console.log(describe(event));
+  }
+}
+
+type Control = { event: 'ready' } | { event: 'reset'; reason: string };
+
+/**
+ * The events of the organisation, from now on; `ready` when the stream is open.
+ * @throws PostbackError when the server rejects the first request
+ */
+export async function* readEvents(
+  client: Postback,
+  query: Pick<EventOptions, 'types' | 'database'>,
+  signal?: AbortSignal,
+): AsyncGenerator<StreamedEvent | Control> {
+  let lastEventId: string | undefined;
+  for (let first = true; !signal?.aborted; first = false) {
+    try {
+      const params = { query, header: lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId } };
+      const stream = await bodyOf(client.GET('/events', { params, parseAs: 'stream', signal }));
+      const messages = (stream as unknown as ReadableStream<Uint8Array<ArrayBuffer>>)
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(new EventSourceParserStream());
+      for await (const { id, event, data } of messages) {
+        lastEventId = id ?? lastEventId;
+        yield { event, ...JSON.parse(data) };
+      }
+    } catch (error) {
+      // A server that is restarting comes back.
+      if (first || isRejection(error)) throw error;
+    }
+    await wait(RECONNECT_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function isRejection(error: unknown): boolean {
+  return error instanceof PostbackError && error.status < 500 && error.status !== 429;
+}
+
+function describe(event: StreamedEvent): string {
+  const { timestamp, status, error_code } = event;
+  const parts = [localTime(timestamp), paintState(status), ...subjectOf(event), paint('red', error_code ?? '')];
+  return parts.filter((part) => part !== '').join('  ');
+}
+
+/** What the event is about. */
+function subjectOf(event: StreamedEvent): string[] {
+  switch (event.event) {
+    case 'indexing.status_changed':
+      return ['item', `${event.database}/${event.collection}/${event.id}`];
+    case 'delivery.status_changed':
+      return ['delivery', event.delivery_id, `${event.event_type} of ${event.doc_id}`];
+    case 'job.status_changed':
+      return ['job', event.job_id, `${event.feature}/${event.subfeature}`];
+    case 'execution.status_changed':
+      return ['crew', event.crew, event.execution_id];
+  }
+}
