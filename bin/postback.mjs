@@ -1,13 +1,20 @@
 #!/usr/bin/env node
-import { build, checkNode, install } from './prepare.mjs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, checkNode, install, root } from './prepare.mjs';
+import { installRelease, isRelease } from './release.mjs';
 
 checkNode();
+let folder = root;
 try {
-  await install();
-  await build();
+  if (isRelease()) folder = await installRelease();
+  else {
+    await install();
+    await build();
+  }
 } catch (error) {
   console.error(error.message);
   process.exit(1);
 }
 // In the same process, so that Ctrl-C and signals reach the command.
-await import('../dist/cli/main.js');
+await import(pathToFileURL(join(folder, 'dist', 'cli', 'main.js')).href);

@@ -40,6 +40,7 @@ export function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
   console.error(`Postback needs Node.js ${MINIMUM_NODE.join('.')} or newer; this is ${process.versions.node}.`);
+  console.error('Install Node.js 24 from https://nodejs.org/en/download, or with a version manager: nvm install 24');
   process.exit(1);
 }
 
@@ -53,11 +54,21 @@ export async function install() {
   await withLock(async () => {
     if (installed()) return;
     console.error('Installing packages with npm ci. The first time takes about a minute …');
-    const code = await run('npm', ['ci', '--include=dev', '--no-fund', '--no-audit']);
-    if (code !== 0) throw new Error(`npm ci failed with code ${code}; see its output above.`);
+    await npmCi(root, '--include=dev');
     prune(join(root, 'node_modules'));
     writeFileSync(INSTALLED_MARK, lockHash());
   });
+}
+
+/** Installs what a folder's lock file names, without install scripts. @throws Error that says what to do */
+export async function npmCi(folder, which) {
+  const code = await run('npm', ['ci', '--prefix', folder, which, '--ignore-scripts', '--no-fund', '--no-audit']);
+  if (code === 0) return;
+  throw new Error(
+    `npm ci failed with code ${code}; see its output above. The first start needs a package registry: check the network,` +
+      ' set HTTPS_PROXY, or name a registry that you can reach (npm config set registry <url>). ENOSPC means a full disk:' +
+      ' the packages need 1.5 GB.',
+  );
 }
 
 /** Compiles to dist/ when a source has changed. @throws Error when the compiler finds errors */
@@ -144,27 +155,27 @@ function removeOrphans(files) {
 }
 
 // Two starts at the same time would write the same files. The lock is a directory: creating one is atomic.
-async function withLock(work) {
-  mkdirSync(dirname(LOCK_DIR), { recursive: true });
+export async function withLock(work, lockDir = LOCK_DIR) {
+  mkdirSync(dirname(lockDir), { recursive: true });
   for (let waiting = false; ; ) {
     try {
-      mkdirSync(LOCK_DIR);
+      mkdirSync(lockDir);
       break;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    if (isLockAbandoned()) {
-      rmSync(LOCK_DIR, { recursive: true, force: true });
+    if (isLockAbandoned(lockDir)) {
+      rmSync(lockDir, { recursive: true, force: true });
       continue;
     }
     if (!waiting) console.error('Waiting for another start that is preparing this folder …');
     waiting = true;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  const unlock = () => rmSync(LOCK_DIR, { recursive: true, force: true });
+  const unlock = () => rmSync(lockDir, { recursive: true, force: true });
   process.once('exit', unlock);
   try {
-    writeFileSync(join(LOCK_DIR, 'pid'), String(process.pid));
+    writeFileSync(join(lockDir, 'pid'), String(process.pid));
     await work();
   } finally {
     unlock();
@@ -172,15 +183,15 @@ async function withLock(work) {
   }
 }
 
-function isLockAbandoned() {
+function isLockAbandoned(lockDir) {
   try {
-    const holder = Number(readFileSync(join(LOCK_DIR, 'pid'), 'utf8'));
+    const holder = Number(readFileSync(join(lockDir, 'pid'), 'utf8'));
     if (!holder) return false;
     process.kill(holder, 0);
     return false;
   } catch (error) {
     if (error.code === 'ESRCH') return true;
     // No pid yet: the holder is about to write it, or has died before it could.
-    return error.code === 'ENOENT' && existsSync(LOCK_DIR) && Date.now() - statSync(LOCK_DIR).mtimeMs > 5_000;
+    return error.code === 'ENOENT' && existsSync(lockDir) && Date.now() - statSync(lockDir).mtimeMs > 5_000;
   }
 }

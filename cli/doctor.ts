@@ -8,6 +8,7 @@ import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import type { Config } from '../runtime/config.js';
 import { connectTemporal, temporalAccess } from '../temporal/connection.js';
 import { readDevelopmentFile, runningSettings } from './data-folder.js';
+import { platformProblem, thisMachine } from './platform.js';
 import { byteSize, paint, print } from './remote/output.js';
 import { findServer, type ServerOptions } from './remote/server.js';
 
@@ -61,13 +62,10 @@ function checkNode(): Finding {
 }
 
 function checkPlatform(): Finding {
-  const name = `${process.platform}-${process.arch}`;
-  const { header } = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } };
-  if (process.platform === 'linux' && header.glibcVersionRuntime === undefined) {
-    return problem('Platform', `${name} with musl`, 'The embedding model needs glibc: use a Debian-based image.');
-  }
-  if (['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'].includes(name)) return ok('Platform', name);
-  return problem('Platform', name, 'Use Linux or macOS, on Windows in WSL.');
+  const machine = thisMachine();
+  const found = platformProblem(machine);
+  if (found) return problem('Platform', found.detail, found.advice);
+  return ok('Platform', `${machine.platform}-${machine.arch}`);
 }
 
 function checkMemory(): Finding {

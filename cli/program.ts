@@ -38,6 +38,7 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--queues <names>', `task queues, comma-separated: ${TASK_QUEUES.join(', ')} (default: all)`)
     .action(async ({ queues }) => {
       if (queues !== undefined) process.env.POSTBACK_QUEUES = queues;
+      (await import('./platform.js')).requirePlatform();
       await import('../worker/main.js');
     });
   worker
@@ -52,6 +53,7 @@ export function createProgram(program = new Command('postback')): Command {
     .command('embedder')
     .description('run the embedding process, which API and workers share (POSTBACK_EMBEDDER_SOCKET)')
     .action(async () => {
+      (await import('./platform.js')).requirePlatform();
       await import('../embedder/main.js');
     });
 

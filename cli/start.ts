@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { AlreadyRunningError, lockDataFolder } from '../dev-stack/index.js';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { readConfig } from '../runtime/config.js';
@@ -7,6 +6,7 @@ import { createApiKeys } from '../storage/api-keys.js';
 import { connectCollections } from '../storage/collections.js';
 import { type DevelopmentFile, removeDevelopmentFile, writeDevelopmentFile } from './data-folder.js';
 import { type Instance, startInstance } from './instance.js';
+import { requireDisk, requirePlatform } from './platform.js';
 import { welcome } from './welcome.js';
 
 /** The organisation and the label of the keys that `postback start` creates. */
@@ -21,8 +21,9 @@ export async function start(): Promise<void> {
   const stopped = stopRequested();
   const config = readConfig(process.env);
   const dataDir = config.POSTBACK_DATA_DIR;
+  requirePlatform();
   // Data, logs and the sealing key are readable by this user only.
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  await requireDisk(dataDir, 'POSTBACK_DATA_DIR');
   const lock = lockOrExplain(dataDir);
   if (!lock) return;
   let instance: Instance | undefined;

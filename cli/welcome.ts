@@ -1,7 +1,13 @@
+import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../runtime/config.js';
 import { type DevelopmentFile, developmentFilePath } from './data-folder.js';
+
+/** An installed package has no npm scripts, and its documents lie elsewhere. */
+const COMMANDS = existsSync(new URL('../../tsconfig.json', import.meta.url))
+  ? { start: 'npm start', demo: 'npm run demo', examples: 'README.md docs' }
+  : { start: 'npx postback start', demo: 'npx postback demo', examples: 'node_modules/postback/docs' };
 
 /**
  * The message that `npm start` prints when the instance is ready: addresses, a key, and commands to paste.
@@ -14,7 +20,7 @@ export function welcome(file: DevelopmentFile, noModelReason: string | null, con
   const dim = (text: string) => styleText('dim', text);
   const receivers = allowedCidrs
     ? `also in ${allowedCidrs}`
-    : `public https; for this machine:\n${' '.repeat(16)}OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 npm start`;
+    : `public https; for this machine:\n${' '.repeat(16)}OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 ${COMMANDS.start}`;
   const embeddings =
     noModelReason === null
       ? 'on: search by text and vectors'
@@ -34,11 +40,11 @@ ${styleText('green', '●')} ${bold('Postback is ready')}
 ${bold('Try it')} ${dim('in another terminal')}
 
   npx postback databases create library
-  npx postback ingest README.md docs --database library --watch
+  npx postback ingest ${COMMANDS.examples} --database library --watch
   npx postback query "How are webhooks signed?" --database library
   curl ${file.api_url}/context/list?database=library \\
     -H 'API-Version: 2' -H "Authorization: Bearer $KEY"
 
-  ${dim('npm run demo shows the whole path with webhooks. Ctrl-C stops everything.')}
+  ${dim(`${COMMANDS.demo} shows the whole path with webhooks. Ctrl-C stops everything.`)}
 `;
 }

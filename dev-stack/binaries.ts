@@ -65,16 +65,19 @@ export async function obtainBinary(
       log(`${title}: ${reason}`);
     }
   }
-  throw new Error(explainFailures(name, failures));
+  throw new Error(explainFailures(name, failures, cacheDir));
 }
 
-function explainFailures(name: BinaryName, failures: readonly string[]): string {
+function explainFailures(name: BinaryName, failures: readonly string[], cacheDir: string): string {
   const { variable, address, title } = LABELS[name];
   const remedies = [
     `put ${name} ${PINNED_BINARIES[name].version} or newer on the PATH`,
     `set ${variable} to the binary`,
   ];
   if (address) remedies.push(`set ${address} to a running server`);
+  if (failures.some((failure) => failure.includes('ENOSPC'))) {
+    remedies.unshift(`free some disk at ${cacheDir}, or set XDG_CACHE_HOME to a folder on another disk`);
+  }
   const tried = failures.map((failure) => `  - ${failure}`).join('\n');
   return `${title} was not found and could not be downloaded:\n${tried}\nTo fix this, do one of the following: ${remedies.join('; ')}.`;
 }

@@ -19,6 +19,10 @@ interface Manifest {
   overrides: Record<string, Record<string, string>>;
 }
 
+const { licenseOf, notices } = (await import(pathToFileURL('bin/notices.mjs').href)) as {
+  licenseOf(packages: Record<string, Package>, path: string): string;
+  notices(): string;
+};
 const readJson = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
 const { '': _root, ...packages } = readJson<{ packages: Record<string, Package> }>('package-lock.json').packages;
 
@@ -43,25 +47,6 @@ const PERMISSIVE = new Set([
 const LOADED_LIBRARIES = /^@img\/sharp-(libvips|wasm32|win32)/;
 /** Tools of the tests that are neither changed nor part of what is distributed, with their licence. */
 const TEST_TOOLS: Record<string, string> = { 'axe-core': 'MPL-2.0' };
-/** Binaries of other platforms, whose licence is not in the lock file, with the package that they belong to. */
-const PLATFORM_BINARIES: [prefix: string, owner: string][] = [
-  ['@biomejs/cli-', '@biomejs/biome'],
-  ['@lancedb/lancedb-', '@lancedb/lancedb'],
-  ['@swc/core-', '@swc/core'],
-  ['@unrs/resolver-binding-', 'unrs-resolver'],
-];
-
-/** Packages whose manifest has no SPDX identifier, with the licence of their text. An upgrade needs another look. */
-const READ_BY_A_PERSON: Record<string, string> = {
-  'busboy@0.3.1': 'MIT',
-  'dicer@0.3.0': 'MIT',
-  'humanize-number@0.0.2': 'MIT',
-  'json-bignum@0.0.3': 'MIT',
-  'only@0.0.2': 'MIT',
-  'streamsearch@0.1.2': 'MIT',
-  'unionfs@4.6.0': 'Unlicense',
-};
-
 /** Whether an SPDX expression allows use under permissive licences alone. */
 function isPermissive(expression: string, allowed: ReadonlySet<string> = PERMISSIVE): boolean {
   const plain = expression.replace(/[()]/g, '');
@@ -70,22 +55,14 @@ function isPermissive(expression: string, allowed: ReadonlySet<string> = PERMISS
   return plain.split(' AND ').every((each) => allowed.has(each));
 }
 
-function licenseOf(path: string): string {
-  const name = path.split('node_modules/').at(-1)!;
-  const { license = READ_BY_A_PERSON[`${name}@${packages[path]!.version}`] } = packages[path]!;
-  if (license) return license;
-  const owner = PLATFORM_BINARIES.find(([prefix]) => name.startsWith(prefix))?.[1];
-  return packages[`node_modules/${owner}`]?.license ?? 'unknown';
-}
-
 describe('the packages', () => {
   test('have permissive licences', () => {
     const withLibraries = new Set([...PERMISSIVE, 'LGPL-3.0-or-later']);
     const rejected = Object.entries(packages).flatMap(([path, { link, dev }]) => {
       const name = path.split('node_modules/').at(-1)!;
       const allowed = LOADED_LIBRARIES.test(name) ? withLibraries : PERMISSIVE;
-      if (dev && TEST_TOOLS[name] === licenseOf(path)) return [];
-      return link || isPermissive(licenseOf(path), allowed) ? [] : [`${path}: ${licenseOf(path)}`];
+      if (dev && TEST_TOOLS[name] === licenseOf(packages, path)) return [];
+      return link || isPermissive(licenseOf(packages, path), allowed) ? [] : [`${path}: ${licenseOf(packages, path)}`];
     });
     expect(rejected).toEqual([]);
     expect(Object.keys(packages).length).toBeGreaterThan(500);
@@ -101,6 +78,29 @@ describe('the packages', () => {
     ['SEE LICENSE IN LICENSE', false],
     ['unknown', false],
   ])('a package under %s is accepted: %s', (expression, accepted) => expect(isPermissive(expression)).toBe(accepted));
+
+  test('are listed in THIRD-PARTY-NOTICES.md; otherwise run `npm run notices`', () => {
+    expect(readFileSync('THIRD-PARTY-NOTICES.md', 'utf8')).toBe(notices());
+    expect(notices()).toMatch(/\| koa \| [\d.]+ \| MIT \| Copyright/);
+    expect(notices()).not.toContain('| jest |');
+  });
+
+  test('that the product imports are installed with it, without development packages', () => {
+    // Benchmarks that draw pages, and tests, run in the repository only.
+    const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) => {
+      return file.endsWith('.js') && !/^(test|bench)\/|^workflow-bundle/.test(file);
+    });
+    const imported = files.flatMap((file) => {
+      const code = readFileSync(join('dist', file), 'utf8');
+      const names = code.matchAll(
+        /^import (?:[^'"]+ from )?'((?:@[\w.-]+\/)?[a-z][\w.-]*)|import\('((?:@[\w.-]+\/)?[a-z][\w.-]*)/gm,
+      );
+      return [...names].map(([, name, dynamic]) => `${file}: ${name ?? dynamic}`);
+    });
+    const isMissing = (name: string) => packages[`node_modules/${name}`]?.dev !== undefined;
+    expect(imported.filter((each) => isMissing(each.split(': ')[1]!))).toEqual([]);
+    expect(imported.length).toBeGreaterThan(100);
+  });
 
   test('are overridden only for reasons that docs/dependencies.md gives', () => {
     const { overrides } = readJson<Manifest>('package.json');

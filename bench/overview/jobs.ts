@@ -10,7 +10,7 @@ const JOBS = 400;
 
 /** Measures AI jobs with a provider that does almost nothing, from the request to the stored result. */
 export async function measureJobs(instance: BenchInstance, bare: number, scale: number): Promise<Figure[]> {
-  const finished = () => instance.collections.aiJobs.countDocuments({ status: 'success' });
+  const finished = () => instance.collections.aiJobs.countDocuments({ org: 'bench', status: 'success' });
   const run = async (count: number) => {
     const target = (await finished()) + count;
     await runConcurrently(count, CONCURRENCY, () => submitShortJob(instance));

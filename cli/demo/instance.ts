@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { KeyKind } from '../../domain/api-keys.js';
 import type { Config } from '../../runtime/config.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
@@ -13,13 +14,15 @@ import { type DevelopmentFile, readDevelopmentFile } from '../data-folder.js';
 const CLI = fileURLToPath(new URL('../main.js', import.meta.url));
 
 /**
- * The key belongs to an organisation of the demo, so that the demo does not replace the user's webhook registration.
+ * The keys belong to an organisation of the demo, so that the demo does not replace the user's webhook registration.
  */
 export interface DemoInstance extends ApiAccess {
+  /** The same API, with a key for crews. */
+  crews: ApiAccess;
   temporalUiUrl: string | null;
   /** The demo started the instance and stops it at the end. */
   isTemporary: boolean;
-  /** Revokes the key, and stops the instance if the demo started it. */
+  /** Revokes the keys, and stops the instance if the demo started it. */
   stop(): Promise<void>;
 }
 
@@ -40,7 +43,7 @@ export async function openDemoInstance(config: Config): Promise<DemoInstance> {
     return startTemporary();
   }
   console.log(`Using the instance at ${running.api_url}`);
-  return withKey(running, false, async () => undefined);
+  return withKeys(running, false, async () => undefined);
 }
 
 async function findRunning(dataDir: string): Promise<DevelopmentFile | null> {
@@ -79,20 +82,22 @@ async function startTemporary(): Promise<DemoInstance> {
   await Promise.race([ready, failed]);
   const file = readDevelopmentFile(dataDir);
   if (!file) throw new Error(`the temporary instance wrote no dev.json to ${dataDir}`);
-  return withKey(file, true, stop);
+  return withKeys(file, true, stop);
 }
 
-async function withKey(file: DevelopmentFile, isTemporary: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
+async function withKeys(file: DevelopmentFile, isTemporary: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
   const collections = await connectCollections(file.mongodb_uri, 'postback-demo');
   const keys = createApiKeys(collections);
-  const { key, record } = await keys.create({ org: 'demo', kind: 'api', label: 'npm run demo' });
+  const create = (kind: KeyKind) => keys.create({ org: 'demo', kind, label: 'npm run demo' });
+  const [content, crews] = await Promise.all([create('api'), create('crew_org')]);
   return {
     apiUrl: file.api_url,
-    key,
+    key: content.key,
+    crews: { apiUrl: file.api_url, key: crews.key },
     temporalUiUrl: file.temporal_ui_url,
     isTemporary,
     async stop() {
-      await keys.revoke(record._id);
+      for (const { record } of [content, crews]) await keys.revoke(record._id);
       await collections.mongoClient.close();
       await stop();
     },

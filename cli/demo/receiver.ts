@@ -1,15 +1,38 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type IndexingEvent, verifyIndexingWebhook } from '../../receiver/index.js';
+import {
+  type CrewCallback,
+  type IndexingEvent,
+  type JobCallback,
+  verifyCrewCallback,
+  verifyIndexingWebhook,
+  verifyJobCallback,
+} from '../../receiver/index.js';
 
-/** A webhook receiver as a user would write it: it verifies the raw body, responds quickly, and stores the event. */
+/** How often the receiver of job callbacks responds with 503 before it accepts one. */
+export const JOB_FAILURES = 2;
+/** What it asks for: seconds until the next attempt. */
+const RETRY_AFTER_S = 1;
+
+/** A receiver as a user would write it: it verifies the raw body, responds quickly, and stores the event. */
 export async function startDemoReceiver() {
   const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    const body = await bodyOf(request);
+    const { headers, url } = request;
     try {
-      receiver.events.push(verifyIndexingWebhook(Buffer.concat(chunks), request.headers, receiver.secret));
+      if (url === '/jobs') {
+        receiver.jobAttempts += 1;
+        if (receiver.jobAttempts <= JOB_FAILURES) {
+          response.writeHead(503, { 'Retry-After': RETRY_AFTER_S }).end();
+          return;
+        }
+        receiver.jobs.push(verifyJobCallback(body, headers, receiver.publicKey));
+      } else if (url === '/crews') {
+        receiver.crewEvents.push(verifyCrewCallback(body, headers, receiver.crewSecret));
+      } else {
+        receiver.items.push(verifyIndexingWebhook(body, headers, receiver.itemSecret));
+      }
       response.writeHead(204).end();
     } catch {
       receiver.rejected += 1;
@@ -19,9 +42,14 @@ export async function startDemoReceiver() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const receiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/indexing`,
-    secret: '',
-    events: [] as IndexingEvent[],
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    itemSecret: '',
+    crewSecret: '',
+    publicKey: '',
+    items: [] as IndexingEvent[],
+    jobs: [] as JobCallback[],
+    crewEvents: [] as CrewCallback[],
+    jobAttempts: 0,
     rejected: 0,
     async close(): Promise<void> {
       server.closeAllConnections();
@@ -30,4 +58,12 @@ export async function startDemoReceiver() {
     },
   };
   return receiver;
+}
+
+export type DemoReceiver = Awaited<ReturnType<typeof startDemoReceiver>>;
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

@@ -1,39 +1,45 @@
 import { styleText } from 'node:util';
 
 /** The demo's output in the terminal. */
-const STATUS_COLOURS: Record<string, Parameters<typeof styleText>[0]> = {
-  queued: 'gray',
-  processing: 'yellow',
-  graph_creation: 'cyan',
-  completed: 'green',
-  errored: 'red',
-};
 const WIDTH = 96;
-const MAX_LINES_OF_TEXT = 4;
-const MAX_RELATIONS = 4;
+const MAX_RELATIONS = 3;
 
-export function printHeading(text: string): void {
-  console.log(`\n${styleText('bold', `▸ ${text}`)}`);
+export function printHeading(text: string, detail = ''): void {
+  console.log(`\n${styleText('bold', `▸ ${text}`)}${detail ? `  ${styleText('dim', detail)}` : ''}`);
 }
 
 export function printDone(text: string): void {
   console.log(`  ${styleText('green', '✓')} ${text}`);
 }
 
-export function printStatus(id: string, status: string, error: string | null): void {
-  const mark = status === 'completed' ? '✓' : status === 'errored' ? '✗' : '·';
-  const colour = STATUS_COLOURS[status] ?? 'white';
-  console.log(`  ${styleText(colour, mark)} ${id.padEnd(24)} ${styleText(colour, status)}${error ? `  ${error}` : ''}`);
+export function printFailed(text: string): void {
+  console.log(`  ${styleText('red', '✗')} ${text}`);
 }
 
-export function printChunk(source: string, score: number, text: string): void {
-  console.log(`  ${styleText('cyan', source)} ${styleText('dim', score.toFixed(4))}`);
-  for (const line of wrap(text.replace(/\s+/g, ' '), WIDTH - 4).slice(0, MAX_LINES_OF_TEXT)) console.log(`    ${line}`);
+export function printWaiting(text: string): void {
+  console.log(`  ${styleText('magenta', '⏸')} ${text}`);
+}
+
+/** @param states through which the item went */
+export function printItem(id: string, states: readonly string[], seconds: number, error: string | null): void {
+  const last = states.at(-1)!;
+  const path = states.slice(0, -1).map((state) => styleText('dim', `${state} →`));
+  const end = styleText(error === null ? 'green' : 'red', last);
+  const line = `${id.padEnd(22)} ${[...path, end].join(' ')} ${styleText('dim', `${seconds.toFixed(1)} s`)}`;
+  if (error === null) printDone(line);
+  else printFailed(`${line}  ${error}`);
+}
+
+/** Prints a text in quotation marks, cut after some lines. */
+export function printQuote(source: string, text: string, maxLines: number): void {
+  const lines = wrap(text.replace(/\s+/g, ' ').trim(), WIDTH - 8);
+  const shown = lines.slice(0, maxLines);
+  if (lines.length > maxLines) shown[maxLines - 1] += ' …';
+  console.log(`  ${styleText('cyan', source)}`);
+  for (const line of shown) console.log(`    ${line}`);
 }
 
 export function printRelations(relations: { source: string; relation: string; target: string }[]): void {
-  if (relations.length === 0) return;
-  console.log(`  ${styleText('dim', 'from the graph:')}`);
   for (const { source, relation, target } of relations.slice(0, MAX_RELATIONS)) {
     console.log(`    ${source} ${styleText('magenta', `—${relation}→`)} ${target}`);
   }

@@ -11,6 +11,7 @@ export const SLOW_FILES: readonly string[] = [
   'continue-as-new',
   'outages',
   'rate-limit',
+  'packages',
   'crews/models',
   'content/extraction-files',
   'ai-jobs/providers-ocr',

@@ -1,0 +1,60 @@
+// A packed Postback has its compiled code and its lock file, but no dependencies for npm to resolve: npm would ignore the
+// lock file and `overrides`, and run install scripts. Like the repository, it installs what the lock file names at its first
+// start, into the cache of the user.
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { npmCi, root, withLock } from './prepare.mjs';
+import { prune } from './prune.mjs';
+
+/** Written by `npm run pack`: what the release is made of. */
+const DESCRIPTION = join(root, 'release.json');
+const CACHE = process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), '.cache');
+export const RELEASES = join(CACHE, 'postback', 'releases');
+
+/** A short name for contents. */
+export function nameOf(...contents) {
+  const hash = createHash('sha256');
+  for (const content of contents) hash.update(content);
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** Whether this is a packed Postback, not the repository or an image. */
+export function isRelease() {
+  return existsSync(DESCRIPTION);
+}
+
+/**
+ * Installs the packages of this release, once for all releases with the same lock file, and its code beside them.
+ * @returns the folder with its code
+ * @throws Error when npm fails
+ */
+export async function installRelease() {
+  const { build } = JSON.parse(readFileSync(DESCRIPTION, 'utf8'));
+  const lock = readFileSync(join(root, 'packages', 'lock.json'), 'utf8');
+  const folder = join(RELEASES, nameOf(lock));
+  const code = join(folder, build);
+  const mark = join(folder, 'node_modules', '.postback-lock');
+  if (existsSync(mark) && existsSync(code)) return code;
+  await withLock(
+    async () => {
+      if (!existsSync(mark)) {
+        console.error(`Installing packages to ${folder}. The first time takes about a minute …`);
+        writeFileSync(join(folder, 'package-lock.json'), lock);
+        cpSync(join(root, 'packages', 'package.json'), join(folder, 'package.json'));
+        await npmCi(folder, '--omit=dev');
+        prune(join(folder, 'node_modules'));
+        writeFileSync(mark, nameOf(lock));
+      }
+      if (existsSync(code)) return;
+      // Renamed into place, so that half a copy is never run.
+      const copy = `${code}.${process.pid}`;
+      rmSync(copy, { recursive: true, force: true });
+      cpSync(root, copy, { recursive: true, filter: (path) => path !== join(root, 'node_modules') });
+      renameSync(copy, code);
+    },
+    join(folder, 'install.lock'),
+  );
+  return code;
+}

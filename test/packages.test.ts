@@ -1,0 +1,124 @@
+import { execFile, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { defaultCacheDir } from '../dev-stack/index.js';
+import { eventually } from './support/eventually.js';
+
+const runFile = promisify(execFile);
+
+/** Uses both libraries, and prints what they returned. */
+const CONSUMER = `import { bodyOf, createPostback, type Schemas } from 'postback-client';
+import { verifyIndexingWebhook, type IndexingEvent } from 'postback-receiver';
+
+const [url, key, secret, body, signature] = process.argv.slice(2) as [string, string, string, string, string];
+const event: IndexingEvent = verifyIndexingWebhook(
+  body,
+  { 'webhook-id': 'msg_1', 'webhook-timestamp': '1700000000', 'webhook-signature': signature },
+  secret,
+  { toleranceSeconds: Infinity },
+);
+const query: Schemas['QueryDatabaseRequest'] = { database: 'none', query: event.id };
+const failure = await bodyOf(createPostback({ url, key }).POST('/query', { body: query })).catch((error) => error);
+console.log(event.id, failure.code);
+`;
+
+describe('the packages that npm publishes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postback-packages-'));
+  const npm = (...args: string[]) => runFile('npm', args, { cwd: folder });
+  const installed = join(folder, 'node_modules', 'postback');
+  const postback = join(installed, 'bin', 'postback.mjs');
+  const cache = join(folder, 'cache');
+  const environment = { ...process.env, XDG_CACHE_HOME: cache, POSTBACK_API_PORT: '0' };
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  beforeAll(async () => {
+    await runFile(process.execPath, ['bin/pack.mjs', folder]);
+    // So that nothing is downloaded.
+    const needed = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) => resolve('node_modules', name));
+    await npm('pack', '--ignore-scripts', '--silent', ...needed);
+    writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+    const archives = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+    await npm('install', '--offline', '--no-audit', '--no-fund', ...archives.map((name) => `./${name}`));
+
+    const { nameOf } = (await import(pathToFileURL('bin/release.mjs').href)) as { nameOf(text: string): string };
+    const release = join(cache, 'postback', 'releases', nameOf(readFileSync('package-lock.json', 'utf8')));
+    mkdirSync(release, { recursive: true });
+    // What the first start would download, and the servers.
+    symlinkSync(resolve('node_modules'), join(release, 'node_modules'));
+    const downloads = defaultCacheDir(process.env);
+    for (const name of ['bin', 'models']) symlinkSync(join(downloads, name), join(cache, 'postback', name));
+  });
+
+  test('postback has its compiled code, no sources, and nothing that npm installs before its first start', () => {
+    expect(readdirSync(installed)).not.toContain('tsconfig.json');
+    expect(readdirSync(join(installed, 'dist', 'test'))).toEqual(['fixtures']);
+    expect(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
+    expect(readFileSync(join(installed, 'packages', 'lock.json'))).toEqual(readFileSync('package-lock.json'));
+  });
+
+  test('an installed postback starts in an empty folder; the client and the receiver compile and work with it', async () => {
+    const run = (option: string) => runFile(process.execPath, [postback, option], { env: environment });
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect((await run('--version')).stdout.trim()).toBe(version);
+    expect((await run('--help')).stdout).toMatch(/^Usage: postback/);
+
+    const child = spawn(process.execPath, [postback, 'start'], {
+      cwd: folder,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'close');
+    try {
+      const development = join(folder, '.postback', 'dev.json');
+      await eventually('the instance', () => child.exitCode !== null || existsSync(development));
+      const { api_url, keys } = JSON.parse(readFileSync(development, 'utf8'));
+      expect((await fetch(`${api_url}/healthz`)).status).toBe(200);
+
+      writeFileSync(join(folder, 'consumer.ts'), CONSUMER);
+      const options = [
+        '--module',
+        'nodenext',
+        '--target',
+        'es2023',
+        '--strict',
+        '--types',
+        'node',
+        '--typeRoots',
+        resolve('node_modules', '@types'),
+      ];
+      const compiler = resolve('node_modules', 'typescript', 'bin', 'tsc');
+      await runFile(process.execPath, [compiler, ...options, 'consumer.ts'], { cwd: folder });
+      const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+      const body = JSON.stringify({
+        event: 'indexing.status_changed',
+        id: 'note-1',
+        status: 'completed',
+        delivery_id: 'whd_1',
+      });
+      const hmac = createHmac('sha256', Buffer.alloc(32, 1)).update(`msg_1.1700000000.${body}`).digest('base64');
+      const used = await runFile(process.execPath, ['consumer.js', api_url, keys.api, secret, body, `v1,${hmac}`], {
+        cwd: folder,
+      });
+      expect(used.stdout.trim()).toBe('note-1 DATABASE_NOT_FOUND');
+    } finally {
+      child.kill('SIGTERM');
+      await ended;
+    }
+    expect(child.exitCode).toBe(0);
+  });
+});
