@@ -68,8 +68,7 @@ export const CONNECTION_CASES: readonly HostileCase[] = [
   },
   {
     name: 'connection: 1,500 at once',
-    prepare: (target) => () =>
-      many(1_500, () => sendRaw({ ...target, signal: longEnough() }, () => undefined)),
+    prepare: (target) => () => many(1_500, () => sendRaw({ ...target, signal: longEnough() }, () => undefined)),
   },
 ];
 
