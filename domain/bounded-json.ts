@@ -25,46 +25,73 @@ export function parseBoundedJson(text: string, bounds: JsonBounds): unknown {
   return JSON.parse(text);
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
+/** The characters of JSON's structure. */
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+
+/** The levels and values of a JSON text, counted character by character. */
+export class StructureCount {
+  /** Arrays and objects that are open. */
+  depth = 0;
+  /** Members and elements so far. */
+  values = 0;
+  readonly #bounds: Pick<JsonBounds, 'maxDepth' | 'maxValues'>;
+
+  constructor(bounds: Pick<JsonBounds, 'maxDepth' | 'maxValues'>) {
+    this.#bounds = bounds;
+  }
+
+  /** @param character outside of strings @throws JsonBoundsError */
+  add(character: number): void {
+    switch (character) {
+      case OPEN_BRACKET:
+      case OPEN_BRACE:
+        this.depth += 1;
+        this.values += 1;
+        break;
+      case CLOSE_BRACKET:
+      case CLOSE_BRACE:
+        this.depth -= 1;
+        break;
+      case COMMA:
+        this.values += 1;
+        break;
+    }
+    const { maxDepth, maxValues } = this.#bounds;
+    if (this.depth > maxDepth) throw new JsonBoundsError(`must not be nested deeper than ${maxDepth} levels`);
+    if (this.values > maxValues) throw tooMany(maxValues, 'values');
+  }
+}
+
+export function tooMany(max: number, what: 'elements' | 'values'): JsonBoundsError {
+  return new JsonBoundsError(`must not have more than ${max} ${what}`);
+}
 
 /** Characters that neither open nor close nor separate anything. */
 const PLAIN = /[^"[\]{},]+/y;
 
 /** One pass over the text that counts brackets and commas outside of strings. Text that is not JSON may pass. */
 export function checkBounds(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): void {
-  let depth = 0;
-  let values = 0;
+  const count = new StructureCount({ maxDepth, maxValues });
   let elements = 1;
   for (let at = 0; at < text.length; at += 1) {
     PLAIN.lastIndex = at;
     if (PLAIN.test(text)) at = PLAIN.lastIndex;
-    switch (text.charCodeAt(at)) {
-      case QUOTE:
-        at = endOfString(text, at);
-        break;
-      case OPEN_BRACKET:
-      case OPEN_BRACE:
-        depth += 1;
-        values += 1;
-        break;
-      case CLOSE_BRACKET:
-      case CLOSE_BRACE:
-        depth -= 1;
-        break;
-      case COMMA:
-        values += 1;
-        if (depth === 1) elements += 1;
-        break;
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) {
+      at = endOfString(text, at);
+      continue;
     }
-    if (depth > maxDepth) throw new JsonBoundsError(`must not be nested deeper than ${maxDepth} levels`);
-    if (elements > maxElements) throw new JsonBoundsError(`must not have more than ${maxElements} elements`);
-    if (values > maxValues) throw new JsonBoundsError(`must not have more than ${maxValues} values`);
+    if (character === COMMA && count.depth === 1) {
+      elements += 1;
+      if (elements > maxElements) throw tooMany(maxElements, 'elements');
+    }
+    count.add(character);
   }
 }
 

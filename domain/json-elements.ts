@@ -1,4 +1,13 @@
-import { JsonBoundsError } from './bounded-json.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACKET,
+  COMMA,
+  JsonBoundsError,
+  OPEN_BRACKET,
+  QUOTE,
+  StructureCount,
+  tooMany,
+} from './bounded-json.js';
 import { createPauses } from './event-loop.js';
 
 /** What the text of a JSON array may hold at most. */
@@ -23,14 +32,7 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
 const LETTER_U = 0x75;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /** Bytes between two pauses, read within milliseconds. */
@@ -58,13 +60,12 @@ export function* parseElements(json: Buffer, elements: readonly ElementRange[]):
 function* scan(json: Buffer, bounds: ArrayBounds): Generator<void, ElementRange[]> {
   const elements: ElementRange[] = [];
   let state: 'before' | 'inside' | 'after' = 'before';
-  let depth = 0;
+  const count = new StructureCount(bounds);
   let inString = false;
-  let values = 0;
   // The element that is being read, without the white space around it.
   let [from, to] = [-1, -1];
   let characters = 0;
-  let elementValues = 0;
+  let valuesBefore = 0;
 
   const start = json.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   let sliceEnds = SLICE;
@@ -89,10 +90,10 @@ function* scan(json: Buffer, bounds: ArrayBounds): Generator<void, ElementRange[
     if (state !== 'inside') {
       if (state === 'after' || byte !== OPEN_BRACKET) throw new SyntaxError('not a JSON array');
       state = 'inside';
-      depth = 1;
+      count.depth = 1;
       continue;
     }
-    if (depth === 1 && (byte === COMMA || byte === CLOSE_BRACKET)) {
+    if (count.depth === 1 && (byte === COMMA || byte === CLOSE_BRACKET)) {
       if (from !== -1) {
         // Without this byte.
         checkLength(characters - 1, bounds);
@@ -106,42 +107,21 @@ function* scan(json: Buffer, bounds: ArrayBounds): Generator<void, ElementRange[
     if (from === -1) {
       from = at;
       characters = 1;
-      elementValues = 0;
+      valuesBefore = count.values;
     }
     to = at + 1;
-    switch (byte) {
-      case QUOTE:
-        inString = true;
-        break;
-      case OPEN_BRACKET:
-      case OPEN_BRACE:
-        depth += 1;
-        if (depth > bounds.maxDepth)
-          throw new JsonBoundsError(`must not be nested deeper than ${bounds.maxDepth} levels`);
-        elementValues += 1;
-        values += 1;
-        break;
-      case CLOSE_BRACKET:
-      case CLOSE_BRACE:
-        depth -= 1;
-        break;
-      case COMMA:
-        elementValues += 1;
-        values += 1;
-        break;
+    if (byte === QUOTE) {
+      inString = true;
+      continue;
     }
-    if (depth === 0) throw new SyntaxError('a bracket does not match');
-    if (values > bounds.maxValues) throw tooMany(bounds.maxValues, 'values');
-    if (elementValues > bounds.element.maxValues) {
+    count.add(byte);
+    if (count.depth === 0) throw new SyntaxError('a bracket does not match');
+    if (count.values - valuesBefore > bounds.element.maxValues) {
       throw new JsonBoundsError(`must not have an element of more than ${bounds.element.maxValues} values`);
     }
   }
   if (state !== 'after') throw new SyntaxError('not complete');
   return elements;
-}
-
-function tooMany(max: number, what: string): JsonBoundsError {
-  return new JsonBoundsError(`must not have more than ${max} ${what}`);
 }
 
 function checkLength(characters: number, { element: { maxCharacters } }: ArrayBounds): void {

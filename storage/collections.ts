@@ -13,7 +13,7 @@ import type { EntityRecord, RelationRecord } from './content/graph.js';
 import type { IndexRebuildRecord } from './content/index-rebuilds.js';
 import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
-import type { CrewExecutionRecord } from './crews/executions.js';
+import type { CrewExecutionRecord } from './crews/execution-record.js';
 import type { CrewFeedbackRecord } from './crews/feedback.js';
 import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';

@@ -1,13 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
+import { runCommand } from './support/command.js';
 
 interface Service {
   image: string;
@@ -170,12 +169,10 @@ describe("the product's services", () => {
     }
   });
 
-  test.each(built)('%s runs an existing command with existing options', (_name, service) => {
+  test.each(built)('%s runs an existing command with existing options', async (_name, service) => {
     const [node, script, command = '', ...options] = service.command ?? [];
     expect([node, script]).toEqual(['node', 'bin/postback.mjs']);
-    // The compiled command, because the script in bin/ would build first.
-    const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
-    const help = execFileSync(process.execPath, [main, command, '--help']).toString();
+    const { out: help } = await runCommand([command, '--help'], {});
     expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
   });

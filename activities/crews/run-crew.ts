@@ -12,7 +12,8 @@ import type {
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
-import { type CrewExecutionRecord, type CrewExecutions, deadlineOf } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
+import type { CrewExecutions } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import type { Quotas } from '../../storage/quotas.js';

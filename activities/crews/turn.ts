@@ -4,7 +4,7 @@ import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf 
 import type { AgentTurn } from '../../domain/crews/language-model.js';
 import type { StepRef } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
-import type { CrewExecutionRecord } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import type { CrewSteps } from '../../storage/crews/steps.js';
 import type { ToolAccess } from './tool.js';

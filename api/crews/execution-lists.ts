@@ -1,7 +1,9 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/crews.js';
-import type { CrewExecutionRecord, CrewExecutions, ListPosition } from '../../storage/crews/executions.js';
+import type { ListPosition } from '../../storage/crews/execution-lists.js';
+import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
+import type { CrewExecutions } from '../../storage/crews/executions.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { organisationOnly } from './deployed-crews.js';

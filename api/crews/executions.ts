@@ -12,7 +12,8 @@ import {
 } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { type CrewExecutionRecord, type CrewExecutions, newExecution } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
+import type { CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';

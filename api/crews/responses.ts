@@ -6,7 +6,7 @@ import {
   EXECUTION_ERROR_CODES,
   EXECUTION_STATUSES,
 } from '../../domain/crews/crews.js';
-import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
 import { pageFields } from '../pagination.js';
 
 const model = z.string().meta({

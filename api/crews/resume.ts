@@ -4,7 +4,7 @@ import { resumeRequestSchema, type WebhookUrls, webhookUrlsOf } from '../../doma
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
-import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/executions.js';
+import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';

@@ -1,115 +1,18 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
-import type {
-  CrewDefinition,
-  CrewInputs,
-  CrewTaskStatus,
-  ExecutionErrorCode,
-  ExecutionStatus,
-  WebhookUrls,
-} from '../../domain/crews/crews.js';
+import type { ExecutionStatus } from '../../domain/crews/crews.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
-import { newExecutionId, newFeedbackId } from '../../domain/ids.js';
+import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { staleRecords } from '../queries.js';
+import { createExecutionLists, LISTED } from './execution-lists.js';
+import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
-
-export interface CrewExecutionRecord {
-  /** UUID. */
-  _id: string;
-  org: string;
-  crew: string;
-  /** The crew at the kickoff. Later changes to the crew's files do not affect the execution. */
-  definition: CrewDefinition;
-  /** JSON, because MongoDB does not store every field name. */
-  inputs: string;
-  /** JSON, as the client sent it. */
-  meta: string | null;
-  status: ExecutionStatus;
-  /** URLs of the kickoff, then of the latest resume. */
-  urls: WebhookUrls;
-  tasks: CrewTaskRecord[];
-  error_message: string | null;
-  error_code?: ExecutionErrorCode | null;
-  cancel_requested?: boolean;
-  /** Since when a task waits for a person; null or absent while none does. */
-  waiting_since?: Date | null;
-  /** Number of the latest event; callbacks carry it. */
-  sequence: number;
-  /** Time after which the reconciler checks the execution's workflow. */
-  check_at: Date;
-  created_at: Date;
-  finished_at: Date | null;
-  /** When MongoDB removes the record; null while the execution is unfinished. */
-  expires_at: Date | null;
-}
-
-/** A task within an execution. */
-export interface CrewTaskRecord {
-  task_id: string;
-  agent: string;
-  status: CrewTaskStatus;
-  attempts: number;
-  /** Output of the latest attempt that has one. */
-  output: string | null;
-  /** Label of the model that runs the task. */
-  model: string | null;
-}
-
-/**
- * The record of an execution that is to be started.
- * @param given inputs as texts, and `meta` as JSON
- */
-export function newExecution(
-  org: string,
-  definition: CrewDefinition,
-  { inputs, meta = null }: { inputs: CrewInputs; meta?: string | null },
-  urls: WebhookUrls,
-): CrewExecutionRecord {
-  const now = new Date();
-  return {
-    _id: newExecutionId(),
-    org,
-    crew: definition.name,
-    definition,
-    inputs: JSON.stringify(inputs),
-    meta,
-    status: 'running',
-    urls,
-    tasks: definition.tasks.map(({ name: task_id, agent }) => {
-      return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
-    }),
-    error_message: null,
-    sequence: 0,
-    check_at: now,
-    created_at: now,
-    finished_at: null,
-    expires_at: null,
-  };
-}
-
-/** @returns when a decision on the output that waits is due; null when none waits, or it waits without limit */
-export function deadlineOf({
-  waiting_since,
-  definition: { review },
-}: Pick<CrewExecutionRecord, 'waiting_since' | 'definition'>): Date | null {
-  if (!waiting_since || !review?.deadline_ms) return null;
-  return new Date(waiting_since.getTime() + review.deadline_ms);
-}
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 
 const RUNNING_STATUSES: ExecutionStatus[] = ['running', 'retrying'];
 const UNFINISHED_STATUSES: ExecutionStatus[] = [...RUNNING_STATUSES, 'pending_human_input'];
-
-/** What a list reads of an execution. */
-const LISTED = { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 } as const;
-
-/** A place in a list: a time, and the id among the executions of that time. */
-export interface ListPosition {
-  at: Date;
-  id: string;
-}
 
 /**
  * Executions of crews. Every change of status is one conditional update, so that a repeated step changes nothing.
@@ -151,6 +54,8 @@ export function createCrewExecutions(
     );
 
   return {
+    ...createExecutionLists(crewExecutions),
+
     async add(execution: CrewExecutionRecord, tx?: ClientSession): Promise<void> {
       await crewExecutions.insertOne(execution, { session: tx });
     },
@@ -293,50 +198,6 @@ export function createCrewExecutions(
         { $set: { cancel_requested: true, check_at: new Date() } },
         { returnDocument: 'after' },
       );
-    },
-
-    /** One page of the executions of a crew, newest first, without inputs and outputs. */
-    listForOrg(
-      org: string,
-      crew: string,
-      {
-        status,
-        before,
-        limit,
-      }: { status?: ExecutionStatus | undefined; before?: ListPosition | undefined; limit: number },
-    ): Promise<CrewExecutionRecord[]> {
-      return crewExecutions
-        .find({
-          org,
-          crew,
-          ...(status === undefined ? {} : { status }),
-          ...(before && {
-            $or: [{ created_at: { $lt: before.at } }, { created_at: before.at, _id: { $lt: before.id } }],
-          }),
-        })
-        .project<CrewExecutionRecord>(LISTED)
-        .sort({ created_at: -1, _id: -1 })
-        .limit(limit)
-        .toArray();
-    },
-
-    /** One page of an organisation's executions that wait for a person, longest wait first. */
-    listWaiting(
-      org: string,
-      { after, limit }: { after?: ListPosition | undefined; limit: number },
-    ): Promise<CrewExecutionRecord[]> {
-      return crewExecutions
-        .find({
-          org,
-          status: 'pending_human_input',
-          ...(after && {
-            $or: [{ waiting_since: { $gt: after.at } }, { waiting_since: after.at, _id: { $gt: after.id } }],
-          }),
-        })
-        .project<CrewExecutionRecord>({ inputs: 0, meta: 0, urls: 0 })
-        .sort({ waiting_since: 1, _id: 1 })
-        .limit(limit)
-        .toArray();
     },
 
     /**

@@ -117,7 +117,7 @@ await describeWithModel('the local embedder', (files) => {
   test('a query is embedded before waiting documents', async () => {
     const order: string[] = [];
     const documents = embedder.embedDocuments(
-      Array.from({ length: 100 }, (_, n) => `Document ${n}. ${'More words. '.repeat(50)}`),
+      Array.from({ length: 40 }, (_, n) => `Document ${n}. ${'More words. '.repeat(50)}`),
     );
     const note = (name: string) => () => order.push(name);
     await Promise.all([documents.then(note('documents')), embedder.embedQuery('a query').then(note('query'))]);
@@ -173,7 +173,7 @@ await describeWithModel('the local embedder', (files) => {
 
   test('calls take turns: one text does not wait for the many texts of another call', async () => {
     const ended: string[] = [];
-    const many = embedder.embedDocuments(new Array(60).fill('words '.repeat(60))).then(() => ended.push('many'));
+    const many = embedder.embedDocuments(new Array(30).fill('words '.repeat(60))).then(() => ended.push('many'));
     const one = embedder.embedDocuments(['A note.']).then(() => ended.push('one'));
     await Promise.all([many, one]);
     expect(ended).toEqual(['one', 'many']);
@@ -183,7 +183,7 @@ await describeWithModel('the local embedder', (files) => {
     const order: string[] = [];
     const embed = (org: string) =>
       embedder.embedDocuments(['words '.repeat(60)], undefined, org).then(() => order.push(org));
-    const many = Array.from({ length: 60 }, () => embed('many'));
+    const many = Array.from({ length: 30 }, () => embed('many'));
     await Promise.all([...many, embed('one')]);
     expect(order.indexOf('one')).toBeLessThan(order.length / 2);
   });
@@ -198,7 +198,7 @@ await describeWithModel('the local embedder', (files) => {
 
   test('an aborted call rejects at once, and the next call works', async () => {
     const controller = new AbortController();
-    const call = embedder.embedDocuments(new Array(200).fill('words '.repeat(200)), controller.signal);
+    const call = embedder.embedDocuments(new Array(50).fill('words '.repeat(200)), controller.signal);
     controller.abort(new Error('not needed'));
     await expect(call).rejects.toThrow('not needed');
     expect(await embedder.embedQuery('next')).toHaveLength(embedder.dimensions);

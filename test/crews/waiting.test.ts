@@ -12,12 +12,8 @@ import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
 import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
-import {
-  type CrewExecutionRecord,
-  type CrewExecutions,
-  createCrewExecutions,
-  newExecution,
-} from '../../storage/crews/executions.js';
+import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
+import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
 import { createCrewFeedback } from '../../storage/crews/feedback.js';
 import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';

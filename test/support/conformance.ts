@@ -55,18 +55,18 @@ export function createChecker(document: Document) {
   const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true });
   formats.default(ajv);
   ajv.addSchema(closed(document), 'openapi');
-  const routes = Object.entries(document.paths).map(([path, operations]) => ({
-    path,
-    operations,
-    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
-  }));
+  // Paths without parameters take precedence.
+  const routes = Object.entries(document.paths)
+    .map(([path, operations]) => ({
+      path,
+      operations,
+      pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+    }))
+    .sort((a, b) => a.path.split('{').length - b.path.split('{').length);
   const validators = new Map<string, ValidateFunction>();
 
   return (method: string, path: string, status: number, body: unknown): void => {
-    // Paths without parameters take precedence.
-    const route = routes
-      .filter(({ pattern, operations }) => pattern.test(path) && operations[method])
-      .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+    const route = routes.find(({ pattern, operations }) => operations[method] && pattern.test(path));
     if (!route) return;
     const label = `${method.toUpperCase()} ${route.path} ${status}`;
     if (!route.operations[method]!.responses[status]) throw new Error(`${label} is not documented`);

@@ -1,0 +1,61 @@
+import type { Collection } from 'mongodb';
+import type { ExecutionStatus } from '../../domain/crews/crews.js';
+import type { CrewExecutionRecord } from './execution-record.js';
+
+/** What a list reads of an execution. */
+export const LISTED = { inputs: 0, meta: 0, urls: 0, 'tasks.output': 0 } as const;
+
+/** A place in a list: a time, and the id among the executions of that time. */
+export interface ListPosition {
+  at: Date;
+  id: string;
+}
+
+/** The lists of executions that clients read, page by page. */
+export function createExecutionLists(crewExecutions: Collection<CrewExecutionRecord>) {
+  return {
+    /** One page of the executions of a crew, newest first, without inputs and outputs. */
+    listForOrg(
+      org: string,
+      crew: string,
+      {
+        status,
+        before,
+        limit,
+      }: { status?: ExecutionStatus | undefined; before?: ListPosition | undefined; limit: number },
+    ): Promise<CrewExecutionRecord[]> {
+      return crewExecutions
+        .find({
+          org,
+          crew,
+          ...(status === undefined ? {} : { status }),
+          ...(before && {
+            $or: [{ created_at: { $lt: before.at } }, { created_at: before.at, _id: { $lt: before.id } }],
+          }),
+        })
+        .project<CrewExecutionRecord>(LISTED)
+        .sort({ created_at: -1, _id: -1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /** One page of an organisation's executions that wait for a person, longest wait first. */
+    listWaiting(
+      org: string,
+      { after, limit }: { after?: ListPosition | undefined; limit: number },
+    ): Promise<CrewExecutionRecord[]> {
+      return crewExecutions
+        .find({
+          org,
+          status: 'pending_human_input',
+          ...(after && {
+            $or: [{ waiting_since: { $gt: after.at } }, { waiting_since: after.at, _id: { $gt: after.id } }],
+          }),
+        })
+        .project<CrewExecutionRecord>({ inputs: 0, meta: 0, urls: 0 })
+        .sort({ waiting_since: 1, _id: 1 })
+        .limit(limit)
+        .toArray();
+    },
+  };
+}
