@@ -9,6 +9,7 @@ import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
 import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
+import type { TemporalUi } from './console.js';
 import { type ContentDependencies, contentService } from './content/service.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import { type EventDependencies, eventService } from './events/service.js';
@@ -54,6 +55,8 @@ export type ApiDependencies = HealthDependencies &
     /** Of the process; `/metrics` serves it. */
     registry: Registry;
     readBacklog: (now: Date) => Promise<Backlog>;
+    /** Where the console links to. */
+    temporalUi: TemporalUi | null;
     /** Aborted when the process starts to shut down. */
     stopping: AbortSignal;
   };

@@ -137,6 +137,9 @@ function apiDependencies(
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
     registry,
     starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags, createStarterMetrics(registry)),
+    temporalUi: config.POSTBACK_TEMPORAL_UI_URL
+      ? { url: config.POSTBACK_TEMPORAL_UI_URL.replace(/\/$/, ''), namespace: config.TEMPORAL_NAMESPACE }
+      : null,
     temporalReachable: () => temporalReachable(client),
     readiness: (withIndexes) => readReadiness(shared, client, withIndexes),
     retrieval: createRetrieval(shared),

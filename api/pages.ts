@@ -74,6 +74,7 @@ const HOME = `<!doctype html>
 <p>Work that finishes later, announced by a signed HTTP callback: content indexing, AI jobs, crews of agents and payment
 authentication.</p>
 <ul>
+<li><a href="/console">Console</a>: items, search, deliveries, jobs and crews of an organisation</li>
 <li><a href="/docs">API documentation</a>: every route, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI document</a>: for generators and tools</li>
 <li><a href="/readyz">Readiness</a>: whether requests are served</li>

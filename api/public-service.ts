@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import { consoleRoutes, type TemporalUi } from './console.js';
 import { codedErrors } from './envelope.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import type { HttpMetrics } from './metrics.js';
@@ -11,12 +12,14 @@ export type PublicDependencies = HealthDependencies & {
   metrics: HttpMetrics;
   /** Whether metrics and the details of `/readyz` are served here too, because there is no internal port. */
   withInternals: boolean;
+  /** Null when the console shows no links to it. */
+  temporalUi: TemporalUi | null;
 };
 
-/** Routes that need no key: health, metrics, the first page and the documentation of all services. */
+/** Routes that need no key: health, metrics, the first page, the console and the documentation of all services. */
 export function publicService(deps: PublicDependencies, services: readonly Service[]): Service {
   const service: Service = {
-    paths: ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'],
+    paths: ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/console'],
     pages: ['/'],
     errors: codedErrors,
     middleware: [
@@ -24,6 +27,7 @@ export function publicService(deps: PublicDependencies, services: readonly Servi
       ...(deps.withInternals ? [routesOf(deps.metrics.routes)] : []),
       routesOf(documentRoutes(() => [...services, service])),
       routesOf(docsRoutes()),
+      routesOf(consoleRoutes(deps.temporalUi)),
       routesOf(homeRoutes()),
     ],
     document: {
@@ -35,7 +39,7 @@ export function publicService(deps: PublicDependencies, services: readonly Servi
 }
 
 /** What operators and their tools see, on a port that clients do not reach: metrics, and health with its details. */
-export function internalService(deps: Omit<PublicDependencies, 'withInternals'>): Service {
+export function internalService(deps: Omit<PublicDependencies, 'withInternals' | 'temporalUi'>): Service {
   return {
     paths: ['/'],
     errors: codedErrors,

@@ -5,13 +5,14 @@ import { QUOTA_DESCRIPTIONS, QUOTAS, type Quota } from '../domain/quotas.js';
 import type { ApiKeys } from '../storage/api-keys.js';
 import { endOfDay } from '../storage/model-tokens.js';
 import type { Quotas } from '../storage/quotas.js';
+import { type ActivityDependencies, activityRoutes } from './activity.js';
 import { authenticate } from './authenticate.js';
 import { contentEnvelope, contentErrors } from './envelope.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service } from './service.js';
 
-export interface UsageDependencies {
+export interface UsageDependencies extends ActivityDependencies {
   keys: ApiKeys;
   quotas: Pick<Quotas, 'usageOf'>;
   rateLimit: Middleware<RequestState>;
@@ -37,7 +38,7 @@ const usageSchema = z.object({
     .meta({ description: QUOTA_DESCRIPTIONS.model_tokens }),
 });
 
-/** `GET /usage`: what the organisation uses, and its limits. */
+/** `GET /usage`: what the organisation uses, and its limits. `GET /usage/activity`: what has happened lately. */
 export function usageService(deps: UsageDependencies): Service {
   const router = new Router<RequestState>();
   router.get(
@@ -60,9 +61,14 @@ export function usageService(deps: UsageDependencies): Service {
   return {
     paths: ['/usage'],
     errors: contentErrors,
-    middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, routesOf(router)],
+    middleware: [
+      authenticate(deps.keys, ['api', 'crew_org']),
+      deps.rateLimit,
+      routesOf(router),
+      routesOf(activityRoutes(deps)),
+    ],
     document: {
-      tags: [{ name: TAG, description: 'What the organisation uses, and its quotas.' }],
+      tags: [{ name: TAG, description: 'What the organisation uses, its quotas, and its recent activity.' }],
       security: {
         name: 'usage_key',
         scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },

@@ -53,6 +53,7 @@ export async function startInstance(
       POSTBACK_SEALING_KEY: sealingKey(config),
       POSTBACK_DATA_DIR: dataDir,
       POSTBACK_API_PORT: String(ports.api),
+      ...(stack.temporalUiUrl === null ? {} : { POSTBACK_TEMPORAL_UI_URL: stack.temporalUiUrl }),
       ...model.env,
       ...(socket === undefined ? {} : { POSTBACK_EMBEDDER_SOCKET: socket.path }),
     };

@@ -29,6 +29,7 @@ export function welcome(file: DevelopmentFile, noModelReason: string | null, con
 ${styleText('green', '●')} ${bold('Postback is ready')}
 
   API           ${bold(file.api_url)}
+  Console       ${file.api_url}/console
   API docs      ${file.api_url}/docs
   Temporal UI   ${file.temporal_ui_url ?? '(see your Temporal server)'}
   API key       ${bold(file.keys.api)}

@@ -74,6 +74,8 @@ export const settingsSchema = z.object({
     .default(TASK_QUEUES.join(','))
     .transform((list) => list.split(',').map((name) => name.trim()))
     .pipe(z.array(z.enum(TASK_QUEUES)).min(1)),
+  /** As a browser reaches it: the console links to workflows there. */
+  POSTBACK_TEMPORAL_UI_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** Private address ranges that webhooks may be sent to, also over plain http. For development. */
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
   /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */

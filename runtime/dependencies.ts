@@ -7,6 +7,7 @@ import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createLaneSwitch } from '../domain/webhooks/lanes.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
+import { createActivity } from '../storage/activity.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
@@ -101,6 +102,7 @@ export async function createSharedDependencies(
       { ...collections, modelTokens, organisations: createOrganisations(collections), usage: createUsage(collections) },
       defaultLimits(config),
     ),
+    activity: createActivity(collections),
     databases: createDatabases(collections),
     databaseIndexes: createDatabaseIndexes(collections),
     indexRebuilds: createIndexRebuilds(collections),

@@ -17,7 +17,7 @@ export function printFailed(text: string): void {
 }
 
 export function printWaiting(text: string): void {
-  console.log(`  ${styleText('magenta', '⏸')} ${text}`);
+  console.log(`  ${styleText('magenta', '●')} ${text}`);
 }
 
 /** @param states through which the item went */

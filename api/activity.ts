@@ -1,0 +1,94 @@
+import Router from '@koa/router';
+import { z } from 'zod';
+import { JOB_STATUSES } from '../domain/ai-jobs/jobs.js';
+import { DELIVERY_STATES, INDEXING_STATUSES } from '../domain/states.js';
+import type { Activity } from '../storage/activity.js';
+import { contentEnvelope } from './envelope.js';
+import { operations } from './operation.js';
+import type { RequestState } from './request-context.js';
+
+export interface ActivityDependencies {
+  activity: Activity;
+}
+
+const INTERVALS = 48;
+const HOUR_MS = 3_600_000;
+
+const time = z.iso.datetime();
+const count = z.int().nonnegative();
+
+const activitySchema = z
+  .object({
+    from: time,
+    to: time,
+    items: z.object({ by_status: z.partialRecord(z.enum(INDEXING_STATUSES), count) }),
+    jobs: z
+      .object({ by_status: z.partialRecord(z.enum(JOB_STATUSES), count) })
+      .meta({ description: 'Submitted in the period, or unfinished.' }),
+    deliveries: z
+      .object({
+        by_status: z.partialRecord(z.enum(DELIVERY_STATES), count),
+        attempts: z
+          .array(
+            z
+              .object({
+                at: time.meta({ description: 'The start of the interval.' }),
+                succeeded: count,
+                failed: count,
+                p50_ms: z.number().meta({ description: 'Half of the attempts took at most this long.' }),
+                p95_ms: z.number().meta({ description: '95 of 100 attempts took at most this long.' }),
+              })
+              .meta({ id: 'AttemptInterval' }),
+          )
+          .meta({ description: 'Intervals with attempts, oldest first.' }),
+        interval_seconds: z.int(),
+        truncated: z.boolean().meta({ description: 'Only the newest deliveries of the period were counted.' }),
+      })
+      .meta({ description: 'Webhooks of items and callbacks of jobs that were created in the period.' }),
+  })
+  .meta({ id: 'Activity' });
+
+/** `GET /usage/activity`: counts for charts. */
+export function activityRoutes({ activity }: ActivityDependencies): Router<RequestState> {
+  const router = new Router<RequestState>();
+  router.get(
+    '/usage/activity',
+    operations('Usage', contentEnvelope)(
+      {
+        summary: 'Get recent activity',
+        description:
+          'All items by status; jobs, deliveries and the attempts at these in the last hours, in 48 intervals of equal length.',
+        query: z.object({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
+        status: 200,
+        response: activitySchema,
+      },
+      async (ctx, { query: { hours }, respond }) => {
+        const { org } = ctx.state.principal;
+        const to = new Date();
+        const period = {
+          from: new Date(to.getTime() - hours * HOUR_MS),
+          to,
+          intervalMs: (hours * HOUR_MS) / INTERVALS,
+        };
+        const [items, jobs, deliveries] = await Promise.all([
+          activity.itemsByStatus(org),
+          activity.jobsByStatus(org, period),
+          activity.deliveries(org, period),
+        ]);
+        respond({
+          from: period.from.toISOString(),
+          to: to.toISOString(),
+          items: { by_status: items },
+          jobs: { by_status: jobs },
+          deliveries: {
+            by_status: deliveries.by_status,
+            attempts: deliveries.attempts.map(({ at, ...interval }) => ({ at: at.toISOString(), ...interval })),
+            interval_seconds: period.intervalMs / 1000,
+            truncated: deliveries.truncated,
+          },
+        });
+      },
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { extname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Router from '@koa/router';
+import type { RequestContext, RequestState } from './request-context.js';
+
+/** Where operators look at workflows. */
+export interface TemporalUi {
+  /** The address as a browser reaches it. */
+  url: string;
+  namespace: string;
+}
+
+const FOLDER = fileURLToPath(new URL('../../console', import.meta.url));
+
+/** Files of packages that the console imports. No other file of a package is served. */
+const VENDOR = [
+  ['preact', 'dist/preact.mjs'],
+  ['preact', 'hooks/dist/hooks.mjs'],
+  ['htm', 'dist/htm.module.js'],
+  ['uplot', 'dist/uPlot.esm.js'],
+  ['uplot', 'dist/uPlot.min.css'],
+  ['d3-dispatch', 'dist/d3-dispatch.mjs'],
+  ['d3-force', 'dist/d3-force.mjs'],
+  ['d3-quadtree', 'dist/d3-quadtree.mjs'],
+  ['d3-timer', 'dist/d3-timer.mjs'],
+] as const;
+
+const SERVED = ['.css', '.html', '.js', '.mjs', '.svg'];
+
+interface Asset {
+  type: string;
+  content: Buffer;
+  etag: string;
+}
+
+/**
+ * `/console`: a page for people, over the public API. Every file is read at the start and has a route of its own, so that
+ * no path of a request ever reaches the file system.
+ * @param temporalUi null when no link to it should be shown
+ */
+export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestState> {
+  const router = new Router<RequestState>();
+  const page = readFileSync(join(FOLDER, 'index.html'));
+  const headers = headersFor(page.toString());
+  const settings = JSON.stringify({ temporal_ui: temporalUi });
+  const assets = new Map([
+    ['/console', assetOf('.html', page)],
+    ['/console/settings.json', assetOf('.json', Buffer.from(settings))],
+    ...ownFiles(),
+    ...packageFiles(),
+  ]);
+  for (const [path, asset] of assets) router.get(path, (ctx) => send(ctx, asset, headers));
+  return router;
+}
+
+function send(ctx: RequestContext, { type, content, etag }: Asset, headers: Record<string, string>): void {
+  ctx.set(headers);
+  ctx.type = type;
+  ctx.etag = etag;
+  ctx.status = 200;
+  if (ctx.fresh) ctx.status = 304;
+  else ctx.body = content;
+}
+
+/** The import map is the only inline script; the policy allows it by its hash. */
+function headersFor(page: string): Record<string, string> {
+  const map = /<script type="importmap">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? '';
+  const hash = createHash('sha256').update(map).digest('base64');
+  const policy = [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash}'`,
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ];
+  return {
+    'Content-Security-Policy': policy.join('; '),
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    // Browsers ask each time, and get 304 while the file is the same.
+    'Cache-Control': 'no-cache',
+  };
+}
+
+function ownFiles(): [path: string, asset: Asset][] {
+  return filesIn(FOLDER)
+    .filter((file) => relative(FOLDER, file) !== 'index.html')
+    .map((file) => [`/console/${urlPath(relative(FOLDER, file))}`, readAsset(file)]);
+}
+
+function packageFiles(): [path: string, asset: Asset][] {
+  return VENDOR.map(([name, path]) => [`/console/vendor/${name}/${path}`, readAsset(join(packageFolder(name), path))]);
+}
+
+/** The folder of an installed package. Not every package exports its `package.json`. */
+function packageFolder(name: string): string {
+  const main = createRequire(import.meta.url).resolve(name);
+  const folder = `${join('node_modules', name)}${sep}`;
+  return main.slice(0, main.lastIndexOf(folder) + folder.length);
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && SERVED.includes(extname(entry.name)))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function readAsset(file: string): Asset {
+  // `.mjs` has no media type of its own in every table.
+  const type = extname(file) === '.mjs' ? '.js' : extname(file);
+  return assetOf(type, readFileSync(file));
+}
+
+function assetOf(type: string, content: Buffer): Asset {
+  return { type, content, etag: createHash('sha256').update(content).digest('base64url').slice(0, 22) };
+}
+
+function urlPath(path: string): string {
+  return path.split(sep).join('/');
+}

@@ -1,0 +1,79 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { isStreaming, onChange } from './events.js';
+
+/**
+ * @template T
+ * @typedef {{ data: T | undefined, error: Error | undefined, refresh: () => Promise<void> }} Live
+ */
+
+/** While changes are reported, the intervals only make up for what no event reports. */
+const STREAMING_FACTOR = 4;
+const SHORTEST_GAP_MS = 600;
+
+/**
+ * Loads data, and again after changes and every few seconds while the page is visible. What was loaded stays when a later
+ * request fails.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {unknown[]} inputs what `load` depends on: a change discards the data
+ * @param {number | ((data: T | undefined) => number)} [everyMs] 0: once
+ * @returns {Live<T>}
+ */
+export function useLive(load, inputs, everyMs = 5_000) {
+  const identity = JSON.stringify(inputs);
+  const [state, setState] = useState(/** @type {{ of: string, data?: T, error?: Error }} */ ({ of: identity }));
+  const latest = useRef({ load, everyMs });
+  latest.current = { load, everyMs };
+  const run = useRef(async () => {});
+
+  useEffect(() => {
+    const ended = new AbortController();
+    let timer = 0;
+    let soon = 0;
+    /** @type {T | undefined} */
+    let data;
+    const intervalMs = () => {
+      const { everyMs: interval } = latest.current;
+      return typeof interval === 'function' ? interval(data) : interval;
+    };
+    const once = async () => {
+      clearTimeout(timer);
+      clearTimeout(soon);
+      soon = 0;
+      try {
+        data = await latest.current.load(ended.signal);
+        if (ended.signal.aborted) return;
+        setState({ of: identity, data });
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        setState({ of: identity, data, error: /** @type {Error} */ (error) });
+      }
+      clearTimeout(timer);
+      const ms = intervalMs() * (isStreaming() ? STREAMING_FACTOR : 1);
+      if (ms > 0 && !document.hidden) timer = setTimeout(once, ms);
+    };
+    run.current = once;
+    // Many changes together are one request.
+    const onEvent = () => {
+      const ms = intervalMs();
+      if (ms > 0 && soon === 0) soon = setTimeout(once, Math.max(SHORTEST_GAP_MS, ms / 5));
+    };
+    const onVisible = () => {
+      if (!document.hidden && intervalMs() > 0) void once();
+    };
+    const stopListening = onChange(onEvent);
+    document.addEventListener('visibilitychange', onVisible);
+    void once();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+      clearTimeout(soon);
+      stopListening();
+      document.removeEventListener('visibilitychange', onVisible);
+    };
+  }, [identity]);
+
+  const refresh = useCallback(() => run.current(), []);
+  const current = state.of === identity ? state : undefined;
+  return { data: current?.data, error: current?.error, refresh };
+}

@@ -1,0 +1,191 @@
+import { useState } from 'preact/hooks';
+import { call, withQuery } from '../api.js';
+import { count, plural } from '../format.js';
+import { html } from '../html.js';
+import { Icon } from '../icons.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import {
+  ActionButton,
+  Command,
+  Drawer,
+  Empty,
+  Facts,
+  Json,
+  Loading,
+  Page,
+  Pages,
+  Problem,
+  State,
+  Table,
+  Time,
+  usePages,
+  WorkflowLink,
+} from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {{ connector: Schemas['Connector'], status: any }} Row */
+
+const KINDS = /** @type {Record<string, string>} */ ({ web: 'Site', feed: 'Feed', s3: 'Bucket' });
+const EXAMPLE = `curl $POSTBACK_URL/connectors -H 'API-Version: 2' -H "Authorization: Bearer $KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"kind": "feed", "database": "library", "settings": {"url": "https://example.com/feed.xml"}}'`;
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Connectors({ parameters: { id } }) {
+  const pages = usePages([]);
+  const path = withQuery('/connectors', { limit: 10, cursor: pages.cursor });
+  const list = useLive(
+    async (signal) => {
+      const page = await call('GET', path, { signal });
+      const rows = await Promise.all(
+        page.connectors.map(async (/** @type {Schemas['Connector']} */ connector) => ({
+          connector,
+          status: await call('GET', `/connectors/${connector.id}/status?limit=1`, { signal }),
+        })),
+      );
+      return { rows: /** @type {Row[]} */ (rows), next_cursor: page.next_cursor };
+    },
+    [path],
+    5_000,
+  );
+  /** @type {import('../ui.js').Column<Row>[]} */
+  const columns = [
+    {
+      title: 'Connector',
+      cell: ({ connector }) =>
+        html`${sourceOf(connector)}<small>${KINDS[connector.kind]} into ${connector.database}/${connector.collection}</small>`,
+    },
+    { title: 'Last sync', cell: ({ status }) => html`<${SyncState} status=${status} />` },
+    { title: 'Changes', className: 'wide', cell: ({ status }) => changesOf(status.last_sync) },
+    {
+      title: 'Next',
+      className: 'number',
+      cell: ({ status }) => (status.next_sync_at ? html`<${Time} at=${status.next_sync_at} />` : 'paused'),
+    },
+  ];
+  return html`
+    <${Page} title="Connectors" lead="Sites, feeds and buckets that are synced into a database.">
+      <${Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${Loading} />`}
+      ${
+        list.data &&
+        (list.data.rows.length === 0
+          ? html`
+            <${Empty} title="No connector yet. Create one for a site, a feed or a bucket:">
+              <${Command}>${EXAMPLE}</${Command}>
+              <p>${'All settings are in '}<a href="/docs#/Connectors">the API documentation</a>.</p>
+            </${Empty}>
+          `
+          : html`
+            <${Table} label="Connectors" columns=${columns} rows=${list.data.rows} open=${id}
+              keyOf=${(/** @type {Row} */ { connector }) => connector.id}
+              hrefOf=${(/** @type {Row} */ { connector }) => linkTo('connectors', { id: connector.id })} />
+            <${Pages} pages=${pages} next=${list.data.next_cursor} />
+          `)
+      }
+      ${id && html`<${ConnectorDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
+    </${Page}>
+  `;
+}
+
+/** @param {Schemas['Connector']} connector */
+function sourceOf({ settings }) {
+  const { url, sitemap, urls, bucket, prefix } = /** @type {Record<string, any>} */ (settings);
+  return String(url ?? sitemap ?? urls?.[0] ?? `${bucket}/${prefix ?? ''}`);
+}
+
+/** @param {any} sync */
+function changesOf(sync) {
+  if (!sync) return '–';
+  const { unchanged, ...others } = sync.counts;
+  const changes = Object.entries(others).filter(([, number]) => number > 0);
+  return changes.length === 0
+    ? `${count(unchanged)} unchanged`
+    : changes.map(([name, number]) => `${count(number)} ${name}`).join(', ');
+}
+
+/** @param {{ status: any }} props */
+function SyncState({ status: { syncing, last_sync } }) {
+  if (syncing) return html`<${State} state="syncing" />`;
+  if (!last_sync) return html`<${State} state="none" label="not yet" />`;
+  const state = last_sync.status === 'failed' ? 'error' : last_sync.counts.failed > 0 ? 'failed' : 'completed';
+  return html`<${State} state=${state} label=${state === 'failed' ? `${count(last_sync.counts.failed)} failed` : last_sync.status} />`;
+}
+
+/** @param {{ id: string, onChanged: () => Promise<void> }} props */
+function ConnectorDrawer({ id, onChanged }) {
+  const path = `/connectors/${encodeURIComponent(id)}`;
+  const found = useLive(
+    async (signal) => {
+      const [connector, status] = await Promise.all([
+        call('GET', path, { signal }),
+        call('GET', `${path}/status?limit=20`, { signal }),
+      ]);
+      return { connector: /** @type {Schemas['Connector']} */ (connector), status };
+    },
+    [id],
+    (data) => (data?.status.syncing ? 1_500 : 6_000),
+  );
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const { data } = found;
+  const sync = async () => {
+    setError(undefined);
+    await call('POST', `${path}/sync`).catch(setError);
+    await Promise.all([found.refresh(), onChanged()]);
+  };
+  const actions = html`
+    <${WorkflowLink} attributes=${{ PostbackSource: id }} />
+    <${ActionButton} className="primary" run=${sync} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ActionButton}>
+  `;
+  return html`
+    <${Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${Problem} error=${error ?? found.error} />
+      ${!data && !found.error && html`<${Loading} />`}
+      ${data && html`<${ConnectorDetails} ...${data} />`}
+    </${Drawer}>
+  `;
+}
+
+/** @param {Row} props */
+function ConnectorDetails({ connector, status }) {
+  const { last_sync: sync, next_sync_at, errors } = status;
+  const { every, unit, paused } = connector.schedule;
+  return html`
+    ${sync?.error_message && html`<div class="problem tall" role="alert"><strong>${sync.error_code}</strong><span>${sync.error_message}</span></div>`}
+    <${Facts} entries=${[
+      ['State', html`<${SyncState} status=${status} />`],
+      ['Last sync', sync && html`<${Time} at=${sync.started_at} />`],
+      [
+        'Resources',
+        sync &&
+          Object.entries(sync.counts)
+            .map(([name, number]) => `${count(Number(number))} ${name}`)
+            .join(', '),
+      ],
+      ['Next sync', next_sync_at ? html`<${Time} at=${next_sync_at} />` : 'paused'],
+      ['Schedule', paused ? 'paused' : `every ${plural(every, unit.replace(/s$/, ''))}`],
+      [
+        'Into',
+        html`<a href=${linkTo('items', { database: connector.database })}>${connector.database}/${connector.collection}</a>`,
+      ],
+      ['Credentials', connector.credentials_configured && 'stored, never shown'],
+      ['Connector', html`<code>${connector.id}</code>`],
+    ]} />
+    ${
+      errors.length > 0 &&
+      html`
+        <h3>Resources that could not be fetched</h3>
+        <ul class="rows">
+          ${errors.map(
+            (/** @type {Schemas['SyncError']} */ { resource, error_message, at }) => html`
+              <li><span class="grow"><b>${resource}</b><br />${error_message}</span><${Time} at=${at} /></li>
+            `,
+          )}
+        </ul>
+      `
+    }
+    <h3>Settings</h3>
+    <${Json} label="Settings" value=${connector.settings} />
+  `;
+}

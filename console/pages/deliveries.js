@@ -1,0 +1,297 @@
+import { useState } from 'preact/hooks';
+import { call, withQuery } from '../api.js';
+import { duration, plural } from '../format.js';
+import { html } from '../html.js';
+import { Icon } from '../icons.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import {
+  ActionButton,
+  Block,
+  Command,
+  Dialog,
+  Drawer,
+  Empty,
+  Facts,
+  Json,
+  Loading,
+  Page,
+  Pages,
+  Problem,
+  Select,
+  State,
+  Table,
+  Time,
+  usePages,
+  WorkflowLink,
+} from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+/** Where the deliveries of each kind of work are. @type {Record<string, { path: string, label: string }>} */
+const SOURCES = {
+  items: { path: '/webhooks/indexing/deliveries', label: 'Items' },
+  jobs: { path: '/v3/ai/callbacks', label: 'Jobs' },
+};
+const STATES = /** @type {[string, string][]} */ ([
+  ['', 'All states'],
+  ['pending', 'Pending'],
+  ['sweeping', 'Sending'],
+  ['delivered', 'Delivered'],
+  ['failed', 'Will retry'],
+  ['permanently_failed', 'Failed'],
+]);
+const RETRYABLE = ['failed', 'permanently_failed'];
+const FINAL = ['delivered', 'permanently_failed'];
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Deliveries({ parameters }) {
+  const { of = 'items', status = '', doc_id = '', error_code = '', id } = parameters;
+  const { path } = SOURCES[of] ?? /** @type {{ path: string }} */ (SOURCES.items);
+  const [replays, setReplays] = useState(false);
+  const pages = usePages([of, status, doc_id, error_code]);
+  const address = withQuery(path, { status, doc_id, error_code, limit: 25, cursor: pages.cursor });
+  const list = useLive((signal) => call('GET', address, { signal }), [address], 4_000);
+  const actions =
+    of === 'items' &&
+    html`<button type="button" onClick=${() => setReplays(true)}><${Icon} name="retry" />Replay many</button>`;
+  return html`
+    <${Page} title="Deliveries" actions=${actions}>
+      ${of === 'items' && html`<${Registration} />`}
+      <div class="filters">
+        <${Select} label="Callbacks of" value=${of} options=${Object.entries(SOURCES).map(([value, { label }]) => [value, label])}
+          onChange=${(/** @type {string} */ value) => change({ of: value, id: '' })} />
+        <${Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${TextFilter} label="Item or job" name="doc_id" value=${doc_id} />
+        <${TextFilter} label="Error code" name="error_code" value=${error_code} placeholder="HTTP_503" />
+      </div>
+      <${Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${Loading} />`}
+      ${list.data && html`<${DeliveryList} deliveries=${list.data.deliveries} parameters=${parameters} />`}
+      ${list.data && html`<${Pages} pages=${pages} next=${list.data.next_cursor} />`}
+      ${id && html`<${DeliveryDrawer} key=${id} path=${`${path}/${encodeURIComponent(id)}`} of=${of} onChanged=${list.refresh} />`}
+      ${replays && html`<${Replay} onClose=${() => setReplays(false)} onSent=${list.refresh} />`}
+    </${Page}>
+  `;
+}
+
+/** @param {{ label: string, name: string, value: string, placeholder?: string }} props */
+const TextFilter = ({ label, name, value, placeholder }) => html`
+  <label class="field">
+    <span>${label}</span>
+    <input value=${value} placeholder=${placeholder} spellcheck="false"
+      onChange=${(/** @type {any} */ event) => change({ [name]: event.target.value.trim(), id: '' })} />
+  </label>
+`;
+
+/** Where webhooks go. */
+function Registration() {
+  const { data } = useLive((signal) => call('GET', '/webhooks/indexing', { signal }), [], 15_000);
+  if (!data) return null;
+  if (!data.registered) {
+    return html`
+      <div class="notice">
+        <span>No receiver is registered, so items are indexed without webhooks. Try it on this machine:</span>
+        <${Command}>npx postback listen --register</${Command}>
+      </div>
+    `;
+  }
+  if (data.disabled_at) {
+    return html`<div class="problem" role="alert">Webhooks to ${data.url} are disabled: ${data.disabled_reason} Register the receiver again to enable them.</div>`;
+  }
+  return html`<p class="lead">Webhooks go to <code>${data.url}</code></p>`;
+}
+
+/** @param {{ deliveries: Schemas['Delivery'][], parameters: Record<string, string> }} props */
+function DeliveryList({ deliveries, parameters }) {
+  const { id, ...filters } = parameters;
+  if (deliveries.length === 0) {
+    return Object.values(filters).some(Boolean)
+      ? html`<${Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${Empty}>`
+      : html`<${Empty} title="No deliveries yet.">Register a receiver, then ingest an item: its webhook is listed here with every attempt.</${Empty}>`;
+  }
+  /** @type {import('../ui.js').Column<Schemas['Delivery']>[]} */
+  const columns = [
+    {
+      title: 'About',
+      cell: (delivery) => html`${delivery.doc_id}<small>${delivery.indexing_status ?? delivery.event_type}</small>`,
+    },
+    { title: 'State', cell: ({ status }) => html`<${State} state=${status} />` },
+    {
+      title: 'Last error',
+      className: 'wide',
+      cell: ({ error_code }) => error_code && html`<code>${error_code}</code>`,
+    },
+    { title: 'Attempts', className: 'number wide', cell: ({ attempts }) => attempts },
+    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${Time} at=${updated_at} />` },
+  ];
+  return html`
+    <${Table} label="Deliveries" columns=${columns} rows=${deliveries} open=${id}
+      keyOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => delivery_id}
+      hrefOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => linkTo('deliveries', { ...filters, id: delivery_id })} />
+  `;
+}
+
+/** @param {{ path: string, of: string, onChanged: () => Promise<void> }} props */
+function DeliveryDrawer({ path, of, onChanged }) {
+  const delivery = useLive(
+    async (signal) => /** @type {Schemas['DeliveryDetail']} */ (await call('GET', path, { signal })),
+    [path],
+    (data) => (data && FINAL.includes(data.status) ? 8_000 : 1_500),
+  );
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const { data } = delivery;
+  const retry = async () => {
+    setError(undefined);
+    await call('POST', `${path}/retry`).catch(setError);
+    await Promise.all([delivery.refresh(), onChanged()]);
+  };
+  const actions = html`
+    ${data && html`<${WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
+    ${data && RETRYABLE.includes(data.status) && html`<${ActionButton} className="primary" run=${retry}><${Icon} name="retry" />Retry now</${ActionButton}>`}
+  `;
+  return html`
+    <${Drawer} name="Delivery" title=${data?.doc_id ?? 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${Problem} error=${error ?? delivery.error} />
+      ${!data && !delivery.error && html`<${Loading} />`}
+      ${data && html`<${DeliveryDetails} delivery=${data} of=${of} />`}
+    </${Drawer}>
+  `;
+}
+
+/** @param {{ delivery: Schemas['DeliveryDetail'], of: string }} props */
+function DeliveryDetails({ delivery, of }) {
+  const { delivery_id, status, url, payload, attempt_log, next_attempt_at, item_error_code, item_error_message } =
+    delivery;
+  const database = typeof payload?.database === 'string' ? payload.database : undefined;
+  const about =
+    of === 'jobs' ? linkTo('jobs', { id: delivery.doc_id }) : linkTo('items', { database, id: delivery.doc_id });
+  return html`
+    <${Facts} entries=${[
+      ['State', html`<${State} state=${status} />`],
+      ['Next attempt', status === 'failed' && html`<${Time} at=${next_attempt_at} />`],
+      ['Receiver', url && html`<code>${url}</code>`],
+      [of === 'jobs' ? 'Job' : 'Item', html`<a href=${about}>${delivery.doc_id}</a>`],
+      ['Item error', item_error_code && `${item_error_code}: ${item_error_message}`],
+      ['Created', html`<${Time} at=${delivery.created_at} />`],
+      ['Delivery', html`<code>${delivery_id}</code>`],
+    ]} />
+    <h3>Attempts</h3>
+    ${attempt_log.length === 0 ? html`<p class="muted">Not sent yet.</p>` : html`<${Timeline} attempts=${attempt_log} />`}
+    <h3>Request</h3>
+    ${
+      payload
+        ? html`<${Json} label="Request body" value=${payload} />`
+        : html`<p class="muted">The body is the job itself, with its event: <a href=${about}>open the job</a>.</p>`
+    }
+  `;
+}
+
+/** @param {number | null} status */
+const succeeded = (status) => status !== null && status >= 200 && status < 300;
+
+/** The attempts, newest first, with the receiver's responses. @param {{ attempts: Schemas['DeliveryAttempt'][] }} props */
+const Timeline = ({ attempts }) => html`
+  <ol class="timeline">
+    ${attempts
+      .map((attempt, index) => ({ ...attempt, number: index + 1 }))
+      .reverse()
+      .map(
+        ({ at, status_code, duration_ms, error, answer, number }) => html`
+          <li class=${succeeded(status_code) ? 'good' : 'bad'} key=${at}>
+            <div class="timeline-head">
+              <strong>${status_code ?? 'no response'}</strong>
+              <span class="muted">attempt ${number}, ${duration(duration_ms)}</span>
+              <${Time} at=${at} />
+            </div>
+            ${error && html`<p>${error}</p>`}
+            ${answer && html`<details open=${!succeeded(status_code)}><summary>Response</summary><${Block} label="Response of the receiver">${answer}</${Block}></details>`}
+          </li>
+        `,
+      )}
+  </ol>
+`;
+
+const PERIODS = /** @type {[string, string][]} */ ([
+  ['', 'Any time'],
+  ['1', 'Last hour'],
+  ['24', 'Last day'],
+  ['168', 'Last week'],
+]);
+
+/** Sends failed deliveries again: first how many, then the rest. @param {{ onClose: () => void, onSent: () => Promise<void> }} props */
+function Replay({ onClose, onSent }) {
+  const [filter, setFilter] = useState({ status: 'permanently_failed', hours: '', error_code: '' });
+  const [replay, setReplay] = useState(/** @type {string | undefined} */ (undefined));
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const preview = useLive(
+    (signal) => call('POST', '/webhooks/indexing/deliveries/retry', { body: bodyOf(filter, true), signal }),
+    [filter],
+    0,
+  );
+  const matching = preview.data?.matching;
+  /** @param {Partial<typeof filter>} changed */
+  const set = (changed) => setFilter({ ...filter, ...changed });
+  const send = async () => {
+    try {
+      setReplay((await call('POST', '/webhooks/indexing/deliveries/retry', { body: bodyOf(filter, false) })).replay_id);
+      await onSent();
+    } catch (fault) {
+      setError(/** @type {Error} */ (fault));
+    }
+  };
+  if (replay) {
+    return html`<${Dialog} title="Replay" onClose=${onClose}><${ReplayProgress} id=${replay} /></${Dialog}>`;
+  }
+  return html`
+    <${Dialog} title="Replay many deliveries" onClose=${onClose}>
+      <div class="dialog-body">
+        <p>Failed webhooks of items are sent again, oldest first, at the pace of the receiver.</p>
+        <div class="filters">
+          <${Select} label="State" value=${filter.status} options=${[['permanently_failed', 'Failed'], ['failed', 'Will retry'], ['', 'Both']]}
+            onChange=${(/** @type {string} */ status) => set({ status })} />
+          <${Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
+          <label class="field"><span>Error code</span>
+            <input value=${filter.error_code} placeholder="HTTP_503" spellcheck="false" onChange=${(/** @type {any} */ event) => set({ error_code: event.target.value.trim() })} />
+          </label>
+        </div>
+        <${Problem} error=${error ?? preview.error} />
+        <p class="preview" role="status">${matching === undefined ? 'Counting …' : matching === 0 ? 'No delivery matches.' : html`<strong>${plural(matching, 'delivery', 'deliveries')}</strong> will be sent again.`}</p>
+        <div class="dialog-end">
+          <${ActionButton} className="primary" run=${send} disabled=${!matching}>${matching ? `Send ${plural(matching, 'delivery', 'deliveries')}` : 'Send'}</${ActionButton}>
+        </div>
+      </div>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{ status: string, hours: string, error_code: string }} filter @param {boolean} dryRun */
+function bodyOf({ status, hours, error_code }, dryRun) {
+  return {
+    dry_run: dryRun,
+    ...(status ? { status } : {}),
+    ...(hours ? { from: new Date(Date.now() - Number(hours) * 3_600_000).toISOString() } : {}),
+    ...(error_code ? { error_code } : {}),
+  };
+}
+
+/** @param {{ id: string }} props */
+function ReplayProgress({ id }) {
+  const { data, error } = useLive(
+    (signal) => call('GET', `/webhooks/indexing/replays/${id}`, { signal }),
+    [id],
+    (found) => (found?.status === 'running' || !found ? 1_000 : 0),
+  );
+  return html`
+    <div class="dialog-body" role="status">
+      <${Problem} error=${error} />
+      ${
+        data &&
+        html`
+          <progress max=${Math.max(1, data.matching)} value=${data.status === 'running' ? data.requeued : Math.max(1, data.matching)} aria-label="Queued again"></progress>
+          <p><strong>${plural(data.requeued, 'delivery', 'deliveries')}</strong> queued again${data.status === 'running' ? ' so far.' : '. The list shows what becomes of them.'}</p>
+        `
+      }
+    </div>
+  `;
+}

@@ -1,0 +1,253 @@
+import { call, withQuery } from '../api.js';
+import { DatabaseSelect, NoDatabase, useDatabases } from '../databases.js';
+import { bytes, count, plural, words } from '../format.js';
+import { html } from '../html.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import {
+  Block,
+  Command,
+  Drawer,
+  Empty,
+  Facts,
+  Loading,
+  Page,
+  Pages,
+  Problem,
+  State,
+  Table,
+  Time,
+  usePages,
+  WorkflowLink,
+} from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+const STEPS = ['queued', 'processing', 'graph_creation', 'completed'];
+const STEP_NAMES = /** @type {Record<string, string>} */ ({
+  queued: 'Queued',
+  processing: 'Text and index',
+  graph_creation: 'Graph',
+  completed: 'Completed',
+});
+
+/** What a person can do about an item's error. @type {Record<string, string>} */
+const REMEDIES = {
+  E1002: 'Convert the file to one of the accepted formats, and ingest it again.',
+  E2001: 'Open the file in its own program, save it again, and ingest that copy.',
+  E2002: 'Remove the password, and ingest the file again.',
+  E2003: 'Split the file, and ingest its parts.',
+  E2004: 'Check that the file has text. A photo of text needs a higher resolution.',
+  E2005: 'Nothing: the item was deleted. Ingest it again if you still need it.',
+  E3001: 'Ask the operator whether the embedding model can be reached, then ingest the item again with upsert.',
+  E6001: 'Nothing: the item is retried until storage is available.',
+};
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Items({ parameters }) {
+  const databases = useDatabases();
+  const database = parameters.database ?? databases.data?.[0];
+  const choose =
+    databases.data &&
+    databases.data.length > 0 &&
+    html`<${DatabaseSelect} databases=${databases.data} value=${database} />`;
+  return html`
+    <${Page} title="Items" actions=${choose}>
+      <${Problem} error=${databases.error} retry=${databases.refresh} />
+      ${!databases.data && !databases.error && html`<${Loading} />`}
+      ${databases.data && (database ? html`<${ItemsOf} database=${database} parameters=${parameters} />` : html`<${NoDatabase} />`)}
+    </${Page}>
+  `;
+}
+
+/** @param {Record<string, number> | undefined} byStatus */
+const hasWork = (byStatus) => Boolean(byStatus?.queued || byStatus?.processing || byStatus?.graph_creation);
+
+/** @param {{ database: string, parameters: Record<string, string> }} props */
+function ItemsOf({ database, parameters: { status, id, collection } }) {
+  const pages = usePages([database, status]);
+  const path = withQuery('/context/list', { database, status, limit: 25, cursor: pages.cursor });
+  const list = useLive(
+    async (signal) => {
+      const [page, stats] = await Promise.all([
+        call('GET', path, { signal }),
+        call('GET', `/databases/${encodeURIComponent(database)}/stats`, { signal }),
+      ]);
+      return { page, stats };
+    },
+    [path],
+    (data) => (hasWork(data?.stats.by_status) ? 2_000 : 8_000),
+  );
+  const { data } = list;
+  /** @type {import('../ui.js').Column<Schemas['Item']>[]} */
+  const columns = [
+    {
+      title: 'Item',
+      cell: (item) =>
+        html`${item.title ?? item.id}${item.title && item.title !== item.id && html`<small>${item.id}</small>`}`,
+    },
+    { title: 'State', cell: (item) => html`<${State} state=${item.indexing_status} />` },
+    { title: 'Collection', className: 'wide', cell: ({ collection }) => collection },
+    { title: 'Size', className: 'wide number', cell: ({ source }) => bytes(source.size) },
+    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${Time} at=${updated_at} />` },
+  ];
+  return html`
+    <${Problem} error=${list.error} retry=${list.refresh} />
+    ${!data && !list.error && html`<${Loading} />`}
+    ${data && html`<${Progress} stats=${data.stats} chosen=${status ?? ''} />`}
+    ${
+      data &&
+      (data.page.items.length === 0
+        ? html`<${NoItems} database=${database} status=${status} />`
+        : html`
+          <${Table} label="Items" columns=${columns} rows=${data.page.items} open=${id}
+            keyOf=${(/** @type {Schemas['Item']} */ item) => item.id}
+            hrefOf=${(/** @type {Schemas['Item']} */ item) => linkTo('items', { database, status, id: item.id, collection: item.collection })} />
+          <${Pages} pages=${pages} next=${data.page.next_cursor} />
+        `)
+    }
+    ${id && html`<${ItemDrawer} key=${id} database=${database} id=${id} collection=${collection} />`}
+  `;
+}
+
+/** @param {{ database: string, status: string | undefined }} props */
+const NoItems = ({ database, status }) =>
+  status
+    ? html`<${Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${Empty}>`
+    : html`
+        <${Empty} title="This database is empty. Ingest files, folders or text:">
+          <${Command}>${`npx postback ingest README.md docs --database ${database} --watch`}</${Command}>
+          <p>Or let a <a href=${linkTo('connectors')}>connector</a> fetch a site, a feed or a bucket.</p>
+        </${Empty}>
+      `;
+
+/** How many items are in each state; each is a filter. @param {{ stats: any, chosen: string }} props */
+function Progress({ stats, chosen }) {
+  const states = ['', ...STEPS, 'errored'].filter(
+    (state) => state === '' || state === chosen || stats.by_status[state],
+  );
+  return html`
+    <div class="filters" role="group" aria-label="State">
+      ${states.map(
+        (state) => html`
+          <button type="button" class="chip" aria-pressed=${state === chosen ? 'true' : 'false'} onClick=${() => change({ status: state, id: '' })}>
+            ${state === '' ? 'All' : html`<${State} state=${state} />`}
+            <span class="number">${count(state === '' ? stats.items : (stats.by_status[state] ?? 0))}</span>
+          </button>
+        `,
+      )}
+      <span class="muted grow-end">${plural(stats.chunks, 'chunk')}, ${bytes(stats.bytes)}</span>
+    </div>
+  `;
+}
+
+/** @param {{ database: string, id: string, collection: string | undefined }} props */
+function ItemDrawer({ database, id, collection }) {
+  const place = { database, collection };
+  const item = useLive(
+    async (signal) => {
+      const { statuses } = await call('GET', withQuery('/context/status', { ...place, id }), { signal });
+      /** @type {Schemas['ItemStatus']} */
+      const status = statuses[0];
+      // Until the first version is complete the item has no text to show.
+      const text =
+        status.served_version === null
+          ? null
+          : await call('GET', withQuery(`/context/${encodeURIComponent(id)}`, { ...place, limit: 5 }), { signal });
+      const { deliveries } = await call(
+        'GET',
+        withQuery('/webhooks/indexing/deliveries', { doc_id: id, database, limit: 5 }),
+        { signal },
+      );
+      return { status, text, deliveries };
+    },
+    [database, collection, id],
+    (data) => (data && ['completed', 'errored'].includes(data.status.indexing_status ?? '') ? 10_000 : 1_500),
+  );
+  const { data } = item;
+  const close = () => change({ id: '', collection: '' });
+  const link = html`<${WorkflowLink} attributes=${{ PostbackDatabase: database, PostbackSource: id }} />`;
+  return html`
+    <${Drawer} name="Item" title=${data?.text?.title ?? id} onClose=${close} actions=${link}>
+      <${Problem} error=${item.error} retry=${item.refresh} />
+      ${!data && !item.error && html`<${Loading} />`}
+      ${data && html`<${ItemDetails} id=${id} ...${data} />`}
+    </${Drawer}>
+  `;
+}
+
+/** @param {{ id: string, status: Schemas['ItemStatus'], text: Schemas['ItemDetail'] | null, deliveries: Schemas['Delivery'][] }} props */
+function ItemDetails({ id, status, text, deliveries }) {
+  const { indexing_status, error_code, error_message } = status;
+  return html`
+    <${Steps} status=${indexing_status ?? ''} />
+    ${
+      error_message &&
+      html`
+        <div class="problem tall" role="alert">
+          <strong>${error_code}</strong>
+          <span>${error_message}</span>
+          ${error_code && REMEDIES[error_code] && html`<p><b>What to do: </b>${REMEDIES[error_code]}</p>`}
+          ${status.served_version !== null && html`<p>Searches still return version ${status.served_version}.</p>`}
+        </div>
+      `
+    }
+    <${Facts} entries=${[
+      ['Id', html`<code>${id}</code>`],
+      ['Collection', status.collection],
+      [
+        'Version',
+        status.version === status.served_version
+          ? status.version
+          : `${status.version} (searched: ${status.served_version ?? 'none'})`,
+      ],
+      ['Source', text && (text.source.kind === 'file' ? `${text.source.filename}, ${text.source.mime_type}` : 'text')],
+      ['Size', text && bytes(text.source.size)],
+      ['Ingested', html`<${Time} at=${status.created_at} />`],
+      ['Changed', html`<${Time} at=${status.updated_at} />`],
+    ]} />
+    <h3>Webhooks</h3>
+    ${
+      deliveries.length === 0
+        ? html`<p class="muted">None: no receiver was registered when the item ended, or it has not ended.</p>`
+        : html`
+          <ul class="rows">
+            ${deliveries.map(
+              (delivery) => html`
+                <li>
+                  <a href=${linkTo('deliveries', { id: delivery.delivery_id })}>${delivery.indexing_status}</a>
+                  <span class="grow"><${State} state=${delivery.status} /></span>
+                  <${Time} at=${delivery.updated_at} />
+                </li>
+              `,
+            )}
+          </ul>
+        `
+    }
+    ${text && html`<h3>Text</h3>${text.chunks.map((chunk) => html`<${Chunk} chunk=${chunk} />`)}`}
+    ${text?.next_cursor && html`<p class="muted">The first ${text.chunks.length} chunks.</p>`}
+  `;
+}
+
+/** @param {{ chunk: Schemas['ItemChunk'] }} props */
+const Chunk = ({ chunk }) => html`
+  <div class="chunk">
+    <small>${[...chunk.headings, chunk.page && `page ${chunk.page}`, chunk.slide && `slide ${chunk.slide}`, chunk.sheet].filter(Boolean).join(' › ')}</small>
+    <${Block} label="Text of a chunk">${chunk.text}</${Block}>
+  </div>
+`;
+
+/** Where the item is on its way. @param {{ status: string }} props */
+function Steps({ status }) {
+  const at = STEPS.indexOf(status);
+  return html`
+    <ol class="steps ${status}">
+      ${STEPS.map((step, index) => {
+        const state =
+          status === 'errored' ? '' : index < at || status === 'completed' ? 'done' : index === at ? 'current' : '';
+        return html`<li class=${state} aria-current=${state === 'current' ? 'step' : undefined}>${STEP_NAMES[step]}</li>`;
+      })}
+      ${status === 'errored' && html`<li class="failed" aria-current="step">Failed</li>`}
+    </ol>
+  `;
+}

@@ -1,0 +1,152 @@
+import { useState } from 'preact/hooks';
+import { call, withQuery } from '../api.js';
+import { duration } from '../format.js';
+import { html } from '../html.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import {
+  ActionButton,
+  Command,
+  Drawer,
+  Empty,
+  Facts,
+  Json,
+  Loading,
+  Page,
+  Pages,
+  Problem,
+  Select,
+  State,
+  Table,
+  Time,
+  usePages,
+  WorkflowLink,
+} from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+const STATES = /** @type {[string, string][]} */ ([
+  ['', 'All states'],
+  ['queued', 'Queued'],
+  ['processing', 'Processing'],
+  ['success', 'Succeeded'],
+  ['fail', 'Failed'],
+]);
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Jobs({ parameters: { status = '', id } }) {
+  const pages = usePages([status]);
+  const path = withQuery('/v3/ai/async', { status, limit: 25, cursor: pages.cursor });
+  const list = useLive((signal) => call('GET', path, { signal }), [path], 3_000);
+  /** @type {import('../ui.js').Column<Schemas['JobSummary']>[]} */
+  const columns = [
+    {
+      title: 'Job',
+      cell: (job) =>
+        html`${job.subfeature.replaceAll('_', ' ')}<small>${job.feature} by ${[job.provider, job.model].filter(Boolean).join('/')}</small>`,
+    },
+    { title: 'State', cell: (job) => html`<${State} state=${job.status} />` },
+    { title: 'Took', className: 'wide number', cell: (job) => tookOf(job) },
+    { title: 'Submitted', className: 'number', cell: (job) => html`<${Time} at=${job.created_at} />` },
+  ];
+  return html`
+    <${Page} title="Jobs">
+      <div class="filters">
+        <${Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+      </div>
+      <${Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${Loading} />`}
+      ${
+        list.data &&
+        (list.data.jobs.length === 0
+          ? html`<${NoJobs} filtered=${status !== ''} />`
+          : html`
+            <${Table} label="Jobs" columns=${columns} rows=${list.data.jobs} open=${id}
+              keyOf=${(/** @type {Schemas['JobSummary']} */ job) => job.job_id}
+              hrefOf=${(/** @type {Schemas['JobSummary']} */ job) => linkTo('jobs', { status, id: job.job_id })} />
+            <${Pages} pages=${pages} next=${list.data.next_cursor} />
+          `)
+      }
+      ${id && html`<${JobDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
+    </${Page}>
+  `;
+}
+
+/** @param {{ filtered: boolean }} props */
+const NoJobs = ({ filtered }) =>
+  filtered
+    ? html`<${Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${Empty}>`
+    : html`
+        <${Empty} title="No AI jobs yet. Submit one, for example the text of a scan:">
+          <${Command}>npx postback jobs run ocr/ocr_async/tesseract scan.png --wait</${Command}>
+          <p>${'The other features are in '}<a href="/docs">the API documentation</a>.</p>
+        </${Empty}>
+      `;
+
+/** @param {{ created_at: string, finished_at?: string }} job */
+const tookOf = ({ created_at, finished_at }) =>
+  finished_at ? duration(Date.parse(finished_at) - Date.parse(created_at)) : '–';
+
+/** @param {{ id: string, onChanged: () => Promise<void> }} props */
+function JobDrawer({ id, onChanged }) {
+  const path = `/v3/ai/async/${encodeURIComponent(id)}`;
+  const job = useLive(
+    async (signal) => {
+      const found = /** @type {Schemas['Job']} */ (await call('GET', path, { signal }));
+      const { deliveries } = await call('GET', withQuery('/v3/ai/callbacks', { doc_id: id, limit: 5 }), { signal });
+      return { found, callbacks: /** @type {Schemas['Delivery'][]} */ (deliveries) };
+    },
+    [id],
+    (data) => (data?.found.finished_at ? 0 : 1_500),
+  );
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const { data } = job;
+  const cancel = async () => {
+    await call('DELETE', path).catch(setError);
+    await Promise.all([job.refresh(), onChanged()]);
+  };
+  const actions = html`
+    <${WorkflowLink} attributes=${{ WorkflowId: `ai-job/${id}` }} />
+    ${data && !data.found.finished_at && html`<${ActionButton} run=${cancel}>Cancel job</${ActionButton}>`}
+  `;
+  return html`
+    <${Drawer} name="Job" title=${data?.found.subfeature.replaceAll('_', ' ') ?? 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${Problem} error=${error ?? job.error} />
+      ${!data && !job.error && html`<${Loading} />`}
+      ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} />`}
+    </${Drawer}>
+  `;
+}
+
+/** @param {{ job: Schemas['Job'], callbacks: Schemas['Delivery'][] }} props */
+function JobDetails({ job, callbacks }) {
+  return html`
+    ${job.error && html`<div class="problem tall" role="alert"><span>${job.error.message}</span></div>`}
+    <${Facts} entries=${[
+      ['State', html`<${State} state=${job.status} />`],
+      ['Model', html`<code>${[job.feature, job.subfeature, job.provider, job.model].filter(Boolean).join('/')}</code>`],
+      ['Submitted', html`<${Time} at=${job.created_at} />`],
+      ['Took', job.finished_at && tookOf(job)],
+      ['Job', html`<code>${job.job_id}</code>`],
+    ]} />
+    ${job.output !== undefined && html`<h3>Output</h3><${Json} label="Output" value=${job.output} />`}
+    ${job.user_parameters != null && html`<h3>Your parameters</h3><${Json} label="Your parameters" value=${job.user_parameters} />`}
+    <h3>Callback</h3>
+    ${
+      callbacks.length === 0
+        ? html`<p class="muted">None: the job has no receiver, or has not finished.</p>`
+        : html`
+          <ul class="rows">
+            ${callbacks.map(
+              ({ delivery_id, status, updated_at }) => html`
+                <li>
+                  <a href=${linkTo('deliveries', { of: 'jobs', id: delivery_id })}>Delivery</a>
+                  <span class="grow"><${State} state=${status} /></span><${Time} at=${updated_at} />
+                </li>
+              `,
+            )}
+          </ul>
+        `
+    }
+  `;
+}

@@ -1,0 +1,217 @@
+import { call } from '../api.js';
+import { TimeChart } from '../charts.js';
+import { count, duration, plural, short } from '../format.js';
+import { html } from '../html.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import { session } from '../session.js';
+import { Command, Empty, Loading, Page, Problem, Time, toneOf } from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+const PERIODS = [
+  ['1', 'Hour'],
+  ['24', 'Day'],
+  ['168', 'Week'],
+];
+const ORDER = ['completed', 'graph_creation', 'processing', 'queued', 'errored'];
+const LABELS = /** @type {Record<string, string>} */ ({ graph_creation: 'building graph' });
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Overview({ parameters: { hours = '24' } }) {
+  const activity = useLive(
+    (signal) => call('GET', `/usage/activity?hours=${Number(hours)}`, { signal }),
+    [hours],
+    10_000,
+  );
+  const attention = useLive(loadAttention, [], 10_000);
+  const waiting = useLive(loadWaiting, [session.key('crew') !== null], 10_000);
+  const period = html`
+    <div class="segmented" role="group" aria-label="Period">
+      ${PERIODS.map(
+        ([value, label]) => html`
+          <button type="button" aria-pressed=${value === hours ? 'true' : 'false'} onClick=${() => change({ hours: value })}>${label}</button>
+        `,
+      )}
+    </div>
+  `;
+  return html`
+    <${Page} title="Overview" actions=${period}>
+      <${Problem} error=${activity.error} retry=${activity.refresh} />
+      ${activity.data ? html`<${Activity} activity=${activity.data} waiting=${waiting.data} attention=${attention.data} />` : !activity.error && html`<${Loading} />`}
+    </${Page}>
+  `;
+}
+
+/** @param {AbortSignal} signal */
+async function loadAttention(signal) {
+  const { deliveries } = await call('GET', '/webhooks/indexing/deliveries?status=permanently_failed&limit=5', {
+    signal,
+  });
+  return /** @type {Schemas['Delivery'][]} */ (deliveries);
+}
+
+/** @param {AbortSignal} signal */
+async function loadWaiting(signal) {
+  if (session.key('crew') === null) return null;
+  const { count: number, next_cursor } = await call('GET', '/crews/waiting?limit=100', { as: 'crew', signal });
+  return next_cursor ? `${number}+` : String(number);
+}
+
+/** @param {{ activity: any, waiting: string | null | undefined, attention: Schemas['Delivery'][] | undefined }} props */
+function Activity({ activity, waiting, attention }) {
+  const { items, jobs, deliveries } = activity;
+  const total = sum(Object.values(items.by_status));
+  if (total === 0 && deliveries.attempts.length === 0 && Object.keys(jobs.by_status).length === 0)
+    return html`<${FirstSteps} />`;
+  const succeeded = sum(deliveries.attempts.map((/** @type {any} */ each) => each.succeeded));
+  const failed = sum(deliveries.attempts.map((/** @type {any} */ each) => each.failed));
+  const inProgress =
+    (items.by_status.queued ?? 0) + (items.by_status.processing ?? 0) + (items.by_status.graph_creation ?? 0);
+  const running = (jobs.by_status.queued ?? 0) + (jobs.by_status.processing ?? 0);
+  return html`
+    <div class="tiles">
+      <${Tile} href=${linkTo('items')} label="Items" value=${short(total)}
+        note=${inProgress > 0 ? `${count(inProgress)} in progress` : items.by_status.errored ? `${count(items.by_status.errored)} failed` : 'all indexed'}
+        tone=${inProgress > 0 ? 'busy' : items.by_status.errored ? 'bad' : 'good'} />
+      <${Tile} href=${linkTo('deliveries')} label="Attempts delivered" value=${rate(succeeded, failed)}
+        note=${`${short(succeeded)} of ${plural(succeeded + failed, 'attempt')}`}
+        tone=${succeeded + failed === 0 ? 'idle' : failed > succeeded / 10 ? 'bad' : failed > 0 ? 'warn' : 'good'} />
+      <${Tile} href=${linkTo('jobs')} label="Jobs running" value=${count(running)}
+        note=${`${count(jobs.by_status.success ?? 0)} succeeded, ${count(jobs.by_status.fail ?? 0)} failed`}
+        tone=${running > 0 ? 'busy' : jobs.by_status.fail ? 'warn' : 'idle'} />
+      <${Tile} href=${linkTo('crews')} label="Crews waiting" value=${waiting ?? '–'}
+        note=${waiting === null ? 'add a crew key' : waiting && waiting !== '0' ? 'for a decision' : 'nothing to decide'}
+        tone=${waiting && waiting !== '0' ? 'warn' : 'idle'} />
+    </div>
+    <section class="card" aria-label="Items by state">
+      <h2>Items by state</h2>
+      <${StateBar} counts=${items.by_status} total=${total} />
+    </section>
+    <${Charts} activity=${activity} />
+    <${Attention} deliveries=${attention} />
+  `;
+}
+
+/** @param {{ href: string, label: string, value: string, note: string, tone: string }} props */
+const Tile = ({ href, label, value, note, tone }) => html`
+  <a class="tile" href=${href}>
+    <span class="tile-label">${label}</span>
+    <span class="tile-value">${value}</span>
+    <span class="state ${tone}">${note}</span>
+  </a>
+`;
+
+/** @param {{ counts: Record<string, number>, total: number }} props */
+export function StateBar({ counts, total }) {
+  const states = ORDER.filter((state) => counts[state]);
+  if (total === 0) return html`<p class="muted">No items yet.</p>`;
+  return html`
+    <div class="state-bar" aria-hidden="true">
+      ${states.map((state) => html`<span class=${barTone(state)} style=${{ flexGrow: String(counts[state]) }}></span>`)}
+    </div>
+    <ul class="state-legend">
+      ${states.map(
+        (state) =>
+          html`<li class=${barTone(state)}><strong>${count(counts[state] ?? 0)}</strong> ${LABELS[state] ?? state}</li>`,
+      )}
+    </ul>
+  `;
+}
+
+/** @param {string} state */
+const barTone = (state) => (state === 'graph_creation' ? 'graph' : toneOf(state));
+
+/** @param {{ activity: any }} props */
+function Charts({ activity }) {
+  const { attempts, interval_seconds, truncated } = activity.deliveries;
+  const from = Date.parse(activity.from) / 1000;
+  const to = Date.parse(activity.to) / 1000;
+  if (attempts.length === 0) {
+    return html`
+      <section class="card"><h2>Webhooks</h2>
+        <p class="muted">No attempts in this period. ${'Register a receiver with '}<code>POST /webhooks/indexing</code>${' or try '}<code>npx postback listen --register</code>.</p>
+      </section>
+    `;
+  }
+  const times = attempts.map((/** @type {any} */ each) => Date.parse(each.at) / 1000);
+  /** @param {string} name */
+  const values = (name) => attempts.map((/** @type {any} */ each) => each[name]);
+  // Intervals without attempts are gaps in the lines.
+  const spaced = withGaps(times, interval_seconds);
+  /** @param {string} name */
+  const spacedValues = (name) => spaced.map(({ index }) => (index === null ? null : attempts[index][name]));
+  return html`
+    <div class="charts">
+      <section class="card">
+        <${TimeChart} label="Webhook attempts" bars times=${times} from=${from} to=${to} format=${short}
+          series=${[
+            { label: 'delivered', color: 'good', values: values('succeeded') },
+            { label: 'failed', color: 'bad', values: values('failed') },
+          ]} />
+      </section>
+      <section class="card">
+        <${TimeChart} label="Receiver latency" times=${spaced.map(({ time }) => time)} from=${from} to=${to} format=${duration}
+          series=${[
+            { label: 'half within', color: 'accent', values: spacedValues('p50_ms') },
+            { label: '95 % within', color: 'warn', values: spacedValues('p95_ms') },
+          ]} />
+      </section>
+    </div>
+    ${truncated && html`<p class="muted">Only the newest 20,000 deliveries of the period are counted.</p>`}
+  `;
+}
+
+/** @param {number[]} times @param {number} interval */
+function withGaps(times, interval) {
+  return times.flatMap((time, index) => {
+    const before = times[index - 1];
+    const point = { time, index: /** @type {number | null} */ (index) };
+    return before !== undefined && time - before > interval * 4
+      ? [{ time: before + interval, index: null }, point]
+      : [point];
+  });
+}
+
+/** @param {{ deliveries: Schemas['Delivery'][] | undefined }} props */
+const Attention = ({ deliveries }) =>
+  !deliveries || deliveries.length === 0
+    ? null
+    : html`
+        <section class="card" aria-label="Needs attention">
+          <h2>Needs attention</h2>
+          <ul class="rows">
+            ${deliveries.map(
+              ({ delivery_id, doc_id, error_code, error_message, updated_at }) => html`
+                <li>
+                  <a href=${linkTo('deliveries', { id: delivery_id })}>${doc_id}</a>
+                  <span class="grow muted">webhook not delivered: ${error_message ?? error_code}</span>
+                  <${Time} at=${updated_at} />
+                </li>
+              `,
+            )}
+          </ul>
+          <p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>
+        </section>
+      `;
+
+const FirstSteps = () => html`
+  <section class="card">
+    <${Empty} title="Nothing here yet. Index your first files:">
+      <${Command}>npx postback databases create library</${Command}>
+      <${Command}>npx postback ingest README.md docs --database library --watch</${Command}>
+      <p>Then ask them something on the page <a href=${linkTo('search')}>Search</a>. This page follows the work.</p>
+    </${Empty}>
+  </section>
+`;
+
+/** @param {unknown[]} values */
+const sum = (values) => values.reduce((/** @type {number} */ total, value) => total + Number(value), 0);
+
+/** @param {number} succeeded @param {number} failed */
+function rate(succeeded, failed) {
+  if (succeeded + failed === 0) return '–';
+  const percent = (100 * succeeded) / (succeeded + failed);
+  // 100 % only when nothing failed.
+  return `${failed > 0 && percent > 99.9 ? '99.9' : percent.toFixed(percent === 100 ? 0 : 1)} %`;
+}

@@ -1,0 +1,133 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { call } from '../api.js';
+import { NoDatabase, useDatabases } from '../databases.js';
+import { plural } from '../format.js';
+import { Graph } from '../graph.js';
+import { highlight } from '../highlight.js';
+import { html } from '../html.js';
+import { useLive } from '../live.js';
+import { go, linkTo } from '../router.js';
+import { Empty, Loading, Page, Problem, Select } from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+const MODES = /** @type {[string, string][]} */ ([
+  ['hybrid', 'Text and meaning'],
+  ['text', 'Text'],
+  ['vector', 'Meaning'],
+]);
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Search({ parameters }) {
+  const databases = useDatabases();
+  const database = parameters.database ?? databases.data?.[0];
+  return html`
+    <${Page} title="Search">
+      <${Problem} error=${databases.error} retry=${databases.refresh} />
+      ${!databases.data && !databases.error && html`<${Loading} />`}
+      ${
+        databases.data &&
+        (database
+          ? html`<${Question} databases=${databases.data} database=${database} question=${parameters.q ?? ''} mode=${parameters.by ?? 'hybrid'} />`
+          : html`<${NoDatabase} />`)
+      }
+    </${Page}>
+  `;
+}
+
+/** @param {{ databases: string[], database: string, question: string, mode: string }} props */
+function Question({ databases, database, question, mode }) {
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => input.current?.focus(), []);
+  /** @param {Record<string, string>} changed */
+  const ask = (changed) => go('search', { database, by: mode, q: input.current?.value.trim() ?? '', ...changed });
+  /** @param {Event} event */
+  const onSubmit = (event) => {
+    event.preventDefault();
+    ask({});
+  };
+  return html`
+    <form class="question" role="search" onSubmit=${onSubmit}>
+      <label class="field grow"><span>Question</span>
+        <input type="search" name="q" ref=${input} defaultValue=${question} required placeholder="How are webhooks signed?" />
+      </label>
+      <${Select} label="Database" value=${database} options=${databases.map((name) => [name, name])} onChange=${(/** @type {string} */ value) => ask({ database: value })} />
+      <${Select} label="By" value=${mode} options=${MODES} onChange=${(/** @type {string} */ value) => ask({ by: value })} />
+      <button type="submit" class="primary">Search</button>
+    </form>
+    ${question ? html`<${Results} database=${database} question=${question} mode=${mode} />` : html`<${Empty} title="Ask your items something.">Hits show the passage and the entities around it. Press <kbd>/</kbd> anywhere to come here.</${Empty}>`}
+  `;
+}
+
+/** @param {{ database: string, question: string, mode: string }} props */
+function Results({ database, question, mode }) {
+  const body = { database, query: question, query_by: mode, max_results: 10 };
+  const found = useLive((signal) => call('POST', '/query', { body, signal }), [body], 0);
+  const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
+  const { data } = found;
+  if (!data)
+    return found.error ? html`<${Problem} error=${found.error} retry=${found.refresh} />` : html`<${Loading} />`;
+  /** @type {Schemas['Hit'][]} */
+  const hits = data.chunks;
+  if (hits.length === 0)
+    return html`<${Empty} title="Nothing found.">Use other words, search by meaning, or check that the <a href=${linkTo('items', { database })}>items</a> are completed.</${Empty}>`;
+  /** @type {Schemas['Entity'] | undefined} */
+  const entity = data.graph.entities.find((/** @type {Schemas['Entity']} */ { name }) => name === chosen);
+  return html`
+    ${data.warning && html`<div class="notice">${data.warning}</div>`}
+    <div class="results">
+      <section aria-label="Hits">
+        <h2>${plural(hits.length, 'hit')}</h2>
+        ${hits.map((hit) => html`<${Hit} key=${hit.chunk_id} hit=${hit} database=${database} question=${question} isNamed=${entity?.chunk_ids.includes(hit.chunk_id) ?? false} />`)}
+      </section>
+      ${
+        data.graph.entities.length > 0 &&
+        html`
+          <section class="card graph-card" aria-label="Graph">
+            <h2>Around them</h2>
+            <${Graph} entities=${data.graph.entities} relations=${data.graph.relations} chosen=${chosen} onChoose=${setChosen} />
+            <p class="muted">${entity ? html`<b>${entity.name}</b> (${entity.type}) is named in ${plural(entity.chunk_ids.length, 'hit')}.` : 'Choose an entity to see what it is related to. Drag it to move it.'}</p>
+            <${Relations} relations=${data.graph.relations} chosen=${chosen} />
+          </section>
+        `
+      }
+    </div>
+  `;
+}
+
+/** @param {{ hit: Schemas['Hit'], database: string, question: string, isNamed: boolean }} props */
+function Hit({ hit, database, question, isNamed }) {
+  const { page, slide, sheet, headings = [] } = hit.location;
+  const where = [hit.collection, ...headings, page && `page ${page}`, slide && `slide ${slide}`, sheet]
+    .filter(Boolean)
+    .join(' › ');
+  return html`
+    <article class="card hit ${isNamed ? 'named' : ''}">
+      <header>
+        <h3><a href=${linkTo('items', { database, id: hit.source_id, collection: hit.collection })}>${hit.title ?? hit.source_id}</a></h3>
+        <span class="score" title="How well it matches, compared with the other hits">
+          <meter min="0" max="1" value=${hit.score} aria-label="Score"></meter>${hit.score.toFixed(2)}
+        </span>
+      </header>
+      <small class="muted">${where}</small>
+      <p class="passage">${highlight(unwrap(hit.text), question).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}</p>
+    </article>
+  `;
+}
+
+/** Joins lines that were broken for the width of a page. @param {string} text */
+const unwrap = (text) => text.replace(/([\p{L},;])[ \t]*\n(?=[\p{Ll}\d])/gu, '$1 ');
+
+/** @param {{ relations: Schemas['Relation'][], chosen: string | null }} props */
+function Relations({ relations, chosen }) {
+  const shown = chosen === null ? [] : relations.filter(({ source, target }) => source === chosen || target === chosen);
+  return html`
+    <ul class="rows">
+      ${shown.map(
+        ({ source, relation, target, evidence }) => html`
+          <li><span class="grow"><b>${source}</b> ${relation} <b>${target}</b><br /><small class="muted">${evidence[0]?.sentence}</small></span></li>
+        `,
+      )}
+    </ul>
+  `;
+}

@@ -1,0 +1,35 @@
+import { useEffect, useState } from 'preact/hooks';
+import { withQuery } from './api.js';
+
+/** @typedef {{ page: string, parameters: Record<string, string> }} Route */
+
+/** The page and its parameters, which are in the fragment of the address: `#/items?database=library`. @returns {Route} */
+function currentRoute() {
+  const [page = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  return { page: page || 'overview', parameters: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** @param {string} page @param {Record<string, string | null | undefined>} [parameters] */
+export const linkTo = (page, parameters = {}) => withQuery(`#/${page}`, parameters);
+
+/** @param {string} page @param {Record<string, string | null | undefined>} [parameters] */
+export function go(page, parameters = {}) {
+  location.hash = linkTo(page, parameters);
+}
+
+/** The same page with some parameters changed. @param {Record<string, string | null | undefined>} changed */
+export function change(changed) {
+  const { page, parameters } = currentRoute();
+  go(page, { ...parameters, ...changed });
+}
+
+/** @returns {Route} */
+export function useRoute() {
+  const [route, setRoute] = useState(currentRoute);
+  useEffect(() => {
+    const update = () => setRoute(currentRoute());
+    addEventListener('hashchange', update);
+    return () => removeEventListener('hashchange', update);
+  }, []);
+  return route;
+}

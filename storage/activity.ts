@@ -1,0 +1,160 @@
+import type { Document } from 'mongodb';
+import type { JobStatus } from '../domain/ai-jobs/jobs.js';
+import { lowestDeliveryId } from '../domain/ids.js';
+import type { DeliveryState, IndexingStatus } from '../domain/states.js';
+import type { CallbackEvent } from '../domain/webhooks/events.js';
+import type { Collections } from './collections.js';
+import { COLLECTION_INDEX, JOB_LIST_INDEX } from './indexes.js';
+
+/** Deliveries that one measurement reads; the newest count. */
+const MAX_DELIVERIES = 20_000;
+const EVENTS: CallbackEvent[] = ['indexing.status_changed', 'async_job_completed'];
+
+/** Attempts in one interval. */
+export interface AttemptInterval {
+  /** The start of the interval. */
+  at: Date;
+  succeeded: number;
+  failed: number;
+  /** Milliseconds. */
+  p50_ms: number;
+  p95_ms: number;
+}
+
+export interface ActivityPeriod {
+  from: Date;
+  to: Date;
+  intervalMs: number;
+}
+
+export type Activity = ReturnType<typeof createActivity>;
+
+/** What an organisation's items, jobs and webhooks have done lately. Counts only. */
+export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databases' | 'deliveries' | 'items'>) {
+  const { aiJobs, databases, deliveries, items } = collections;
+
+  return {
+    /** All items of the organisation, by the status of their newest version. Read from an index alone. */
+    async itemsByStatus(org: string): Promise<Partial<Record<IndexingStatus, number>>> {
+      const owned = await databases.find({ org }).project<{ _id: string }>({ _id: 1 }).toArray();
+      const pipeline = [
+        { $match: { database_id: { $in: owned.map(({ _id }) => _id) } } },
+        { $project: { _id: 0, indexing_status: 1 } },
+        countBy('$indexing_status'),
+      ];
+      return counts(await items.aggregate<Count>(pipeline, { hint: COLLECTION_INDEX }).toArray());
+    },
+
+    /** Jobs that were submitted in the period, and those that are unfinished. Read from an index alone. */
+    async jobsByStatus(org: string, { from }: ActivityPeriod): Promise<Partial<Record<JobStatus, number>>> {
+      const unfinished = { status: { $in: ['queued', 'processing'] as JobStatus[] } };
+      const pipeline = [
+        { $match: { org, $or: [unfinished, { created_at: { $gte: from } }] } },
+        { $project: { _id: 0, status: 1 } },
+        countBy('$status'),
+      ];
+      return counts(await aiJobs.aggregate<Count>(pipeline, { hint: JOB_LIST_INDEX }).toArray());
+    },
+
+    /** Deliveries of items and jobs that were created in the period, and the attempts at them. */
+    async deliveries(
+      org: string,
+      { from, to, intervalMs }: ActivityPeriod,
+    ): Promise<{ by_status: Partial<Record<DeliveryState, number>>; attempts: AttemptInterval[]; truncated: boolean }> {
+      const newest: Document[] = [
+        { $match: { org, event_type: { $in: EVENTS }, _id: { $gte: lowestDeliveryId(from.getTime()) } } },
+        { $sort: { _id: -1 } },
+        { $limit: MAX_DELIVERIES },
+      ];
+      const succeeded = { $and: [{ $gte: ['$status_code', 200] }, { $lt: ['$status_code', 300] }] };
+      const attempts: Document[] = [
+        { $unwind: '$attempt_log' },
+        { $replaceRoot: { newRoot: '$attempt_log' } },
+        { $match: { at: { $gte: from, $lt: to } } },
+        {
+          $group: {
+            _id: {
+              interval: { $floor: { $divide: [{ $subtract: ['$at', from] }, intervalMs] } },
+              // Ten sizes per power of ten. MongoDB has `$percentile` only since version 7.
+              size: { $floor: { $multiply: [10, { $log10: { $max: ['$duration_ms', 1] } }] } },
+            },
+            succeeded: { $sum: { $cond: [succeeded, 1, 0] } },
+            failed: { $sum: { $cond: [succeeded, 0, 1] } },
+            longest_ms: { $max: '$duration_ms' },
+          },
+        },
+        { $sort: { '_id.interval': 1, '_id.size': 1 } },
+      ];
+      const [found] = await deliveries
+        .aggregate<{ by_status: Count[]; attempts: AttemptGroup[] }>([
+          ...newest,
+          {
+            $project: {
+              _id: 0,
+              status: 1,
+              'attempt_log.at': 1,
+              'attempt_log.status_code': 1,
+              'attempt_log.duration_ms': 1,
+            },
+          },
+          { $facet: { by_status: [countBy('$status')], attempts } },
+        ])
+        .toArray();
+      return {
+        by_status: counts(found!.by_status),
+        attempts: intervalsOf(found!.attempts).map((groups) => ({
+          at: new Date(from.getTime() + groups[0]!._id.interval * intervalMs),
+          succeeded: groups.reduce((sum, { succeeded }) => sum + succeeded, 0),
+          failed: groups.reduce((sum, { failed }) => sum + failed, 0),
+          p50_ms: percentile(groups, 0.5),
+          p95_ms: percentile(groups, 0.95),
+        })),
+        truncated: found!.by_status.reduce((sum, { count }) => sum + count, 0) === MAX_DELIVERIES,
+      };
+    },
+  };
+}
+
+interface Count {
+  _id: string;
+  count: number;
+}
+
+/** Attempts in one interval that took about as long. */
+interface AttemptGroup {
+  _id: { interval: number; size: number };
+  succeeded: number;
+  failed: number;
+  longest_ms: number;
+}
+
+/** @param groups sorted by their interval */
+function intervalsOf(groups: readonly AttemptGroup[]): AttemptGroup[][] {
+  const intervals: AttemptGroup[][] = [];
+  for (const group of groups) {
+    const last = intervals.at(-1);
+    if (last?.[0]?._id.interval === group._id.interval) last.push(group);
+    else intervals.push([group]);
+  }
+  return intervals;
+}
+
+/** @param groups of one interval, the shortest first. @returns milliseconds: of the longest attempt of the group that holds it */
+function percentile(groups: readonly AttemptGroup[], share: number): number {
+  const sizes = groups.map(({ succeeded, failed }) => succeeded + failed);
+  const place = share * sizes.reduce((sum, size) => sum + size, 0);
+  let below = 0;
+  const at = sizes.findIndex((size) => {
+    below += size;
+    return below >= place;
+  });
+  return groups[at]!.longest_ms;
+}
+
+function countBy(field: string): Document {
+  return { $group: { _id: field, count: { $sum: 1 } } };
+}
+
+function counts<Name extends string>(found: readonly Count[]): Partial<Record<Name, number>> {
+  return Object.fromEntries(found.map(({ _id, count }) => [_id, count])) as Partial<Record<Name, number>>;
+}

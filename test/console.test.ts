@@ -1,0 +1,287 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { findChromium, launchChromium } from './support/browser.js';
+import { type ConsoleData, DATABASE, fillConsole, LOCKED_FILE, REJECTED_ITEM } from './support/console-data.js';
+import { eventually, PATIENCE_MS } from './support/eventually.js';
+import { sharedProduct } from './support/product.js';
+
+const { apiUrl } = sharedProduct();
+
+describe('the files of the console', () => {
+  test('need no key, run no foreign code, and are sent once', async () => {
+    const page = await fetch(`${apiUrl}/console`);
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const policy = page.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toMatch(/script-src 'self' 'sha256-[\w+/=]{44}';/);
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+
+    const file = await fetch(`${apiUrl}/console/main.js`);
+    expect(file.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    const again = await fetch(`${apiUrl}/console/main.js`, {
+      headers: { 'If-None-Match': file.headers.get('etag')!, 'Cache-Control': 'max-age=0' },
+    });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+
+  test.each([
+    '/console/nothing.js',
+    '/console/tsconfig.json',
+    '/console/../package.json',
+    '/console/..%2fpackage.json',
+    '/console/%2e%2e/package.json',
+    '/console/pages/..%2f..%2f..%2fpackage.json',
+    '/console/vendor/preact/package.json',
+    '/console/vendor/koa/lib/application.js',
+  ])('%s is not served', async (path) => expect((await fetch(apiUrl + path)).status).toBe(404));
+
+  test('have the types that the API document and the packages give', async () => {
+    const tsc = 'node_modules/typescript/bin/tsc';
+    const checked = await promisify(execFile)(process.execPath, [tsc, '-p', 'console/tsconfig.json']).catch(
+      (error) => error,
+    );
+    expect(checked.stdout).toBe('');
+  });
+});
+
+/** The pages by their addresses. */
+const PAGES = {
+  overview: 'Overview',
+  items: 'Items',
+  'search?q=lamp': 'Search',
+  deliveries: 'Deliveries',
+  jobs: 'Jobs',
+  crews: 'Crews',
+  connectors: 'Connectors',
+  usage: 'Usage',
+};
+
+const chromium = findChromium();
+if (!chromium)
+  console.warn('console in a browser: skipped, because there is no Chromium on the path or at CHROMIUM_PATH');
+const inChromium = chromium ? describe : describe.skip;
+
+inChromium('the console in a browser', () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  let browser: Browser;
+  let data: ConsoleData;
+  let page: Page;
+  /** Errors of scripts and of the policy, and requests to other hosts. */
+  let faults: string[];
+
+  beforeAll(async () => {
+    [browser, data] = await Promise.all([launchChromium(chromium!), fillConsole(sharedProduct(), 'console')]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await data?.close();
+  });
+  beforeEach(async () => {
+    faults = [];
+    const context = await browser.newContext({ viewport: { width: 1240, height: 900 } });
+    context.setDefaultTimeout(PATIENCE_MS);
+    page = await context.newPage();
+    page.on('pageerror', (error) => faults.push(String(error)));
+    page.on('console', (message) => {
+      // Chromium reports each error response; the console shows it to the person.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        faults.push(message.text());
+    });
+    page.on('request', (request) => {
+      if (!request.url().startsWith(apiUrl)) faults.push(request.url());
+    });
+  });
+  afterEach(async () => {
+    await page.context().close();
+    expect(faults).toEqual([]);
+  });
+
+  async function signIn(...keys: string[]): Promise<void> {
+    await page.goto(`${apiUrl}/console`);
+    for (const key of keys) {
+      if (key === data.crewKey) await page.getByRole('link', { name: 'Crews', exact: true }).click();
+      await page.getByLabel('Key', { exact: true }).fill(key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    }
+  }
+
+  const open = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+  const drawer = () => page.getByRole('dialog');
+  const row = (name: string) => page.getByRole('link', { name }).first();
+  const shows = (where: Page | Locator, text: string | RegExp) => where.getByText(text).first().waitFor();
+
+  test('asks for a key, keeps it in this tab only, and forgets it', async () => {
+    await page.goto(`${apiUrl}/console`);
+    await page.getByLabel('Key', { exact: true }).fill(`pbk_api_${'x'.repeat(43)}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await shows(page, 'The API key is missing, unknown, expired or revoked.');
+    await signIn(data.apiKey);
+    await heading('Overview');
+    const stored = () => page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])');
+    expect(await stored()).toBe(JSON.stringify([{ 'postback.key.api': data.apiKey }, {}, '']));
+    await page.reload();
+    await heading('Overview');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await heading('Postback console');
+    expect(await stored()).toBe('[{},{},""]');
+  });
+
+  test('shows what has happened', async () => {
+    await signIn(data.apiKey);
+    await shows(page.getByRole('region', { name: 'Items by state' }), /^5$|^6$/);
+    await page.getByRole('figure', { name: 'Webhook attempts' }).locator('canvas').waitFor();
+    await page.getByRole('figure', { name: 'Receiver latency' }).locator('canvas').waitFor();
+    await page.getByRole('button', { name: 'Week' }).click();
+    await page.getByRole('figure', { name: 'Webhook attempts' }).locator('canvas').waitFor();
+  });
+
+  test('lists items, and says what to do about one that failed', async () => {
+    await signIn(data.apiKey);
+    await open('Items');
+    await page.getByRole('button', { name: /errored/ }).click();
+    await row(LOCKED_FILE).click();
+    await shows(drawer(), 'E2002');
+    await shows(drawer(), 'Remove the password, and ingest the file again.');
+    await page.keyboard.press('Escape');
+    await eventually('the panel is closed', async () => (await drawer().count()) === 0);
+  });
+
+  test('shows an item that arrives, without a reload', async () => {
+    const stream = page.waitForResponse((response) => response.url() === `${apiUrl}/events`);
+    await signIn(data.apiKey);
+    expect((await stream).status()).toBe(200);
+    await open('Items');
+    await row(LOCKED_FILE).waitFor();
+    const hostile = '<img src=x onerror="document.title=1"> & co';
+    await data.api.ingest({
+      database: DATABASE,
+      memories: JSON.stringify([{ id: 'hostile', title: hostile, text: hostile }]),
+    });
+    // As text: an element would be a fault of the policy, and have another name.
+    await row(hostile).click();
+    await shows(drawer(), 'Completed');
+    await data.api.ended(DATABASE, 'hostile');
+  });
+
+  test('shows the attempts at a delivery, and sends it again', async () => {
+    await signIn(data.apiKey);
+    await open('Deliveries');
+    await page.getByLabel('Error code').fill('HTTP_503');
+    await page.getByLabel('Error code').blur();
+    await row(REJECTED_ITEM).click();
+    await shows(drawer(), '503');
+    await shows(drawer(), '"hint": "<b>later</b>"');
+    await shows(drawer(), '"event": "indexing.status_changed"');
+
+    await drawer().getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Replay many' }).click();
+    await page.getByLabel('State').last().selectOption('failed');
+    await shows(page.getByRole('dialog').getByRole('status'), '1 delivery');
+    await page.keyboard.press('Escape');
+
+    data.acceptAll();
+    await row(REJECTED_ITEM).click();
+    await drawer().getByRole('button', { name: 'Retry now' }).click();
+    await shows(drawer(), 'delivered');
+    await shows(drawer(), '200');
+  });
+
+  test('finds passages, marks words, and draws what surrounds them', async () => {
+    await signIn(data.apiKey);
+    await page.keyboard.press('/');
+    await heading('Search');
+    await page.getByLabel('Question').fill('How often does the lamp of the lighthouse flash?');
+    await page.keyboard.press('Enter');
+    await page.locator('mark', { hasText: /^lamp/i }).first().waitFor();
+    const graph = page.getByRole('group', { name: 'Graph of entities and relations' });
+    const node = graph.getByRole('button').first();
+    const placeOf = () => node.evaluate((element) => element.getAttribute('transform'));
+    const before = await placeOf();
+    const box = (await node.locator('circle').boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 60, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await eventually('the entity moves', async () => (await placeOf()) !== before);
+  });
+
+  test('shows jobs with their output, connectors with their syncs, and the use', async () => {
+    await signIn(data.apiKey);
+    await open('Jobs');
+    await row('language detection').click();
+    await shows(drawer(), /"language"/);
+    await open('Connectors');
+    await row('/feed.xml').click();
+    await shows(drawer(), '1 new');
+    await open('Usage');
+    await shows(page.getByRole('region', { name: 'Databases' }), '1');
+  });
+
+  test('lets a person reject and approve the output of a crew', async () => {
+    await signIn(data.apiKey, data.crewKey);
+    await heading('Crews');
+    const waiting = page.getByRole('region', { name: 'support-reply, draft_reply' });
+    await waiting.getByRole('button', { name: 'Reject' }).click();
+    await shows(waiting, 'Say what should change');
+    await waiting.getByLabel('Feedback').fill('Name the day.');
+    await waiting.getByRole('button', { name: 'Reject' }).click();
+    await shows(waiting, 'attempt 2');
+    await waiting.getByRole('button', { name: 'Approve' }).click();
+    await shows(page, 'Nothing waits for you.');
+    await row(data.execution).click();
+    await shows(drawer(), 'final reply');
+  });
+
+  test('is used by keyboard alone', async () => {
+    await signIn(data.apiKey);
+    await heading('Overview');
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await heading('Items');
+    await row(LOCKED_FILE).waitFor();
+    await page.locator('a.row-link').first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await drawer().waitFor();
+    await page.keyboard.press('Escape');
+    await eventually('the panel is closed', async () => (await drawer().count()) === 0);
+    await page.keyboard.press('?');
+    await shows(drawer(), 'Keyboard shortcuts');
+  });
+
+  test.each([
+    ['light', 1240],
+    ['dark', 400],
+  ] as const)('every page is accessible in %s colours, %i pixels wide', async (colorScheme, width) => {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.goto(`${apiUrl}/console`);
+    const keys = { 'postback.key.api': data.apiKey, 'postback.key.crew': data.crewKey };
+    await page.evaluate(`Object.assign(sessionStorage, ${JSON.stringify(keys)})`);
+    const found: unknown[] = [];
+    for (const [path, title] of Object.entries(PAGES)) {
+      await page.goto(`${apiUrl}/console#/${path}`);
+      await page.reload();
+      await heading(title);
+      await eventually(`${title} has loaded`, async () => (await page.locator('.loading').count()) === 0);
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      if (Number(overflow) > 0) found.push([title, `wider than the window by ${overflow}`]);
+      found.push(...(await violations(page)).map((violation) => [title, violation]));
+    }
+    expect(found).toEqual([]);
+  });
+
+  /** What axe finds. The script is evaluated by the debugger, so the policy of the page stays as it is. */
+  async function violations(tested: Page): Promise<string[]> {
+    await tested.evaluate(axe);
+    return tested.evaluate<string[]>(
+      `axe.run(document).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`,
+    );
+  }
+});
