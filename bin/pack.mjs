@@ -13,7 +13,7 @@ npm run pack -- <folder>      write them to a folder
 /** What the package holds besides the compiled code. */
 const FILES = [
   ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
-  ...['crews', 'examples', 'docs/demo.svg'],
+  ...['console', 'crews', 'examples', 'docs/demo.svg', 'ops'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'THIRD-PARTY-NOTICES.md'],
 ];
 /** Tests stay here, except for the files that benchmarks make. */
