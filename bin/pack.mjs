@@ -13,7 +13,7 @@ npm run pack -- <folder>      write them to a folder
 /** What the package holds besides the compiled code. */
 const FILES = [
   ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
-  ...['console', 'crews', 'examples', 'docs/demo.svg', 'ops'],
+  ...['console', 'crews', 'examples', 'docs/demo.svg'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'THIRD-PARTY-NOTICES.md'],
 ];
 /** Tests stay here, except for the files that benchmarks make. */
