@@ -143,7 +143,7 @@ function describeBody(
   { body, form, example }: Operation,
   operationId: string,
 ): ZodOpenApiOperationObject['requestBody'] {
-  if (form) return { required: true, content: { 'multipart/form-data': { schema: form } } };
+  if (form) return { required: true, content: { 'multipart/form-data': { schema: form, ...encodingOf(form) } } };
   if (!body) return undefined;
   return {
     required: !body.safeParse({}).success || body.meta()?.required !== undefined,
@@ -154,6 +154,20 @@ function describeBody(
       },
     },
   };
+}
+
+/** Lists of a form that are not files are one field each, with JSON text. */
+function encodingOf(form: z.ZodObject): { encoding?: Record<string, { contentType: string }> } {
+  const lists = Object.entries(form.shape).filter(([, field]) =>
+    isListOf(field, (element) => !(element instanceof z.ZodFile)),
+  );
+  if (lists.length === 0) return {};
+  return { encoding: Object.fromEntries(lists.map(([name]) => [name, { contentType: 'application/json' }])) };
+}
+
+function isListOf(field: z.core.SomeType, matches: (element: z.core.SomeType) => boolean): boolean {
+  const schema = field instanceof z.ZodOptional ? field.unwrap() : field;
+  return schema instanceof z.ZodArray && matches(schema.element);
 }
 
 function describeSuccess(

@@ -31,7 +31,7 @@ export interface Operation<
   /** An example of the JSON body, for the document. */
   example?: z.input<Body>;
   /** A `multipart/form-data` body, for the document only: the handler reads it while it arrives. */
-  form?: z.ZodType;
+  form?: z.ZodObject;
   /** Status of a successful response. */
   status: number;
   /** What a key needs for this route; by default `read` for GET and `write` for other methods. */

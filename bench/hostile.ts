@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +60,8 @@ export async function hostile(filter = ''): Promise<void> {
     async function measure({ name, prepare }: HostileCase): Promise<CaseResult> {
       const foreign: (() => Promise<void>)[] = [];
       const ended = new AbortController();
+      // A case may send thousands of requests that end with it.
+      setMaxListeners(0, ended.signal);
       const target = targetOf(instance, attacker, ended.signal, async (respond) => {
         const server = await serveForeign(respond);
         foreign.push(server.close);

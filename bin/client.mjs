@@ -21,7 +21,7 @@ const UNTYPED =
 /** @returns SHA-256 over what the types of a document depend on, hex */
 export function hashOfTypes(document) {
   const typed = JSON.stringify(document, (key, value) =>
-    UNTYPED.test(key) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value,
+    UNTYPED.test(key) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : withoutConditions(value),
   );
   return createHash('sha256').update(typed).digest('hex');
 }
@@ -47,13 +47,22 @@ export function prepare(document) {
   document.components.responses = responses;
   document.components.schemas.FileContent = { type: 'string' };
   return JSON.parse(JSON.stringify(document), (_key, value) => {
-    // "At least one of these fields" says nothing about their types; the generator would make the whole schema `unknown`.
-    if (value?.properties && value.anyOf?.every((option) => Object.keys(option).join() === 'required'))
-      delete value.anyOf;
     return value?.format === 'binary' || value?.contentEncoding === 'binary'
       ? { $ref: '#/components/schemas/FileContent' }
-      : value;
+      : withoutConditions(value);
   });
+}
+
+/**
+ * Conditions such as "at least one of these fields", or those of the available models, say nothing about the types of fields;
+ * the generator would make the whole schema `unknown`.
+ */
+function withoutConditions(value) {
+  const { anyOf, ...schema } = value?.properties ? value : {};
+  const areConditions = anyOf?.every((option) =>
+    Object.keys(option).every((key) => key === 'required' || key === 'properties'),
+  );
+  return areConditions ? schema : value;
 }
 
 /** The API document of the compiled code. Listing the routes needs none of their dependencies. */

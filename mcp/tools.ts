@@ -51,7 +51,7 @@ export const MCP_TOOLS: Record<string, McpTool> = {
     readOnly: false,
     async run(postback, { database, collection, ...memory }) {
       const upsert = memory.id === undefined ? ('false' as const) : ('true' as const);
-      const body = { database, collection, upsert, memories: JSON.stringify([memory]) };
+      const body = { database, collection, upsert, memories: [memory] };
       const { data } = await bodyOf(postback.POST('/context/ingest', { body, bodySerializer: multipart }));
       return data.results[0];
     },

@@ -166,7 +166,9 @@ test('the backlog counts what is not finished, and says since when the first of 
     { status: 'pending_human_input', created_at: minutesAgo(8), waiting_since: minutesAgo(6) },
     { status: 'running', created_at: minutesAgo(9), waiting_since: null },
   ]);
-  expect(await createBacklogReader(collections)(now)).toEqual({
+  const backlog = await createBacklogReader(collections)(now);
+  await collections.mongoClient.close();
+  expect(backlog).toEqual({
     items: { counts: { queued: 2, processing: 1 }, oldest: minutesAgo(9) },
     rowsDue: 1,
     deliveries: { counts: { pending: 2, failed: 2, sweeping: 1 }, oldest: minutesAgo(30) },

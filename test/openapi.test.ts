@@ -12,7 +12,7 @@ import type { RequestState } from '../api/request-context.js';
 import { listRoutes, routesOf, type Service } from '../api/service.js';
 import { ERROR_STATUS } from '../domain/errors.js';
 import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
-import { createChecker } from './support/conformance.js';
+import { createChecker, createSchemaChecker } from './support/conformance.js';
 import { clientOf } from './support/organisation.js';
 import { sharedProduct } from './support/product.js';
 
@@ -173,6 +173,62 @@ describe('/openapi.json', () => {
     expect(() => check('get', '/webhooks/indexing', 409, body)).toThrow(/409 is not documented/);
     const undocumented = { ...body, success: false, data: null, error: { code: 'NEW_CODE', message: 'x' } };
     expect(() => check('get', '/webhooks/indexing', 401, undocumented)).toThrow(/code/);
+  });
+
+  describe('says which requests are accepted', () => {
+    const job = (model: string, input: object) => ['post', '/v3/ai/async', { model, input }] as const;
+    const remove = (ids: unknown) => ['delete', '/context', { database: 'described', ids }] as const;
+    const text = 'Die Bibliothek öffnet um neun Uhr.';
+    const keywords = 'text/keyword_extraction/wink';
+
+    test.each<[what: string, accepted: boolean, request: readonly [string, string, object]]>([
+      ['a job of an available model', true, job('text/language_detection/eld', { text })],
+      ['a job of an unknown model', false, job('text/language_detection/nobody', { text })],
+      ['a job without its text', false, job('text/language_detection/eld', {})],
+      ['a job with the input of another subfeature', false, job('text/language_detection/eld', { text, sentences: 2 })],
+      ['a setting beside the text', true, job(keywords, { text, max_keywords: 3 })],
+      ['a setting in settings', true, job(keywords, { text, settings: { max_keywords: 3 } })],
+      ['a setting in both', false, job(keywords, { text, max_keywords: 3, settings: { max_keywords: 3 } })],
+      ['an unknown setting', false, job(keywords, { text, settings: { sentences: 3 } })],
+      ['ids to delete, of which some are unknown', true, remove(['described', 'unknown'])],
+      ['ids to delete that are an empty text', false, remove('')],
+      ['ids to delete that are commas', false, remove(',,')],
+      ['an empty list of ids to delete', false, remove([])],
+    ])('%s: %p', async (_what, accepted, [method, path, body]) => {
+      const api = await clientOf('described');
+      if (path === '/context' && accepted) {
+        await api.createDatabase('described');
+        await api.ingest({ database: 'described', memories: JSON.stringify([{ id: 'described', text }]) });
+      }
+      const { status } = await api.request(method.toUpperCase(), path, { json: body });
+      const matches = createSchemaChecker(document);
+      const schema = ['paths', path, method, 'requestBody', 'content', 'application/json', 'schema'];
+      expect([matches(schema, body), status < 300]).toEqual([accepted, accepted]);
+    });
+
+    test('the lists of an ingest are JSON, and have what they need', async () => {
+      const api = await clientOf('described-forms');
+      await api.createDatabase('described');
+      const matches = createSchemaChecker(document);
+      const schema = ['paths', '/context/ingest', 'post', 'requestBody', 'content', 'multipart/form-data', 'schema'];
+      const cases: [object, boolean][] = [
+        [{ memories: [{ text }] }, true],
+        [{ memories: [{ user_assistant_pairs: [{ user: text, assistant: '' }] }] }, true],
+        [{ memories: [{ user_assistant_pairs: [{ user: ' ', assistant: '' }] }] }, false],
+        [{ memories: [{ text: '\u2028 \ufeff' }] }, false],
+        [{ app_knowledge: [{ title: 'No text' }] }, false],
+        [{ app_knowledge: [{ text: '', content: text }] }, true],
+        [{ app_knowledge: [] }, false],
+        [{ app_knowledge: [], memories: [{ text }] }, true],
+        [{}, false],
+      ];
+      for (const [lists, accepted] of cases) {
+        const fields = Object.entries(lists).map(([name, list]) => [name, JSON.stringify(list)]);
+        const { status } = await api.ingest({ database: 'described', ...Object.fromEntries(fields) });
+        const matched = matches(schema, { database: 'described', ...lists });
+        expect([lists, matched, status < 300]).toEqual([lists, accepted, accepted]);
+      }
+    });
   });
 
   test('needs no key', async () => {

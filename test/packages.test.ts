@@ -87,7 +87,9 @@ describe('the packages that npm publishes', () => {
       const development = join(folder, '.postback', 'dev.json');
       await eventually('the instance', () => child.exitCode !== null || existsSync(development));
       const { api_url, keys } = JSON.parse(readFileSync(development, 'utf8'));
-      expect((await fetch(`${api_url}/healthz`)).status).toBe(200);
+      for (const path of ['/healthz', '/docs', '/console']) {
+        expect([path, (await fetch(api_url + path)).status]).toEqual([path, 200]);
+      }
 
       writeFileSync(join(folder, 'consumer.ts'), CONSUMER);
       const options = [

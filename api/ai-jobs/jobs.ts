@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import { describePolledJob } from '../../domain/ai-jobs/job-payload.js';
-import { JOB_STATUSES, jobRequestSchema } from '../../domain/ai-jobs/jobs.js';
+import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { AiJobRecord, AiJobs, JobPosition } from '../../storage/ai-jobs/jobs.js';
@@ -14,6 +14,7 @@ import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
+import { describedJobRequest } from './request-schema.js';
 import { cancellingSchema, jobListSchema, polledJobSchema, submittedSchema, summariseJob } from './responses.js';
 import { readSubmission, type SubmissionDependencies } from './submission.js';
 
@@ -49,7 +50,8 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         description:
           'The subfeature defines the fields of `input`. A callback to `webhook_receiver` reports the completion; without one, ' +
           'poll the job.',
-        body: jobRequestSchema,
+        // Documents are also generated without the dependencies of the routes.
+        body: describedJobRequest(deps.catalogue?.list() ?? []),
         example: {
           model: 'text/language_detection/eld',
           input: { text: 'Die Bibliothek öffnet um neun Uhr.' },

@@ -39,7 +39,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
     aiJobOperation(
       {
         summary: 'Upload a file for jobs',
-        form: z.object({ file: z.file() }),
+        form: z.object({ file: z.file().min(1) }),
         status: 201,
         response: uploadedSchema,
         errors: ['QUOTA_EXCEEDED'],

@@ -27,7 +27,7 @@ const relationsQuerySchema = pageQuery(BY_ID).extend({
   database: nameSchema,
   collection: nameSchema.optional(),
   id: itemIdSchema.optional(),
-  ids: idListSchema.refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`).optional(),
+  ids: idListSchema(MAX_IDS).optional(),
 });
 
 interface RelationDependencies {

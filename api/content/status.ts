@@ -5,6 +5,7 @@ import { itemIdSchema } from '../../domain/content/ingest.js';
 import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
+import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { contentOperations } from '../content-operations.js';
 import type { RequestState } from '../request-context.js';
@@ -12,20 +13,24 @@ import { statusesSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
-const MAX_IDS = 1_000;
+/** Items of a response to a request that names none. */
+const NEWEST = 100;
 
 const statusQuerySchema = z
   .object({
     database: nameSchema,
     collection: nameSchema.optional(),
     id: itemIdSchema.optional(),
-    ids: idListSchema.optional(),
+    ids: idListSchema().optional(),
   })
-  .transform(({ id, ids, ...rest }) => ({ ...rest, ids: requestedIds({ id, ids }) }))
-  .refine(({ ids }) => ids.length <= MAX_IDS, { message: `must not exceed ${MAX_IDS} ids`, path: ['ids'] });
+  .transform(({ id, ids, ...rest }) => ({ ...rest, ids: requestedIds({ id, ids }) }));
 
 /** The indexing status of items. */
-export function statusRoutes(deps: { databases: Databases; items: Items }): Router<RequestState> {
+export function statusRoutes(deps: {
+  databases: Databases;
+  items: Items;
+  itemCatalogue: ItemCatalogue;
+}): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.get(
@@ -33,14 +38,18 @@ export function statusRoutes(deps: { databases: Databases; items: Items }): Rout
     operation(
       {
         summary: 'Get indexing status',
+        description: `Of the items that \`id\` and \`ids\` name; without both, of the newest ${NEWEST} items.`,
         query: statusQuerySchema,
         status: 200,
         response: statusesSchema,
         errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, collection, ids }, respond }) => {
-        if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
+        if (ids.length === 0) {
+          const newest = await deps.itemCatalogue.list(database._id, { collection }, { limit: NEWEST });
+          return respond({ statuses: newest.map((item) => describeStatus(item.id, item)) });
+        }
         const found = await deps.items.listByIds(database._id, ids, collection);
         if (ids.length === 1 && found.length === 0) {
           throw new ServiceError(

@@ -1,9 +1,16 @@
+import { setMaxListeners } from 'node:events';
 import type { HostileCase } from './case.js';
 import { head, JSON_TYPE, sendRaw, summarise, trickle } from './send.js';
 
 const CONNECTIONS = 200;
 /** For connections with a key, which stay open for longer; what they cost the others shows after seconds. */
 const LONG_ENOUGH_MS = 15_000;
+
+function longEnough(): AbortSignal {
+  const signal = AbortSignal.timeout(LONG_ENOUGH_MS);
+  setMaxListeners(0, signal);
+  return signal;
+}
 
 /** A case that opens many connections and sends slowly on each. */
 const slow = (
@@ -14,7 +21,7 @@ const slow = (
 ): HostileCase => ({
   name: `connection: ${what}, ${CONNECTIONS} times`,
   prepare: (target) => () => {
-    const signal = limited ? AbortSignal.timeout(LONG_ENOUGH_MS) : target.signal;
+    const signal = limited ? longEnough() : target.signal;
     const open = () =>
       sendRaw({ ...target, signal }, (socket) => {
         socket.write(start(target));
@@ -53,7 +60,7 @@ export const CONNECTION_CASES: readonly HostileCase[] = [
     name: 'connection: 50 with 400 pipelined requests each',
     prepare: (target) => () =>
       many(50, () =>
-        sendRaw({ ...target, signal: AbortSignal.timeout(LONG_ENOUGH_MS) }, (socket) => {
+        sendRaw({ ...target, signal: longEnough() }, (socket) => {
           socket.write(head(target, 'GET /databases').repeat(399));
           socket.write(head(target, 'GET /databases', { Connection: 'close' }));
         }),
@@ -61,8 +68,7 @@ export const CONNECTION_CASES: readonly HostileCase[] = [
   },
   {
     name: 'connection: 1,500 at once',
-    prepare: (target) => () =>
-      many(1_500, () => sendRaw({ ...target, signal: AbortSignal.timeout(LONG_ENOUGH_MS) }, () => undefined)),
+    prepare: (target) => () => many(1_500, () => sendRaw({ ...target, signal: longEnough() }, () => undefined)),
   },
 ];
 

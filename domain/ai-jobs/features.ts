@@ -6,12 +6,21 @@ import { DEFAULT_OCR_LANGUAGE, ocrLanguageSchema } from '../ocr-languages.js';
  * same for every provider. Validation, types and the OpenAPI document derive from this table.
  */
 
-const file = z.string().min(1).max(2_048).meta({ description: 'A file id from `POST /v3/upload`, or an https URL.' });
+const file = z
+  .string()
+  .min(1)
+  .max(2_048)
+  .meta({
+    description: 'A file id from `POST /v3/upload`, or an https URL.',
+    anyOf: [{ pattern: '^fil_[A-Za-z0-9_]{1,64}$' }, { format: 'uri', pattern: '^https?://' }],
+  });
 const text = z.string().regex(/\S/, 'must not be empty').meta({ description: 'The text to process.' });
 const language = z
   .string()
-  .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)
-  .refine(isLanguageTag, 'must be a language tag such as en or pt-BR')
+  .regex(
+    /^[a-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?$/,
+    'must be a language tag such as en or pt-BR',
+  )
   .meta({ description: 'Language tag (BCP 47).', examples: ['en', 'pt-BR'] });
 const ocrLanguage = ocrLanguageSchema.default(DEFAULT_OCR_LANGUAGE);
 const fraction = z.number().min(0).max(1);
@@ -242,11 +251,3 @@ export const AI_FEATURE_NAMES = [...new Set(Object.keys(AI_FEATURES).map((name) 
 export type SubfeatureName = keyof typeof AI_FEATURES;
 export type FeatureInput<S extends SubfeatureName> = z.output<(typeof AI_FEATURES)[S]['input']>;
 export type FeatureOutput<S extends SubfeatureName> = z.output<(typeof AI_FEATURES)[S]['output']>;
-
-function isLanguageTag(tag: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(tag).length === 1;
-  } catch {
-    return false;
-  }
-}

@@ -7,14 +7,15 @@ import { ITEM_TYPES } from './search.js';
 /** Limit of an item's id, which is part of a workflow id, a search attribute and a summary; all have limits. */
 const MAX_ID_BYTES = 200;
 
-/** Client ids of items: any printable text. */
+/** Client ids of items: any printable text. The document has their limit in characters, because schemas do not count bytes. */
 export const itemIdSchema = z
   .string()
   .min(1)
   .refine((id) => Buffer.byteLength(id) <= MAX_ID_BYTES, `must not exceed ${MAX_ID_BYTES} bytes`)
   // Without \p{…}, which the tools that read `/openapi.json` do not know.
   .regex(/^[^\u0000-\u001f\u007f-\u009f]+$/, 'must not contain control characters')
-  .refine((id) => id.isWellFormed(), 'must not contain control characters');
+  .refine((id) => id.isWellFormed(), 'must not contain control characters')
+  .meta({ maxLength: MAX_ID_BYTES });
 
 /** Characters. */
 const MAX_TEXT = 2 * 1024 * 1024;
@@ -57,11 +58,23 @@ export const documentMetadataSchema = z.array(
 );
 export type DocumentMetadata = z.infer<typeof documentMetadataSchema>[number];
 
-/** @param fields names the fields that can have the text */
-const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string) =>
+/** A text that `trim()` does not make empty, as a schema that every tool reads in the same way. */
+const VISIBLE = {
+  type: 'string',
+  pattern: '[^\\t\\n\\u000b\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]',
+} as const;
+
+/**
+ * @param fields names the fields that can have the text
+ * @param sources schemas of these fields, of which at least one must hold
+ */
+const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string, sources: Record<string, object>) =>
   item
     .refine((source) => wholeText(source) !== '', `must have ${fields}`)
-    .refine((source) => wholeText(source).length <= MAX_TEXT, `must not exceed ${MAX_TEXT} characters of text`);
+    .refine((source) => wholeText(source).length <= MAX_TEXT, `must not exceed ${MAX_TEXT} characters of text`)
+    .meta({
+      anyOf: Object.entries(sources).map(([name, schema]) => ({ required: [name], properties: { [name]: schema } })),
+    });
 
 /** `app_knowledge`: items with a text. */
 export const appKnowledgeSchema = z.array(
@@ -77,6 +90,7 @@ export const appKnowledgeSchema = z.array(
       additional_metadata: metadata,
     }),
     'text or content',
+    { text: VISIBLE, content: VISIBLE },
   ),
 );
 
@@ -95,18 +109,23 @@ export const memoriesSchema = z.array(
       additional_metadata: metadata,
     }),
     'text or user_assistant_pairs',
+    {
+      text: VISIBLE,
+      user_assistant_pairs: {
+        contains: {
+          anyOf: [
+            { required: ['user'], properties: { user: VISIBLE } },
+            { required: ['assistant'], properties: { assistant: VISIBLE } },
+          ],
+        },
+      },
+    },
   ),
 );
 
-/**
- * A text field that contains JSON. It declares no media type, because documentation pages would then ask for a file.
- */
-function jsonText(schema: z.ZodType, description: string, example: unknown) {
-  const { $schema, ...contentSchema } = z.toJSONSchema(schema, { io: 'input' });
-  return z
-    .string()
-    .optional()
-    .meta({ contentSchema, description: `JSON text: ${description}`, example: JSON.stringify(example) });
+/** A list that a form has as JSON text, in one field. */
+function sentAsJson<Item extends z.ZodType>(list: z.ZodArray<Item>, description: string, example: object[]) {
+  return list.optional().meta({ description: `As JSON text: ${description}`, example });
 }
 
 /** The whole form, for the documentation. */
@@ -116,23 +135,28 @@ export const ingestFormSchema = ingestFieldsSchema
       .array(z.file())
       .optional()
       .meta({ description: 'One or more files. The kind of a file is detected by its content.' }),
-    document_metadata: jsonText(
+    document_metadata: sentAsJson(
       documentMetadataSchema,
       'an array with one object per file, in the order of the files. Optional fields: `id`, `language`, `metadata`, `additional_metadata`.',
       [{ id: 'handbook', metadata: { year: 2026 } }],
     ),
-    app_knowledge: jsonText(
+    app_knowledge: sentAsJson(
       appKnowledgeSchema,
       'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
       [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
     ),
-    memories: jsonText(
+    memories: sentAsJson(
       memoriesSchema,
       'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
       [{ id: 'ada', text: 'Ada prefers the reading room.' }],
     ),
   })
-  .meta({ anyOf: ['documents', 'app_knowledge', 'memories'].map((part) => ({ required: [part] })) });
+  .meta({
+    anyOf: ['documents', 'app_knowledge', 'memories'].map((part) => ({
+      required: [part],
+      properties: { [part]: { minItems: 1 } },
+    })),
+  });
 
 /** The fields of an app item or a memory that have its text. */
 interface TextSource {

@@ -7,16 +7,29 @@ import { ITEM_TYPES } from './search.js';
 
 const MAX_IDS = 1_000;
 
-/** Ids of items, as a list or separated by commas. */
-export const idListSchema = z
-  .union([z.string(), z.array(z.string())])
-  .transform((value) =>
-    [value]
-      .flat()
-      .flatMap((part) => part.split(','))
-      .filter((id) => id !== ''),
-  )
-  .meta({ description: 'Repeated or separated by commas.' });
+/** In the document: of a text or a list in which something is not a comma. */
+const namesAnId = { pattern: '[^,]' };
+
+/** Ids of items in a query, as a list or separated by commas. @param max how many a request may name */
+export function idListSchema(max = MAX_IDS) {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform((value) =>
+      [value]
+        .flat()
+        .flatMap((part) => part.split(','))
+        .filter((id) => id !== ''),
+    )
+    .refine((ids) => ids.length > 0, 'must have at least one id')
+    .refine((ids) => ids.length <= max, `must not exceed ${max} ids`)
+    .meta({
+      description: 'Repeated or separated by commas.',
+      anyOf: [
+        { type: 'string', ...namesAnId },
+        { type: 'array', items: { type: 'string' }, contains: namesAnId, maxItems: max },
+      ],
+    });
+}
 
 /** The ids that a request names by `id`, `ids` or both, each once. */
 export function requestedIds({
@@ -52,6 +65,14 @@ export const changeItemSchema = z
   })
   .meta({ anyOf: [{ required: ['metadata'] }, { required: ['additional_metadata'] }] });
 
+/** A list is taken as it is: ids may contain commas. */
+const deletedIds = {
+  anyOf: [
+    { type: 'string', ...namesAnId },
+    { type: 'array', items: { type: 'string' }, contains: { minLength: 1 }, maxItems: MAX_IDS },
+  ],
+};
+
 /** The items to delete, from the query or the body. */
 export const deleteItemsSchema = z.object({
   database: nameSchema,
@@ -61,8 +82,8 @@ export const deleteItemsSchema = z.object({
     .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
     .transform((ids) => ids.filter((id) => id !== ''))
     .refine((ids) => ids.length <= MAX_IDS, `must not exceed ${MAX_IDS} ids`)
-    .optional()
-    .meta({ description: 'A list, or one string separated by commas.' }),
+    .meta({ description: 'A list, or one string separated by commas.', ...deletedIds })
+    .optional(),
 });
 
 /**

@@ -55,6 +55,10 @@ const MAX_METADATA_FIELDS = 50;
 /** Long enough for every header of a browser, and short enough that no field can fill a record. */
 const text = z.string().max(2048);
 
+/** For the document: the https URLs that every tool accepts, with a name as their host. The check accepts others too. */
+const HTTPS_URL =
+  '^https://[A-Za-z0-9]+(-[A-Za-z0-9]+)*([.][A-Za-z0-9]+(-[A-Za-z0-9]+)*)*[.][A-Za-z]{2,63}(/[A-Za-z0-9._~/-]*)?([?][A-Za-z0-9._~&=-]*)?$';
+
 /** ISO 4217 codes, from the ICU data of Node. */
 const CURRENCIES = Intl.supportedValuesOf('currency');
 
@@ -76,7 +80,10 @@ export const createAuthenticationSchema = z.object({
       phone: z.string().max(32).optional(),
     })
     .optional(),
-  return_url: text.refine(isPlainHttpsUrl, 'must be an https URL without credentials').optional(),
+  return_url: text
+    .refine(isPlainHttpsUrl, 'must be an https URL without credentials')
+    .meta({ pattern: HTTPS_URL })
+    .optional(),
   webhook_url: text
     .optional()
     .meta({ description: 'An https URL, which gets a callback when the authentication has ended.' }),
@@ -86,6 +93,7 @@ export const createAuthenticationSchema = z.object({
       (fields) => Object.keys(fields).length <= MAX_METADATA_FIELDS,
       `must not exceed ${MAX_METADATA_FIELDS} fields`,
     )
+    .meta({ maxProperties: MAX_METADATA_FIELDS })
     .optional(),
 });
 export type CreateAuthentication = z.output<typeof createAuthenticationSchema>;

@@ -118,6 +118,25 @@ describe('items', () => {
     }
   });
 
+  test('the status without ids is that of the newest items; ids without any id are rejected', async () => {
+    await api.createDatabase('newest');
+    for (const id of ['first', 'second']) {
+      await api.ingest({ database: 'newest', collection: id, memories: JSON.stringify([{ id, text: 'A lamp.' }]) });
+    }
+    const newest = async (query: string) =>
+      (await api.get(`/context/status?database=newest${query}`)).body.data.statuses.map(
+        (item: { id: string }) => item.id,
+      );
+    expect(await newest('')).toEqual(['second', 'first']);
+    expect(await newest('&collection=first')).toEqual(['first']);
+    for (const ids of ['', ',', ',,']) {
+      expect(statusAndCode(await api.get(`/context/status?database=newest&ids=${ids}`))).toEqual([
+        422,
+        'VALIDATION_ERROR',
+      ]);
+    }
+  });
+
   test('an item is returned with its extracted text, one page at a time', async () => {
     const text = 'The keeper lit the lamp in the evening. '.repeat(200);
     await ingest([{ id: 'a/b ü', text, metadata: { year: 1879 } }], 'log');

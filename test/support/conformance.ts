@@ -82,6 +82,19 @@ export function createChecker(document: Document) {
   };
 }
 
+/**
+ * @returns a function that says whether a value matches a part of the document
+ * @param path of keys to a schema of the document
+ */
+export function createSchemaChecker(document: object): (path: readonly string[], value: unknown) => boolean {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(document, 'openapi');
+  return (path, value) => {
+    const pointer = path.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+    return ajv.validate({ $ref: `openapi#/${pointer}` }, value);
+  };
+}
+
 /** Rejects additional fields: clients must tolerate new fields, but every current field must be documented. */
 function closed(document: Document): Document {
   return JSON.parse(JSON.stringify(document), (_key, value) =>
