@@ -62,7 +62,11 @@ async function follow(signal) {
 
 /** Reads one connection to its end. `EventSource` cannot send a key. @param {AbortSignal} signal @returns the pause before the next */
 async function read(signal) {
-  const headers = { Authorization: `Bearer ${session.key('api')}`, 'API-Version': '2' };
+  const headers = {
+    Accept: 'text/event-stream',
+    Authorization: `Bearer ${session.key('api')}`,
+    'API-Version': '2',
+  };
   const response = await fetch('/events', { headers, signal, credentials: 'omit' });
   if (!response.ok || !response.body) return LONG_PAUSE_MS;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -39,6 +39,8 @@ const KEEP_ALIVE_MS = 10_000;
 const CHECK_KEY_MS = 30_000;
 /** When a client may come back after the end of its stream, in milliseconds. */
 const RETRY_MS = 2_000;
+/** How long nothing may happen before a response ends that the client did not ask to be a stream. */
+const QUIET_MS = 2_000;
 /** Clients at one process for which earlier events are read at the same time. */
 const READERS = 4;
 
@@ -72,7 +74,9 @@ const DESCRIPTION =
   'A stream of server-sent events: changes of the state of items, deliveries, AI jobs and crew executions, with ids and ' +
   'states only. Each event has an `id`, its type as `event`, and a JSON object as `data`. The first event is `ready`; with ' +
   '`Last-Event-ID` it comes after the events that the client has missed. When these can no longer be read, `reset` comes ' +
-  'instead: read the present states from the other routes. An event may come twice after a reconnect.';
+  'instead: read the present states from the other routes. An event may come twice after a reconnect. The stream goes on for ' +
+  'clients that send `Accept: text/event-stream`, as event sources do; for others it ends when nothing has happened for two ' +
+  'seconds.';
 
 /** `GET /events`: what happens in the organisation, as it happens. */
 export function eventService(deps: EventDependencies): Service {
@@ -110,12 +114,16 @@ export function eventService(deps: EventDependencies): Service {
         const { org, key_id } = ctx.state.principal;
         const leave = enter(org);
         const ended = new AbortController();
-        const sink = createSink(() => ctx.req.socket.destroy());
+        const timers: NodeJS.Timeout[] = [];
         const end = () => {
           ended.abort();
           sink.end();
         };
-        const timers: NodeJS.Timeout[] = [];
+        let quiet: NodeJS.Timeout | undefined;
+        const sink = createSink(
+          () => ctx.req.socket.destroy(),
+          () => quiet?.refresh(),
+        );
         const finish = () => {
           end();
           leave();
@@ -134,7 +142,12 @@ export function eventService(deps: EventDependencies): Service {
         );
         session.then(
           ({ keepAlive }) => {
-            if (!ended.signal.aborted) timers.push(setInterval(keepAlive, KEEP_ALIVE_MS).unref());
+            if (ended.signal.aborted) return;
+            timers.push(setInterval(keepAlive, KEEP_ALIVE_MS).unref());
+            // Tools that wait for a whole response would wait for ever.
+            if (asksForStream(ctx.get('Accept'))) return;
+            quiet = setTimeout(end, QUIET_MS).unref();
+            timers.push(quiet);
           },
           (error) => {
             if (!ended.signal.aborted) deps.log.warn({ org, reason: error.message }, 'event stream ended');
@@ -189,4 +202,8 @@ export function eventService(deps: EventDependencies): Service {
     const active = await deps.keys.isActive(keyId).catch(() => true);
     if (!active) end();
   }
+}
+
+function asksForStream(accept: string): boolean {
+  return accept.toLowerCase().includes('text/event-stream');
 }

@@ -14,8 +14,12 @@ export interface Sink {
   end(): void;
 }
 
-/** The body of a response that goes on, with a bound on what waits in memory. */
-export function createSink(onOverflow: () => void): Sink {
+/**
+ * The body of a response that goes on, with a bound on what waits in memory.
+ * @param onOverflow is called once when too much waits
+ * @param onWrite is called for each text that is sent
+ */
+export function createSink(onOverflow: () => void, onWrite: () => void): Sink {
   let wake = () => {};
   const stream = new Readable({ read: () => wake(), highWaterMark: PAUSE_BYTES });
   let ended = false;
@@ -24,6 +28,7 @@ export function createSink(onOverflow: () => void): Sink {
     write(text) {
       if (ended) return;
       stream.push(text);
+      onWrite();
       if (stream.readableLength <= MAX_WAITING_BYTES) return;
       ended = true;
       onOverflow();

@@ -37,7 +37,8 @@ export async function* readEvents(
   for (let first = true; !signal?.aborted; first = false) {
     try {
       const params = { query, header: lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId } };
-      const stream = await bodyOf(client.GET('/events', { params, parseAs: 'stream', signal }));
+      const headers = { Accept: 'text/event-stream' };
+      const stream = await bodyOf(client.GET('/events', { params, headers, parseAs: 'stream', signal }));
       const messages = (stream as unknown as ReadableStream<Uint8Array<ArrayBuffer>>)
         .pipeThrough(new TextDecoderStream())
         .pipeThrough(new EventSourceParserStream());

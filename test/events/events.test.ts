@@ -126,6 +126,12 @@ describe('the events of an organisation', () => {
     }
   });
 
+  test('end when nothing happens, for a client that does not ask for a stream', async () => {
+    const headers = { Authorization: `Bearer ${await keyOf('events-whole')}` };
+    const response = await fetch(`${apiUrl}/events`, { headers });
+    expect(await response.text()).toMatch(/\nevent: ready\n/);
+  });
+
   test('need a key of the organisation, and filters that exist', async () => {
     const key = await keyOf('events-errors');
     const api = createClient(apiUrl, key);
@@ -204,7 +210,7 @@ describe('event streams of an API process', () => {
     const { port } = new URL(api.apiUrl);
     const slow = connect(Number(port), '127.0.0.1').pause();
     slow.on('error', () => undefined);
-    slow.write(`GET /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    slow.write(`GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key}\r\n\r\n`);
     await once(slow, 'readable');
     const large = 'x'.repeat(100_000);
     for (let n = 0; n < 200; n++) {
