@@ -169,7 +169,7 @@ function ConnectorDetails({ connector, status }) {
         'Into',
         html`<a href=${linkTo('items', { database: connector.database })}>${connector.database}/${connector.collection}</a>`,
       ],
-      ['Credentials', connector.credentials_configured && 'stored, never shown'],
+      ['Credentials', connector.credentials_configured ? 'stored, never shown' : 'none'],
       ['Connector', html`<code>${connector.id}</code>`],
     ]} />
     ${

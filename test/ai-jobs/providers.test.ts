@@ -74,12 +74,12 @@ describe('inputs', () => {
     new Ajv2020({ strict: false }).compile(z.toJSONSchema(AI_FEATURES[subfeature].input, { io: 'input' }))(input);
 
   test.each<[SubfeatureName, unknown, boolean]>([
-    ['ocr/ocr_async', { file: 'file_1' }, true],
+    ['ocr/ocr_async', { file: 'fil_1' }, true],
     ['ocr/ocr_async', {}, false],
-    ['ocr/ocr_async', { file: 'file_1', pages: 3 }, false],
+    ['ocr/ocr_async', { file: 'fil_1', pages: 3 }, false],
     ['text/summarize', { text: 'Hello.' }, true],
     ['text/summarize', { file: 'https://example.com/a.pdf', sentences: 3 }, true],
-    ['text/summarize', { text: 'Hello.', file: 'file_1' }, false],
+    ['text/summarize', { text: 'Hello.', file: 'fil_1' }, false],
     ['text/summarize', {}, false],
     ['text/summarize', { text: ' \n ' }, false],
     ['text/summarize', { text: 'Hello.', sentences: 0 }, false],
