@@ -119,7 +119,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         query: z.object(placeFields),
         status: 200,
         alternativeStatus: 206,
-        type: 'application/octet-stream',
+        // That of the file.
+        type: '*/*',
         response: z.string().meta({ format: 'binary' }),
         errors: [...READING, 'RANGE_NOT_SATISFIABLE'],
       },

@@ -137,13 +137,20 @@ export const createConnectorSchema = z.discriminatedUnion('kind', [
 
 export const SETTINGS_SCHEMAS = { web: webSettingsSchema, feed: feedSettingsSchema, s3: s3SettingsSchema };
 
+function withoutDialect({ $schema, ...schema }: z.core.JSONSchema.JSONSchema): object {
+  return schema;
+}
+
 /** A change to a connector. Absent fields do not change; settings are replaced as a whole. */
 export const changeConnectorSchema = z
   .object({
     settings: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: "All settings of the connector's kind." }),
+      .meta({
+        description: "All settings of the connector's kind.",
+        anyOf: Object.values(SETTINGS_SCHEMAS).map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))),
+      }),
     credentials: s3CredentialsSchema.nullable().optional().meta({ description: 'Null removes them.' }),
     schedule: z
       .object({ every: interval.optional(), unit: unit.optional(), paused: z.boolean().optional() })

@@ -22,11 +22,17 @@ const MAX_TEXT = 2 * 1024 * 1024;
 /** Characters of one item as JSON text: its text, and half a mebibyte for all else. */
 export const MAX_ITEM_CHARACTERS = MAX_TEXT + 512 * 1024;
 
+/** For the document: names that MongoDB can store. Those within nested objects are not described. */
+const STORABLE_NAMES = { propertyNames: { pattern: '^[^\\u0000]*$', not: { const: '_bsontype' } } };
+
 /** Metadata that can be stored. The database's own schema is checked later. */
-export const metadataSchema = z.record(z.string(), z.unknown()).superRefine((value, context) => {
-  const message = unstorableMetadata(value);
-  if (message) context.addIssue({ code: 'custom', message });
-});
+export const metadataSchema = z
+  .record(z.string(), z.unknown())
+  .superRefine((value, context) => {
+    const message = unstorableMetadata(value);
+    if (message) context.addIssue({ code: 'custom', message });
+  })
+  .meta(STORABLE_NAMES);
 const metadata = metadataSchema.default({});
 const text = z.string().max(MAX_TEXT);
 
@@ -152,6 +158,7 @@ export const ingestFormSchema = ingestFieldsSchema
     ),
   })
   .meta({
+    dependentRequired: { document_metadata: ['documents'] },
     anyOf: ['documents', 'app_knowledge', 'memories'].map((part) => ({
       required: [part],
       properties: { [part]: { minItems: 1 } },
