@@ -70,6 +70,15 @@ const headersSchema = z.object({
     .meta({ description: 'The id of the last event that the client has read: the stream continues after it.' }),
 });
 
+/** A server-sent event, as tools that know these read it. */
+const messageSchema = z
+  .object({
+    id: z.string(),
+    event: z.enum([...STREAMED_EVENTS, 'ready', 'reset']),
+    data: z.string().meta({ description: 'A JSON object as text.' }),
+  })
+  .meta({ description: 'An event of the stream.' });
+
 const DESCRIPTION =
   'A stream of server-sent events: changes of the state of items, deliveries, AI jobs and crew executions, with ids and ' +
   'states only. Each event has an `id`, its type as `event`, and a JSON object as `data`. The first event is `ready`; with ' +
@@ -102,7 +111,7 @@ export function eventService(deps: EventDependencies): Service {
         query: querySchema,
         headers: headersSchema,
         status: 200,
-        response: z.string(),
+        response: messageSchema,
         type: 'text/event-stream',
       },
       async (ctx, { query }) => {

@@ -30,7 +30,7 @@ export interface McpDependencies {
 const TAG = 'MCP';
 
 const idSchema = z.union([z.string(), z.number()]);
-const requestSchema = z.looseObject({
+const requestSchema = z.strictObject({
   jsonrpc: z.literal('2.0'),
   id: idSchema.optional().meta({ description: 'Absent in a notification.' }),
   method: z.string().meta({ example: 'tools/list' }),
