@@ -28,6 +28,8 @@ type TaskSettings = z.output<typeof tasksFile>[string];
 interface MergedTask {
   name: string;
   settings: TaskSettings;
+  /** Its place in `crew.yaml`, if that lists it. */
+  index: number | undefined;
   /** Formats a message about a setting, with the file that has it, and its line. */
   problem(path: PropertyKey[], message: string): string;
 }
@@ -48,7 +50,7 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
   const tasks = mergeTasks(files, problems);
   const agentNames = Object.keys(agents.value);
   const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
-  if (withoutAgent.length > 0) problems.push(describeMissingAgents(files, withoutAgent, agentNames));
+  problems.push(...describeMissingAgents(files, withoutAgent, agentNames));
   problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
   problems.push(...checkTools(files, tasks), ...checkOutputs(tasks));
   if (problems.length > before) return undefined;
@@ -154,6 +156,7 @@ function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTas
     return {
       name,
       settings: { ...tasks.value[name]!, ...own } as TaskSettings,
+      index,
       problem: (path, message) =>
         Object.hasOwn(own, path[0]!)
           ? crew.problem(['tasks', index!, ...path], message)
@@ -162,24 +165,37 @@ function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTas
   });
 }
 
-/** The message for tasks without an agent, with the lines that name it. */
-function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: string[]): string {
-  const names = tasks.map(({ name }) => `${name}.agent`);
+/** The messages for tasks without an agent, with the lines that name it. */
+function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: string[]): string[] {
+  const listed = tasks.flatMap(({ name, index }) =>
+    index === undefined
+      ? []
+      : [files.crew.problem(['tasks', index], `${name}.agent is missing; the agents are ${agents.join(', ')}`)],
+  );
+  const unlisted = tasks.filter(({ index }) => index === undefined);
+  if (unlisted.length === 0) return listed;
+  const names = unlisted.map(({ name }) => `${name}.agent`);
   const [first, last] = [names[0]!, names.at(-1)!];
   const missing = names.length === 1 ? `${first} is` : `${names.slice(0, -1).join(', ')} and ${last} are`;
-  const lines = tasks.flatMap(({ name }) => [`      - task: ${name}`, `        agent: # ${agents.join(', ')}`]);
-  return [
-    files.tasks.problem([tasks[0]!.name], `${missing} missing; name the agents in ${files.crewFilePath}:`),
-    '    tasks:',
-    ...lines,
-  ].join('\n');
+  // A second "tasks" would be a mistake, and the order of the list is that of the tasks.
+  const hasList = files.crew.value.tasks !== undefined;
+  const place = hasList
+    ? `under "tasks" in ${files.crewFilePath}, in the order of the tasks`
+    : `in ${files.crewFilePath}`;
+  const lines = [
+    files.tasks.problem([unlisted[0]!.name], `${missing} missing; name the agents ${place}:`),
+    ...(hasList ? [] : ['tasks:']),
+    ...unlisted.flatMap(({ name }) => [`  - task: ${name}`, `    agent: # ${agents.join(', ')}`]),
+  ];
+  return [lines.join('\n'), ...listed];
 }
 
 /** Finds tools that are neither built in nor described in `crew.yaml`. */
 function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[]): string[] {
   const described = Object.keys(crew.value.tools ?? {});
   const known: string[] = [...CREW_TOOLS, ...described];
-  const message = (place: string) => `${place} is not a tool; the tools are ${known.join(' and ')}`;
+  const message = (place: string) =>
+    `${place} is not a tool; the tools are ${known.join(' and ')}; describe others under "tools" in crew.yaml`;
   const unknown = (tools: readonly string[] = []) =>
     tools.flatMap((tool, index) => (known.includes(tool) ? [] : [index]));
   return [

@@ -115,7 +115,7 @@ export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
 const MAX_TYPOS = 2;
 
 /**
- * Looks for settings that are not honoured. A value of `false` or nothing changes nothing.
+ * Looks for settings that are not honoured. A value of `false` or nothing, such as an empty list, changes nothing.
  * @param honoured the names of the settings that are
  * @param unsupported the other settings of CrewAI
  * @param foreignAllowed whether settings that nobody knows are ignored with a warning
@@ -133,17 +133,29 @@ export function checkSettings(
     if (honoured.includes(key)) continue;
     const known = Object.hasOwn(unsupported, key) ? unsupported[key] : undefined;
     if (known) {
-      if (value === false || known.reason === null) continue;
+      if (changesNothing(value) || known.reason === null) continue;
       const list = known.wrong ? findings.problems : findings.warnings;
       list.push(at(key, `${key} is not supported: ${known.reason}`));
       continue;
     }
-    const meant = honoured.find((name) => distance(name, key) <= MAX_TYPOS);
+    const meant = honoured.find((name) => distance(name, key) <= MAX_TYPOS && !isGivenText(settings, name));
     if (meant) findings.problems.push(at(key, `unknown key "${key}"; did you mean "${meant}"?`));
     else if (foreignAllowed) findings.warnings.push(at(key, `unknown key "${key}" is ignored`));
     else findings.problems.push(at(key, `unknown key "${key}"`));
   }
   return findings;
+}
+
+/** Python's YAML, which CrewAI uses, also reads `no` and `off` as false. */
+function changesNothing(value: unknown): boolean {
+  if (typeof value === 'string') return ['', 'no', 'off', 'false'].includes(value.trim().toLowerCase());
+  return value === false || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
+}
+
+/** Whether a setting has a text of its own: `tone` beside a `role` is not a misspelled `role`. */
+function isGivenText(settings: object, name: string): boolean {
+  const value: unknown = (settings as Record<string, unknown>)[name];
+  return typeof value === 'string' && value !== '';
 }
 
 /** Insertions, deletions and replacements that turn one word into another (Levenshtein). */

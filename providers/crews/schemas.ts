@@ -34,12 +34,17 @@ function millisecondsOf(text: string): number | null {
 
 /** Starts with a letter, because JavaScript sorts numeric keys before all others. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
+const BOOLEANS: Readonly<Record<string, boolean>> = { yes: true, on: true, no: false, off: false };
 const name = z
   .string()
   .regex(NAME, 'is not a valid name: a letter, then letters, digits, "_" and "-", at most 64 characters');
 const anyText = z.string('must be text').transform((value) => value.trim());
 const text = anyText.refine((value) => value !== '', 'must not be empty');
-const flag = z.boolean('must be true or false');
+/** Python's YAML, which CrewAI uses, also reads `yes` and `no` as booleans. */
+const flag = z.preprocess(
+  (value) => (typeof value === 'string' ? (BOOLEANS[value.toLowerCase()] ?? value) : value),
+  z.boolean('must be true or false'),
+);
 const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
 const tools = list(text, 'tools');
 

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { z } from 'zod';
 
 type Path = readonly PropertyKey[];
@@ -43,7 +43,8 @@ export function readYaml<Schema extends z.ZodType>(
     return undefined;
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // Python's YAML, which CrewAI uses, merges `<<: *anchor`.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
   const at = (line: number, message: string) => `${displayPath}:${line}: ${message}`;
   if (document.errors.length > 0) {
     problems.push(...document.errors.map(({ pos, message }) => at(lines.linePos(pos[0]).line, message)));
@@ -54,7 +55,20 @@ export function readYaml<Schema extends z.ZodType>(
     return undefined;
   }
   const problem = (path: Path, message: string) => at(lines.linePos(offsetOf(document.contents, path)).line, message);
-  const result = schema.safeParse(document.toJS(), { reportInput: true });
+  const alias = unknownAlias(document);
+  if (alias) {
+    const message = `"*" starts a reference, and there is no anchor "${alias.name}"; put a text in quotes`;
+    problems.push(at(lines.linePos(alias.offset).line, message));
+    return undefined;
+  }
+  let content: unknown;
+  try {
+    content = document.toJS();
+  } catch (error) {
+    problems.push(at(1, (error as Error).message));
+    return undefined;
+  }
+  const result = schema.safeParse(content, { reportInput: true });
   if (result.success) return { value: result.data, problem };
   for (const issue of result.error.issues) {
     if (issue.code === 'unrecognized_keys') {
@@ -68,6 +82,19 @@ export function readYaml<Schema extends z.ZodType>(
     }
   }
   return undefined;
+}
+
+/** A reference to nothing, such as `role: **Clerk**`, which the parser does not count as an error. */
+function unknownAlias(document: Document): { name: string; offset: number } | undefined {
+  let found: { name: string; offset: number } | undefined;
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return undefined;
+      found = { name: alias.source, offset: alias.range?.[0] ?? 0 };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** The message of an issue; for an invalid key, the message of its rule. */

@@ -106,8 +106,49 @@ describe('the files of a crew', () => {
     write({ agents: TWO_AGENTS, tasks: TASKS.replace('  agent: clerk\nsend', 'send') });
     expect(problems()).toEqual([
       'crews/mail/tasks.yaml:1: sort.agent is missing; name the agents in crews/mail/crew.yaml:\n' +
-        '    tasks:\n      - task: sort\n        agent: # clerk, carrier',
+        'tasks:\n  - task: sort\n    agent: # clerk, carrier',
     ]);
+  });
+
+  test('load when the lines to add are added to the third file, also to one with other settings', () => {
+    const tasks = TASKS.replaceAll('  agent: clerk\n', '');
+    for (const access of ['', 'databases: [library]\n']) {
+      write({ agents: TWO_AGENTS, tasks, access });
+      const lines = problems()![0]!.split('\n').slice(1).join('\n');
+      write({ agents: TWO_AGENTS, tasks, access: `${access}${lines.replaceAll('agent: #', 'agent: carrier #')}\n` });
+      expect(crew().tasks).toMatchObject([{ agent: 'carrier' }, { agent: 'carrier' }]);
+    }
+  });
+
+  test('with tasks in the third file that name no agent are told about each where it is to be added', () => {
+    const access = 'tasks:\n  - {task: sort, agent: clerk}\n  - task: third\n    human_input: true\n';
+    const tasks = `${TASKS.replaceAll('  agent: clerk\n', '')}third:\n  description: Third\n`;
+    write({ agents: TWO_AGENTS, tasks, access });
+    expect(problems()).toEqual([
+      'crews/mail/tasks.yaml:4: send.agent is missing; ' +
+        'name the agents under "tasks" in crews/mail/crew.yaml, in the order of the tasks:\n' +
+        '  - task: send\n    agent: # clerk, carrier',
+      'crews/mail/crew.yaml:3: third.agent is missing; the agents are clerk, carrier',
+    ]);
+  });
+
+  test('are read as by Python, with merged maps, and yes and no', () => {
+    write({
+      agents: `${AGENTS.replace('clerk:', 'clerk: &clerk')}  allow_delegation: no\n  memory: Off\ncarrier:\n  <<: *clerk\n  role: Carrier\n`,
+      tasks: `${TASKS}  human_input: yes\n`,
+    });
+    const { agents, tasks, warnings } = crew();
+    expect(warnings).toEqual([]);
+    expect(agents).toMatchObject([{ role: 'Clerk of {shop}' }, { role: 'Carrier', goal: 'Sort {mail}' }]);
+    expect(tasks).toMatchObject([{ human_input: false }, { human_input: true }]);
+  });
+
+  test('may have settings that are empty, and settings whose names only resemble others', () => {
+    write({
+      agents: `${AGENTS}  mcps: []\n  knowledge_sources: []\n  tone: kind\n`,
+      tasks: `${TASKS}  guardrails: []\n  output_file: ''\n`,
+    });
+    expect(crew().warnings).toEqual(['crews/mail/agents.yaml:7: clerk: unknown key "tone" is ignored']);
   });
 
   test('the third file wins over the other two, also in the order of the tasks that it names', () => {
@@ -256,7 +297,7 @@ describe('the files of a crew', () => {
     [
       'an unknown tool',
       task('  agent: clerk\n  tools:\n    - query_database\n    - shell\n'),
-      'tasks.yaml:15: third.tools.1 is not a tool; the tools are query_database and fetch_page',
+      'tasks.yaml:15: third.tools.1 is not a tool; the tools are query_database and fetch_page; describe others under "tools"',
     ],
     ['a task twice', { tasks: `${TASKS}sort:\n  description: D\n` }, 'tasks.yaml:9: Map keys must be unique'],
     ['an empty file', { tasks: '# nothing\n' }, 'tasks.yaml:1: the file is empty'],
@@ -265,6 +306,12 @@ describe('the files of a crew', () => {
     ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
     ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is not a valid name'],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
+    [
+      'Markdown without quotes',
+      { agents: 'clerk:\n  role: **Clerk**\n' },
+      'agents.yaml:2: "*" starts a reference, and there is no anchor "*Clerk**"; put a text in quotes',
+    ],
+    ['a merge of a text', { agents: `${AGENTS}  <<: text\n` }, 'agents.yaml:1: Merge sources must be maps'],
     ['an unknown setting', { access: 'databases: []\ncolour: blue\n' }, 'crew.yaml:2: unknown key "colour"'],
     [
       'a hierarchical process',
