@@ -44,6 +44,22 @@ export const API_KEY: ServiceDocument['security'] = {
   scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api`, from `postback keys create`.' },
 };
 
+/** As `API_KEY`, where a key for crews is allowed too. */
+export const ORGANISATION_KEY: ServiceDocument['security'] = {
+  name: 'organisation_key',
+  scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
+};
+
+/** Errors of every route that needs a key. */
+export const KEYED_ERRORS: readonly ErrorCode[] = [
+  'INVALID_PARAMETERS',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+];
+
 /** The routes as middleware; the router's own type requires a context that only the router creates. */
 export function routesOf(router: Router<RequestState>): Middleware<RequestState> {
   return router.routes() as unknown as Middleware<RequestState>;

@@ -10,7 +10,7 @@ import { authenticate } from './authenticate.js';
 import { contentEnvelope, contentErrors } from './envelope.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
-import { routesOf, type Service } from './service.js';
+import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from './service.js';
 
 export interface UsageDependencies extends ActivityDependencies {
   keys: ApiKeys;
@@ -69,18 +69,8 @@ export function usageService(deps: UsageDependencies): Service {
     ],
     document: {
       tags: [{ name: TAG, description: 'What the organisation uses, its quotas, and its recent activity.' }],
-      security: {
-        name: 'usage_key',
-        scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
-      },
-      errors: [
-        'INVALID_PARAMETERS',
-        'UNAUTHORIZED',
-        'FORBIDDEN',
-        'RATE_LIMITED',
-        'INTERNAL_ERROR',
-        'SERVICE_UNAVAILABLE',
-      ],
+      security: ORGANISATION_KEY,
+      errors: KEYED_ERRORS,
     },
   };
 }

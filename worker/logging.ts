@@ -1,6 +1,9 @@
 import { Runtime, type TelemetryOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
+/** Warnings that describe how this product uses the SDK: some queues have activities only. */
+const EXPECTED: ReadonlySet<string> = new Set(['No workflows registered, not polling for workflow tasks']);
+
 /**
  * Sends the log lines of Temporal's SDK to our logger. Call once, before the first worker or connection of the process.
  * @param metrics how the SDK serves its metrics; without it, it counts none
@@ -8,7 +11,7 @@ import type { Logger } from 'pino';
 export function installTemporalLogger(log: Logger, metrics?: TelemetryOptions['metrics']): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   const at = (level: keyof typeof levels) => (message: string, meta?: object) =>
-    log[levels[level]](renameError(meta), message);
+    log[EXPECTED.has(message) ? 'debug' : levels[level]](renameError(meta), message);
   Runtime.install({
     logger: {
       trace: at('TRACE'),

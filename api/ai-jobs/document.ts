@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import { API_KEY, type ServiceDocument } from '../service.js';
+import { API_KEY, KEYED_ERRORS, type ServiceDocument } from '../service.js';
 import { jobSchema } from './responses.js';
 
 export const aiJobOperation = operations('AI jobs', plainEnvelope);
@@ -45,5 +45,5 @@ export const aiJobDocument: ServiceDocument = {
       },
     },
   },
-  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  errors: KEYED_ERRORS,
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { indexingEventSchema } from '../../domain/webhooks/events.js';
-import { API_KEY, type ServiceDocument } from '../service.js';
+import { API_KEY, KEYED_ERRORS, type ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 export const contentDocument: ServiceDocument = {
@@ -22,7 +22,7 @@ export const contentDocument: ServiceDocument = {
   ],
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
-  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  errors: KEYED_ERRORS,
   webhooks: {
     'indexing.status_changed': {
       post: {

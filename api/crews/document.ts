@@ -3,7 +3,7 @@ import { EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import type { ServiceDocument } from '../service.js';
+import { KEYED_ERRORS, type ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 const TAG = 'Crews';
@@ -47,7 +47,7 @@ export const crewDocument: ServiceDocument = {
   },
   invalidInputIs400: true,
   webhooks: Object.fromEntries(CREW_EVENTS.map((event) => [event, webhook(event)])),
-  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  errors: KEYED_ERRORS,
 };
 
 function webhook(event: CrewEvent) {

@@ -12,7 +12,7 @@ import { authenticate } from '../authenticate.js';
 import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
-import { routesOf, type Service } from '../service.js';
+import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
 import { createEventHub } from './hub.js';
 import { type SessionDependencies, startSession } from './session.js';
 import { createSink } from './sink.js';
@@ -174,18 +174,8 @@ export function eventService(deps: EventDependencies): Service {
     middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, routesOf(router)],
     document: {
       tags: [{ name: TAG, description: 'What happens in the organisation, as it happens.' }],
-      security: {
-        name: 'events_key',
-        scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
-      },
-      errors: [
-        'INVALID_PARAMETERS',
-        'UNAUTHORIZED',
-        'FORBIDDEN',
-        'RATE_LIMITED',
-        'INTERNAL_ERROR',
-        'SERVICE_UNAVAILABLE',
-      ],
+      security: ORGANISATION_KEY,
+      errors: KEYED_ERRORS,
     },
   };
 

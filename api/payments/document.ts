@@ -3,7 +3,7 @@ import { SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
 import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import type { ServiceDocument } from '../service.js';
+import { KEYED_ERRORS, type ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 export const paymentOperation = operations('Payment authentication', plainEnvelope);
@@ -55,5 +55,5 @@ export const paymentDocument: ServiceDocument = {
         'A key of kind `payment_secret`. Browsers use a key of kind `payment_publishable` for the eligibility check.',
     },
   },
-  errors: ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+  errors: KEYED_ERRORS,
 };
