@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { ServiceError } from '../domain/errors.js';
 import type { RequestState } from './request-context.js';
 
-/** Of each request, so many bytes do not count: small requests are never rejected. */
+/** Bytes of each request that do not count: small requests are never rejected. */
 const FREE_BYTES = 64 * 1024;
 
 /**

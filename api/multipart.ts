@@ -8,12 +8,12 @@ import { piecesOf, rejectCompressedBody } from './body-pieces.js';
 import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES } from './form-fields.js';
 
 export interface UploadLimits {
-  /** Per request. */
+  /** Files of one request. */
   maxFiles: number;
   maxFileBytes: number;
-  /** The whole request. */
+  /** Bytes of the whole request. */
   maxRequestBytes: number;
-  /** All text fields such as `memories` together. */
+  /** Bytes of all text fields, such as `memories`, together. */
   maxFieldBytes: number;
 }
 
@@ -67,7 +67,7 @@ export async function readMultipart<T>(
   function receiveFile(field: string, stream: Readable, filename: string): void {
     streams.push({ filename, stream: stream as typeof stream & { bytesRead: number } });
     if (streams.length > limits.maxFiles) fail(tooMany(limits.maxFiles, 'file'));
-    // Parts of the bytes in which the error was.
+    // The parts that arrived in the same bytes as the error.
     if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
     const stored = storeInTurn(stream, filename).then((result) => ({ field, filename, stored: result }));

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** Bytes that wait for a client. One that reads too slowly for its events is disconnected. */
+/** Bytes that may wait for a client. A client that reads too slowly for its events is disconnected. */
 const MAX_WAITING_BYTES = 256 * 1024;
 /** Bytes that may wait while earlier events are read, which can wait too. */
 const PAUSE_BYTES = 32 * 1024;
