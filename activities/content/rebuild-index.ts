@@ -41,7 +41,7 @@ const MAX_SCANS = 10;
 /** A text that any model accepts. */
 const ACCEPTABLE = 'A short sentence.';
 
-/** What is shown of errors: the embedder's own sentences, without keys and texts. */
+/** The part of an error that is shown: the embedder's own sentences, without keys and texts. */
 const failureRules: FailureRules = {
   describe: (error) =>
     error instanceof EmbeddingError ? { code: 'E3001', message: error.message, retryable: true } : undefined,

@@ -65,7 +65,9 @@ export function createOpenApiTools(http: ToolHttp) {
       }
       if (operation.bodyRequired && args.body === undefined) throw new ToolError('body: is required');
       const given = parameters.filter(({ name }) => args[name] !== undefined && args[name] !== null);
-      const headers = given.filter((one) => one.in === 'header').map(({ name }) => [name, headerText(args[name])]);
+      const headers = given
+        .filter((parameter) => parameter.in === 'header')
+        .map(({ name }) => [name, headerText(args[name])]);
       const response = await sendToolRequest(http, {
         method,
         url: urlOf(operation.url, given, args),

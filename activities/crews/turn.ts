@@ -78,7 +78,7 @@ export async function gatherTurn(
  * @param schema a JSON schema, as text
  * @param retryable whether the model may do better at the next call
  * @returns the JSON without anything around it
- * @throws ProviderError when it is no JSON, or does not match the schema
+ * @throws ProviderError when it is not JSON, or does not match the schema
  */
 export function readJsonOutput(text: string, schema: string, retryable: boolean): string {
   // Models like to put JSON into a block of Markdown.

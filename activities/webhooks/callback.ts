@@ -17,7 +17,7 @@ export interface CallbackRequest {
   body: Buffer;
   /** Called when the attempt is recorded; of a batch, once for each `receiver`. */
   attempted?(delivered: boolean, now: Date): Promise<void>;
-  /** What `attempted` keeps account of. */
+  /** The record that `attempted` updates. */
   receiver?: object;
 }
 

@@ -196,7 +196,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
     return false;
   }
 
-  /** @returns whether the output is approved. Outputs that nobody looks at are not retried without end. */
+  /** @returns whether the output is approved. Outputs that nobody reviews are retried a few times only. */
   async function decideAtDeadline(ref: AttemptRef, { on_deadline }: CrewReview): Promise<boolean> {
     const fails = on_deadline === 'fail' || (on_deadline === 'reject' && ref.attempt >= MAX_UNSEEN_ATTEMPTS);
     if (fails) throw new DeadlineExceeded(`Nobody decided on "${ref.task}" before the deadline.`);
