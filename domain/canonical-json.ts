@@ -42,12 +42,12 @@ export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY)
   return written.join('');
 }
 
-/** Pieces between two looks at the clock. */
+/** Pieces between two checks of the clock. */
 const PIECES_A_LOOK = 500;
 
 /**
  * Writes any value as canonical JSON after `tidyJson`, in slices: results of third parties have hundreds of thousands of
- * values, and other work goes on meanwhile.
+ * values, and other work continues between the slices.
  * @throws JsonError when the result is too long
  */
 export async function tidyCanonicalJson(value: unknown, maxLength: number): Promise<string> {

@@ -15,7 +15,7 @@ export type ItemSource =
       file_kind: FileKind;
       mime_type: string;
       size: number;
-      /** Of its scanned pages; the default when absent. */
+      /** The language of its scanned pages; the default when absent. */
       language?: OcrLanguage | undefined;
     }
   | { kind: 'text'; text: string };

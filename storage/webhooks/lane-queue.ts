@@ -14,7 +14,7 @@ export interface QueueHead {
   receiver: string;
   /** A receiver belongs to one organisation. */
   org: string;
-  /** Of the delivery that is due first. */
+  /** Id of the delivery that is due first. */
   delivery: string;
   /** When it is due, or its claim expires. */
   due: Date;
@@ -39,7 +39,7 @@ const WITHOUT_LOG = { attempt_log: 0 } as const;
 /** States in which a delivery that is due can be claimed. */
 const UNCLAIMED_STATES: DeliveryState[] = ['pending', 'failed'];
 
-/** For a delivery that was changed outside its lane: a claim of another ends first, and a finished delivery leaves. */
+/** For a delivery that was changed outside its lane: a claim of another process ends first, and a finished delivery leaves. */
 const WAIT_FOR_CLAIM: Document[] = [
   {
     $set: {
@@ -117,7 +117,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
           attempts: delivery.attempts + 1,
         }));
       }
-      // Others would wait behind these for ever.
+      // Other deliveries would wait behind these without end.
       if (modifiedCount < ids.length) await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
       if (modifiedCount === 0) return [];
       return deliveries.find({ _id: { $in: ids }, claim }, { projection: WITHOUT_LOG }).toArray();
