@@ -78,7 +78,7 @@ async function load({ modelPath, tokenizerPath }: WorkerSettings) {
   return { tokenizer, session };
 }
 
-/** Frees buffers at once, by a transfer to nowhere: they are large, and the collector would leave them for long. */
+/** Frees buffers at once, by a transfer to no receiver: they are large, and the collector would leave them for long. */
 function release(...buffers: Buffer[]): void {
   const { port1, port2 } = new MessageChannel();
   port2.close();
@@ -139,7 +139,7 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   const states = output.data as Float32Array;
   const vectors = new Float32Array(batch.length * LOCAL_DIMENSIONS);
   for (let row = 0; row < batch.length; row += 1) {
-    // Of each text, the model returns one state, or one for each token.
+    // The model returns one state for each text, or one for each of its tokens.
     const start = (row * states.length) / batch.length;
     const first = states.subarray(start, start + LOCAL_DIMENSIONS);
     const norm = Math.hypot(...first);

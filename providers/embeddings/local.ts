@@ -102,7 +102,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       dispatch();
       return;
     }
-    // Without another thread that has loaded the model, waiting texts might wait for ever.
+    // Without another thread that has loaded the model, waiting texts might wait without end.
     for (const { reject } of waitingForModel) reject(error);
     queue.rejectAll(error);
   }

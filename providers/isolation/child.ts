@@ -66,7 +66,7 @@ function volunteerForOutOfMemory(): void {
   }
 }
 
-/** Foreign bytes get the processor time that the product leaves, and less than their share when it is short. */
+/** The work on untrusted input gets the processor time that the product leaves, and less than its share when it is short. */
 function yieldToOthers(): void {
   try {
     // On Linux, a priority belongs to a thread. Later threads inherit it.
