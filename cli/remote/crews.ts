@@ -80,7 +80,7 @@ export async function listWaiting(options: ServerOptions): Promise<void> {
   });
 }
 
-/** `postback crews approve` and `reject`: answers the output of an execution that waits. */
+/** `postback crews approve` and `reject`: approves or rejects the output of an execution that waits. */
 export async function respond(
   execution_id: string,
   is_approve: boolean,
