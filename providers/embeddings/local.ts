@@ -63,7 +63,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
           for (const [index, number] of numbers.entries()) settle(worker, number, index, result);
           dispatch();
         },
-        onEnd: (reason) => loseWorker(worker, reason),
+        onEnd: (reason) => handleWorkerEnd(worker, reason),
       }),
     };
     workers.add(worker);
@@ -94,7 +94,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     else text.resolve(new Float32Array(result.vectors, index * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
   }
 
-  function loseWorker(worker: Worker, reason: string): void {
+  function handleWorkerEnd(worker: Worker, reason: string): void {
     workers.delete(worker);
     const error = new EmbeddingError(reason, true);
     for (const text of worker.inFlight.values()) text.reject(error);

@@ -5,7 +5,14 @@ import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import type { Collections } from '../collections.js';
 import { LANE_INDEX } from '../indexes.js';
 import { createUpdates } from '../updates.js';
-import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt, receiverOf } from './deliveries.js';
+import {
+  claimFilter,
+  type DeliveryRecord,
+  newClaim,
+  outcomeUpdate,
+  type RecordedAttempt,
+  receiverOf,
+} from './deliveries.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
 
@@ -130,7 +137,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
     async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
       const matched = await updateEach(
         outcomes.map(({ claimed, recorded, stays }) => ({
-          q: held(claimed),
+          q: claimFilter(claimed),
           u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
         })),
       );
