@@ -6,7 +6,7 @@ import type { RequestState } from './request-context.js';
 const FREE_BYTES = 64 * 1024;
 
 /**
- * Limits what the bodies of all requests together hold in memory: JSON, and the text fields of forms. One organisation
+ * Limits the memory that the bodies of all requests hold together: JSON, and the text fields of forms. One organisation
  * may use half of it. Files do not count, because they are stored while they arrive.
  *
  * It sets `ctx.state.holdBody`, which reserves memory until the response; without room it throws ServiceError

@@ -26,7 +26,7 @@ export async function* piecesOf(request: IncomingMessage, signal = never): Async
   }
 }
 
-/** Reads what remains of a body, for clients that read a response only after they have sent everything. */
+/** Reads the rest of a body, for clients that read a response only after they have sent everything. */
 export async function discardBody(request: IncomingMessage): Promise<void> {
   try {
     for await (const _ of pieces(request, never));

@@ -32,7 +32,7 @@ const STORED_AT_ONCE = 8;
  * still received, because most clients read a response only after they have sent everything.
  * @param known other fields have no effect, may be repeated, and are cut off after 64 KiB
  * @param store gets each file as a stream, which it must read to the end
- * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
+ * @param hold gets the bytes of the text fields so far, which stay in memory; an error that it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
  * @throws ServiceError INVALID_PARAMETERS for a malformed or incomplete body, VALIDATION_ERROR for too many files or
  * fields and for a short field that is too long, PAYLOAD_TOO_LARGE for a size over its limit
@@ -122,7 +122,7 @@ export async function readMultipart<T>(
 /**
  * Resolves at the end of the form.
  * @param failed ends the parsing
- * @param check gets the bytes received so far; what it throws ends the parsing too
+ * @param check gets the bytes received so far; an error that it throws ends the parsing too
  * @throws ServiceError for a request that is incomplete or too large, or the reason of `failed`
  */
 async function pipeInto(

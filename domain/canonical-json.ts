@@ -181,7 +181,7 @@ export function tidyJson(value: unknown, depth = 0): Json {
   return Object.fromEntries(Object.entries(level).map(([name, item]) => [name, tidyJson(item, depth + 1)]));
 }
 
-/** Tidies a value, but not yet what it contains. */
+/** Tidies a value, but not the values in it. */
 function tidyLevel(original: unknown, depth: number): Json {
   const value = jsonFormOf(original);
   if (typeof value === 'string') return value.toWellFormed();

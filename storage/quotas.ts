@@ -16,7 +16,7 @@ import { MEASURES, type Measure, type Usage } from './usage.js';
 
 /**
  * A document that every request of an organisation with limits writes in its transaction, so that two requests cannot
- * both take the last of a quota: one of the transactions is repeated, and sees what the other has added.
+ * both take the last of a quota: one of the transactions is repeated, and sees the use that the other has added.
  */
 export interface QuotaGateRecord {
   /** `<org>/<measure>` */

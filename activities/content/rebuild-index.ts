@@ -52,7 +52,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, log } = deps;
 
   return {
-    /** Decides the model, and what is to be embedded with it. */
+    /** Decides the model, and which chunks are embedded with it. */
     planRebuild: ({ rebuild: id }: RebuildRef): Promise<void> =>
       forRebuild(id, async (signal) => {
         const rebuild = await indexRebuilds.getById(id);

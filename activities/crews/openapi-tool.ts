@@ -7,7 +7,7 @@ import { ToolError } from './tool.js';
 
 const CACHE_MS = 10 * 60_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-/** Bounds what a document that refers to itself expands to. */
+/** Limits the expansion of a document that refers to itself. */
 const MAX_DEPTH = 12;
 const MAX_DESCRIPTION = 1_000;
 

@@ -1,4 +1,4 @@
-/** One call of a model: what it is given, and how its output is read. */
+/** One call of a model: its input, and how its output is read. */
 import { z } from 'zod';
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';

@@ -126,7 +126,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       throw new CancelledFailure('cancelled');
     }
 
-    /** Claims what it can, and waits for attempts to end or for a moment. @returns when the lane has ended */
+    /** Claims deliveries that are due, and waits for attempts to end or for a moment. @returns when the lane has ended */
     async function claimOrWait(): Promise<{ nextDue: Date | null } | undefined> {
       const now = performance.now();
       if (loweredAt === null) await renewFlag();
@@ -168,7 +168,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       return due && Math.max(0, due.getTime() - (await deps.now()).getTime());
     }
 
-    /** Claims what is due and has room, and starts the attempts. */
+    /** Claims the deliveries that are due and have room, and starts the attempts. */
     async function fill(): Promise<{ claimed: number; blocked: boolean; nextDue: Date | null }> {
       const now = await deps.now();
       const { reserved, chosen, blocked, nextDue } = await chooseDue({

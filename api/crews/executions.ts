@@ -63,7 +63,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       async (ctx, { body, respondWith }) => {
         const { principal } = ctx.state;
         const crew = requireCrew(deps, principal.org, ctx.params.crew!);
-        // The key reads, through the crew, what the crew's agents read.
+        // Through the crew, the client reads the data that the agents query.
         if (queriesDatabases(crew)) requireScope(principal, 'read');
         const given = readInputsAndMeta(body, ctx.request.text!);
         given.inputs = withDefaults(crew, given.inputs);

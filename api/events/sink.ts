@@ -15,7 +15,7 @@ export interface Sink {
 }
 
 /**
- * The body of a response that goes on, with a bound on what waits in memory.
+ * The body of a response without an end, with a limit on the bytes that wait in memory.
  * @param onOverflow is called once when too much waits
  * @param onWrite is called for each text that is sent
  */

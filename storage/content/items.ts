@@ -63,7 +63,7 @@ export interface ItemRecord {
   updated_at: Date;
 }
 
-/** What a version of an item has for itself. */
+/** The fields that each version of an item has. */
 export type ServedVersion = Pick<
   ItemRecord,
   'version' | 'type' | 'title' | 'source' | 'bytes' | 'metadata' | 'additional_metadata' | 'updated_at'

@@ -10,7 +10,7 @@ export interface OrgEvent {
   event: StreamedEvent;
 }
 
-/** The next step of a reader: how far it has read, and what it found there. */
+/** The next step of a reader: its position, and the event that it found there. */
 export interface Change {
   position: EventPosition;
   /** Null when nothing happened for a while, or nothing that clients see. */

@@ -52,7 +52,7 @@ export interface DeliveryRecord {
   lane?: number | null;
   /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
   queue?: { receiver: string; due: Date };
-  /** The trace of what has ended, as `traceparent`. */
+  /** The trace of the work that has ended, as `traceparent`. */
   trace?: string;
   /** Time after which the reconciler checks the delivery's workflow. */
   check_at: Date;

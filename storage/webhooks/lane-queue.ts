@@ -35,7 +35,7 @@ export interface LaneOutcome {
   stays: boolean;
 }
 
-/** Matches what the partial index of lanes has. */
+/** Matches the records of the partial index of lanes. */
 const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
 
 /** A claim for more receivers reads its deliveries again instead of comparing when they changed. */
@@ -172,7 +172,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
 /**
  * The deliveries of a receiver are read together, so a change after that has a later time than any of them; other receivers
  * may have been read later.
- * @returns a filter for what has not changed since it was read; null for so many receivers that reading again is cheaper
+ * @returns a filter for the deliveries that have not changed since they were read; null for so many receivers that reading again is cheaper
  */
 function unchangedSince(read: readonly DeliveryRecord[]): Filter<DeliveryRecord> | null {
   const byReceiver = new Map<string, { ids: string[]; latest: number }>();

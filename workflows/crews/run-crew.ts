@@ -33,7 +33,7 @@ import { clientFailureOf, showOutcome } from '../failures.js';
 export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);
 
 // A killed worker is noticed by its missing heartbeat, because a model may take minutes. The activities decide which
-// errors are retryable. `maximumAttempts` bounds what they cannot see: a step that kills its worker each time.
+// errors are retryable. `maximumAttempts` bounds the attempts that they cannot count: those of a step that kills its worker each time.
 const modelActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',

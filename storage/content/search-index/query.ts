@@ -29,7 +29,7 @@ interface VectorRow extends Row {
   vector: { toArray(): Float32Array };
 }
 
-/** A request with what the table's schema decides. */
+/** A request, with the settings that follow from the table's schema. */
 interface PlannedSearch extends SearchRequest {
   /** The restrictions as SQL; null without restrictions. Every ranking contains only rows that match. */
   where: string | null;
@@ -91,7 +91,7 @@ async function schemaOf(table: Table): Promise<TableSchema> {
   return schema;
 }
 
-/** Loads the indexes of words and vectors, and what else a search opens. */
+/** Loads the indexes of words and vectors, and the other files that a search opens. */
 export async function warmTable(searched: SearchedTable): Promise<void> {
   const { table } = searched;
   const indices = await table.listIndices();
