@@ -34,7 +34,7 @@ import { queuedItem } from '../../storage/content/item-queue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
-import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { createGridFsFiles } from '../../storage/files/gridfs.js';
 import { createScratch } from '../../storage/scratch.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
