@@ -318,7 +318,7 @@ function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
   return [...new Set(texts.flatMap(placeholdersOf))];
 }
 
-/** What `crew.yaml` says about inputs. Defaults that are no text become JSON, as in a kickoff. */
+/** What `crew.yaml` says about inputs. Defaults that are not text become JSON, as in a kickoff. */
 function inputSettings({ crew }: FilesOfCrew, inputs: string[], warnings: string[]): DeployedCrew['input_settings'] {
   const described = Object.entries(crew.value.inputs ?? {});
   for (const [name] of described) {

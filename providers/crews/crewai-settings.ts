@@ -6,7 +6,7 @@ interface UnsupportedSetting {
   wrong?: boolean;
 }
 
-/** What is to be said about the settings in a file, one line each. */
+/** The warnings and problems about the settings in a file, one line each. */
 export interface SettingFindings {
   problems: string[];
   warnings: string[];
@@ -86,7 +86,7 @@ export const TASK_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   condition: rejected('tasks are not conditional; the task would always run'),
 };
 
-/** What CrewAI's Python passes to the crew itself. */
+/** Settings that CrewAI's users pass to the crew itself, in Python. */
 export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   name: noEffect,
   verbose: noEffect,

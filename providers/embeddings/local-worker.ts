@@ -75,7 +75,7 @@ async function load({ modelPath, tokenizerPath, model: { heads } }: WorkerSettin
   return { tokenizer, session };
 }
 
-/** Frees buffers at once, by a transfer to nowhere: they are large, and the collector would leave them for long. */
+/** Frees buffers at once, by a transfer to no receiver: they are large, and the collector would leave them for long. */
 function release(...buffers: Buffer[]): void {
   const { port1, port2 } = new MessageChannel();
   port2.close();
@@ -139,7 +139,7 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   const actual = output.dims.at(-1);
   if (actual !== dimensions) throw new Error(`the vectors of ${name} have ${actual} dimensions, and not ${dimensions}`);
   const vectors = new Float32Array(batch.length * dimensions);
-  // Of each text, the model returns one state, or one for each token.
+  // The model returns one state for each text, or one for each of its tokens.
   const perText = states.length / batch.length;
   for (let row = 0; row < batch.length; row += 1) {
     const all = states.subarray(row * perText, (row + 1) * perText);

@@ -65,7 +65,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
             for (const [index, number] of numbers.entries()) settle(worker, number, index, result);
             dispatch();
           },
-          onEnd: (reason) => loseWorker(worker, reason),
+          onEnd: (reason) => handleWorkerEnd(worker, reason),
         },
       ),
     };
@@ -97,7 +97,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     else text.resolve(new Float32Array(result.vectors, index * dimensions * 4, dimensions).slice());
   }
 
-  function loseWorker(worker: Worker, reason: string): void {
+  function handleWorkerEnd(worker: Worker, reason: string): void {
     workers.delete(worker);
     const error = new EmbeddingError(reason, true);
     for (const text of worker.inFlight.values()) text.reject(error);
@@ -105,7 +105,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       dispatch();
       return;
     }
-    // Without another thread that has loaded the model, waiting texts might wait for ever.
+    // Without another thread that has loaded the model, waiting texts might wait without end.
     for (const { reject } of waitingForModel) reject(error);
     queue.rejectAll(error);
   }

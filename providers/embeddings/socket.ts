@@ -16,7 +16,7 @@ export interface SocketEmbedderOptions {
 
 /** Requests at a time: those of all activities, because organisations take turns in the process, and not before it. */
 const CONNECTIONS = { documents: 64, query: 16 };
-/** A restart takes about two seconds. A client that asks a question waits for its response. */
+/** A restart takes about two seconds. A client that sends a query waits for its response. */
 const PATIENCE_MS = { documents: 30_000, query: 5_000 };
 /** How long a request may take: documents wait behind the queue of all clients. */
 const RESPONSE_MS = { documents: 5 * 60_000, query: 30_000 };
@@ -71,7 +71,7 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
         unavailableSince ??= Date.now();
         if (lost > MAX_LOST || Date.now() - unavailableSince >= patienceMs[kind]) throw outcome.error;
       }
-      // Clients whose connections broke at the same time do not come back at the same time.
+      // Clients whose connections broke at the same time do not reconnect at the same time.
       await wait(pause * (0.5 + Math.random() / 2), undefined, { signal: ended }).catch(() => ended.throwIfAborted());
     }
   }
