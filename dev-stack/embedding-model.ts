@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSha256, download, type Env, extractFromZip, type Log, placeInCache } from './downloads.js';
@@ -60,9 +61,16 @@ function pathsIn(folder: string) {
   return { modelPath: join(folder, files.model.file), tokenizerPath: join(folder, files.tokenizer.file) };
 }
 
+/** In the folder of another model than the pinned one, which has no checksums here; `readLocalModel` reads it. */
+const DESCRIPTION = 'model.json';
+
 /** @returns the reason why the files in a folder cannot be used; undefined when they can */
 async function unusableReason(folder: string): Promise<string | undefined> {
   try {
+    if (existsSync(join(folder, DESCRIPTION))) {
+      for (const path of Object.values(pathsIn(folder))) await access(path);
+      return undefined;
+    }
     for (const { file, sha256 } of Object.values(files)) {
       await access(join(folder, file));
       await checkSha256(join(folder, file), sha256).catch((error) =>

@@ -79,7 +79,8 @@ export const agentsFile = z
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
 
 const taskShape = {
-  description: text,
+  /** Here or in `crew.yaml`. */
+  description: text.optional(),
   expected_output: anyText.default(''),
   agent: text.optional(),
   context: list(text, 'task names').optional(),
@@ -131,7 +132,6 @@ const crewShape = {
     settings({
       ...taskShape,
       task: text,
-      description: text.optional(),
       expected_output: anyText.optional(),
     }),
     'tasks',
