@@ -52,7 +52,7 @@ export interface DeliveryRecord {
   lane?: number | null;
   /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
   queue?: { receiver: string; due: Date };
-  /** The trace of what has ended, as `traceparent`. */
+  /** The trace of the work that has ended, as `traceparent`. */
   trace?: string;
   /** Time after which the reconciler checks the delivery's workflow. */
   check_at: Date;
@@ -83,7 +83,7 @@ export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
 const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 
 /** Matches while the claim is valid: no other process has claimed the delivery since. */
-export const held = ({ _id, claim }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, claim: claim! });
+export const claimFilter = ({ _id, claim }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, claim: claim! });
 
 export function newClaim(): string {
   return randomBytes(9).toString('base64url');
@@ -295,7 +295,10 @@ export function createDeliveries(
      * @returns false when the claim was taken over: then nothing is stored
      */
     async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<boolean> {
-      const result = await deliveries.updateOne(held(claimed), outcomeUpdate(claimed, attempt, now, retentionMs));
+      const result = await deliveries.updateOne(
+        claimFilter(claimed),
+        outcomeUpdate(claimed, attempt, now, retentionMs),
+      );
       return result.matchedCount === 1;
     },
 
@@ -305,7 +308,7 @@ export function createDeliveries(
      */
     async release(claimed: DeliveryRecord, now: Date, sent = true): Promise<void> {
       const status = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
-      await deliveries.updateOne(held(claimed), {
+      await deliveries.updateOne(claimFilter(claimed), {
         $set: {
           status,
           next_attempt_at: now,
