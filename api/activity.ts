@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { JOB_STATUSES } from '../domain/ai-jobs/jobs.js';
+import { MAX_COUNTED } from '../domain/metrics.js';
 import { DELIVERY_STATES, INDEXING_STATUSES } from '../domain/states.js';
 import type { Activity } from '../storage/activity.js';
 import { contentEnvelope } from './envelope.js';
@@ -17,13 +18,17 @@ const HOUR_MS = 3_600_000;
 const time = z.iso.datetime();
 const count = z.int().nonnegative();
 
+const truncated = z.boolean().meta({
+  description: `A count of ${MAX_COUNTED.toLocaleString('en')} is that many or more: further records were not counted.`,
+});
+
 const activitySchema = z
   .object({
     from: time,
     to: time,
-    items: z.object({ by_status: z.partialRecord(z.enum(INDEXING_STATUSES), count) }),
+    items: z.object({ by_status: z.partialRecord(z.enum(INDEXING_STATUSES), count), truncated }),
     jobs: z
-      .object({ by_status: z.partialRecord(z.enum(JOB_STATUSES), count) })
+      .object({ by_status: z.partialRecord(z.enum(JOB_STATUSES), count), truncated })
       .meta({ description: 'Submitted in the period, or unfinished.' }),
     deliveries: z
       .object({
@@ -78,8 +83,8 @@ export function activityRoutes({ activity }: ActivityDependencies): Router<Reque
         respond({
           from: period.from.toISOString(),
           to: to.toISOString(),
-          items: { by_status: items },
-          jobs: { by_status: jobs },
+          items,
+          jobs,
           deliveries: {
             by_status: deliveries.by_status,
             attempts: deliveries.attempts.map(({ at, ...interval }) => ({ at: at.toISOString(), ...interval })),

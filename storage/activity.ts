@@ -1,10 +1,12 @@
 import type { Document } from 'mongodb';
-import type { JobStatus } from '../domain/ai-jobs/jobs.js';
+import { AI_FEATURE_NAMES } from '../domain/ai-jobs/features.js';
+import { JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/jobs.js';
 import { lowestDeliveryId } from '../domain/ids.js';
-import { DELIVERY_STATES, type DeliveryState, type IndexingStatus } from '../domain/states.js';
+import { MAX_COUNTED } from '../domain/metrics.js';
+import { DELIVERY_STATES, type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
 import type { Collections } from './collections.js';
-import { COLLECTION_INDEX, JOB_LIST_INDEX } from './indexes.js';
+import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
 
 /** Deliveries that one measurement reads; the newest count. */
 const MAX_DELIVERIES = 20_000;
@@ -34,26 +36,24 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
   const { aiJobs, databases, deliveries, items } = collections;
 
   return {
-    /** All items of the organisation, by the status of their newest version. Read from an index alone. */
-    async itemsByStatus(org: string): Promise<Partial<Record<IndexingStatus, number>>> {
+    /** All items of the organisation, by the status of their newest version. Read from an index alone, up to a bound. */
+    async itemsByStatus(org: string): Promise<StatusCounts<IndexingStatus>> {
       const owned = await databases.find({ org }).project<{ _id: string }>({ _id: 1 }).toArray();
-      const pipeline = [
-        { $match: { database_id: { $in: owned.map(({ _id }) => _id) } } },
-        { $project: { _id: 0, indexing_status: 1 } },
-        countBy('$indexing_status'),
-      ];
-      return counts(await items.aggregate<Count>(pipeline, { hint: COLLECTION_INDEX }).toArray());
+      const database_id = { $in: owned.map(({ _id }) => _id) };
+      return countEach(INDEXING_STATUSES, (indexing_status, limit) =>
+        items.countDocuments({ database_id, indexing_status }, { limit, hint: LIST_INDEX }),
+      );
     },
 
-    /** Jobs that were submitted in the period, and those that are unfinished. Read from an index alone. */
-    async jobsByStatus(org: string, { from }: ActivityPeriod): Promise<Partial<Record<JobStatus, number>>> {
-      const unfinished = { status: { $in: ['queued', 'processing'] as JobStatus[] } };
-      const pipeline = [
-        { $match: { org, $or: [unfinished, { created_at: { $gte: from } }] } },
-        { $project: { _id: 0, status: 1 } },
-        countBy('$status'),
-      ];
-      return counts(await aiJobs.aggregate<Count>(pipeline, { hint: JOB_LIST_INDEX }).toArray());
+    /** Jobs that were submitted in the period, and those that are unfinished. Read from an index alone, up to a bound. */
+    async jobsByStatus(org: string, { from }: ActivityPeriod): Promise<StatusCounts<JobStatus>> {
+      // With the feature, each count starts in the index where the period starts.
+      const submitted = { feature: { $in: [...AI_FEATURE_NAMES] }, created_at: { $gte: from } };
+      return countEach(JOB_STATUSES, (status, limit) => {
+        const isUnfinished = status === 'queued' || status === 'processing';
+        const filter = { org, status, ...(isUnfinished ? {} : submitted) };
+        return aiJobs.countDocuments(filter, { limit, hint: JOB_LIST_INDEX });
+      });
     },
 
     /** Deliveries of items and jobs that were created in the period, and the attempts at them. */
@@ -157,6 +157,26 @@ function percentile(groups: readonly AttemptGroup[], share: number): number {
     return below >= place;
   });
   return groups[at]!.longest_ms;
+}
+
+/** Counts up to a bound. */
+export interface StatusCounts<Status extends string> {
+  by_status: Partial<Record<Status, number>>;
+  /** Whether a count stopped at the bound. */
+  truncated: boolean;
+}
+
+/** @param count of the records with a status, which need not count further than the limit */
+async function countEach<Status extends string>(
+  statuses: readonly Status[],
+  count: (status: Status, limit: number) => Promise<number>,
+): Promise<StatusCounts<Status>> {
+  const found = await Promise.all(statuses.map(async (status) => [status, await count(status, MAX_COUNTED)] as const));
+  const some = found.filter(([, number]) => number > 0);
+  return {
+    by_status: Object.fromEntries(some) as Partial<Record<Status, number>>,
+    truncated: some.some(([, number]) => number === MAX_COUNTED),
+  };
 }
 
 function countBy(field: string): Document {

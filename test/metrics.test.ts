@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { encodeTime } from 'ulid';
 import { parse } from 'yaml';
+import { MAX_COUNTED } from '../domain/metrics.js';
+import { createActivity } from '../storage/activity.js';
 import { createBacklogReader } from '../storage/backlog.js';
+import { startSdkMetrics } from '../worker/sdk-metrics.js';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { testCollections } from './support/mongodb.js';
@@ -188,3 +191,57 @@ function servedNames(text: string): Set<string> {
   );
   return new Set(names);
 }
+
+test('the activity of an organisation counts its items and jobs up to a bound', async () => {
+  const collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'activity'));
+  const { items, databases, aiJobs } = collections;
+  const from = new Date('2026-01-01T00:00:00Z');
+  const insert = (collection: { insertMany(records: never[]): Promise<unknown> }, records: object[]) =>
+    collection.insertMany(records as never[]);
+  await insert(databases, [{ _id: 'tnt_a', org: 'many', name: 'a' }]);
+  const records = (number: number, status: string) =>
+    Array.from({ length: number }, (_, n) => {
+      const _id = `${status}${n}`;
+      return { _id, id: _id, database_id: 'tnt_a', collection: 'default', type: 'memory', indexing_status: status };
+    });
+  await insert(items, [...records(MAX_COUNTED + 5, 'completed'), ...records(3, 'errored')]);
+  const job = (_id: string, status: string, created_at: Date) => ({
+    _id,
+    org: 'many',
+    feature: 'text',
+    status,
+    created_at,
+  });
+  const before = new Date(from.getTime() - 1);
+  await insert(aiJobs, [
+    job('1', 'queued', before),
+    job('2', 'success', before),
+    job('3', 'success', from),
+    job('4', 'fail', from),
+  ]);
+  const activity = createActivity(collections);
+  expect(await activity.itemsByStatus('many')).toEqual({
+    by_status: { completed: MAX_COUNTED, errored: 3 },
+    truncated: true,
+  });
+  expect(await activity.itemsByStatus('few')).toEqual({ by_status: {}, truncated: false });
+  expect(await activity.jobsByStatus('many', { from, to: new Date(), intervalMs: 1 })).toEqual({
+    by_status: { queued: 1, success: 1, fail: 1 },
+    truncated: false,
+  });
+});
+
+test("the metrics of Temporal's SDK take another port when the chosen one has been taken since", async () => {
+  const ports = [40_001, 40_002];
+  const tried: unknown[] = [];
+  const install = ({ prometheus }: { prometheus?: { bindAddress: string } }) => {
+    tried.push(prometheus?.bindAddress);
+    if (tried.length === 1) throw new Error('Failed to start prometheus metrics exporter: Address already in use');
+  };
+  await startSdkMetrics(install as Parameters<typeof startSdkMetrics>[0], async () => ports[tried.length]!);
+  expect(tried).toEqual(['127.0.0.1:40001', '127.0.0.1:40002']);
+  const always = () => {
+    throw new Error('no port');
+  };
+  await expect(startSdkMetrics(always, async () => 40_001)).rejects.toThrow('no port');
+});

@@ -162,6 +162,28 @@ describe('commands against a server', () => {
   });
 
   describe('callbacks', () => {
+    test('deliveries are printed as they change', async () => {
+      const env = { ...process.env, ...environment };
+      const own = await startReceiver();
+      const args = ['dist/cli/main.js', 'deliveries', 'tail', '--jobs', '--json'];
+      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      let out = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      try {
+        // Until the stream is open, which the command does not say.
+        await eventually('a delivered callback', async () => {
+          await dataOf('trigger', 'job', '--to', own.url);
+          return /"event_type":"async_job_completed".*"status":"delivered"/.test(out);
+        });
+      } finally {
+        child.kill();
+        await once(child, 'close');
+        await own.close();
+      }
+    });
+
     test('listen registers itself, prints verified callbacks, forwards them, and unregisters at the end', async () => {
       const args = ['dist/cli/main.js', 'listen', '--register', '--json', '--forward-to', receiver.url];
       const env = { ...process.env, ...environment };

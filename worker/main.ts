@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Worker } from '@temporalio/worker';
+import type { TelemetryOptions, Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
@@ -12,7 +12,7 @@ import { workflowBuildId, workflowBundle } from './bundle.js';
 import { createWorkerDependencies } from './dependencies.js';
 import { installTemporalLogger } from './logging.js';
 import { serveProbes } from './probes.js';
-import { createSdkMetrics } from './sdk-metrics.js';
+import { startSdkMetrics } from './sdk-metrics.js';
 import { createWorkers } from './workers.js';
 
 /** How long closing the connections may take after the running work. */
@@ -28,8 +28,8 @@ async function runWorker(): Promise<void> {
   const tracing = await startTracing(config, 'worker');
   const log = createLogger(config.LOG_LEVEL, 'worker', tracing?.logFields);
   const healthPort = config.POSTBACK_WORKER_HEALTH_PORT;
-  const sdkMetrics = healthPort === undefined ? undefined : await createSdkMetrics();
-  installTemporalLogger(log, sdkMetrics?.options);
+  const install = (options?: TelemetryOptions['metrics']) => installTemporalLogger(log, options);
+  const sdkMetrics = healthPort === undefined ? install() : await startSdkMetrics(install);
 
   const dependencies = await createWorkerDependencies(config, log, tracing);
   const { client, connection, dataConverter, metrics } = dependencies;

@@ -13,28 +13,26 @@ const HISTOGRAMS = [
 ];
 
 export interface SdkMetrics {
-  options: NonNullable<TelemetryOptions['metrics']>;
   /** @returns the metrics as Prometheus reads them; nothing while they cannot be read */
   read(): Promise<string>;
 }
 
+/** Ports that are tried: another process may take one between its choice and its use. */
+const ATTEMPTS = 10;
+
+type MetricsOptions = NonNullable<TelemetryOptions['metrics']>;
+
 /**
  * The metrics of Temporal's SDK. Its core counts them and serves them on a port of its own: a free port of the loopback
  * interface, from which the worker copies them, so that a scraper needs one address for each process.
+ * @param install starts the SDK with these options; it throws when the port is taken
  */
-export async function createSdkMetrics(): Promise<SdkMetrics> {
-  const address = `127.0.0.1:${await freePort()}`;
+export async function startSdkMetrics(
+  install: (options: MetricsOptions) => void,
+  choosePort: () => Promise<number> = freePort,
+): Promise<SdkMetrics> {
+  const address = await installWithPort(install, choosePort);
   return {
-    options: {
-      attachServiceName: false,
-      prometheus: {
-        bindAddress: address,
-        countersTotalSuffix: true,
-        unitSuffix: true,
-        useSecondsForDurations: true,
-        histogramBucketOverrides: Object.fromEntries(HISTOGRAMS.map((name) => [name, LATENCIES])),
-      },
-    },
     async read() {
       try {
         const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(READ_MS) });
@@ -42,6 +40,32 @@ export async function createSdkMetrics(): Promise<SdkMetrics> {
       } catch {
         return '';
       }
+    },
+  };
+}
+
+/** @returns the address that the SDK listens on */
+async function installWithPort(install: (options: MetricsOptions) => void, choosePort: () => Promise<number>) {
+  for (let attempt = 1; ; attempt += 1) {
+    const address = `127.0.0.1:${await choosePort()}`;
+    try {
+      install(optionsFor(address));
+      return address;
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function optionsFor(bindAddress: string): MetricsOptions {
+  return {
+    attachServiceName: false,
+    prometheus: {
+      bindAddress,
+      countersTotalSuffix: true,
+      unitSuffix: true,
+      useSecondsForDurations: true,
+      histogramBucketOverrides: Object.fromEntries(HISTOGRAMS.map((name) => [name, LATENCIES])),
     },
   };
 }

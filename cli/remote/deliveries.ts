@@ -1,6 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
-import { fields, localTime, paint, paintState, print, table } from './output.js';
+import { type DeliveryEvent, describeEvent, readEvents } from './events.js';
+import { fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type Server, type ServerOptions } from './server.js';
 
 /** Whose deliveries: those of items, else of AI jobs, or of a crew. */
@@ -21,10 +21,6 @@ interface Query {
   cursor?: string;
   limit?: number;
 }
-
-const POLL_MS = 1_000;
-/** How many of the newest deliveries `tail` looks at. */
-const NEWEST = 50;
 
 /** `postback deliveries list` */
 export async function listDeliveries({ status, docId, limit, ...options }: ListOptions): Promise<void> {
@@ -62,24 +58,18 @@ export async function retryDelivery(id: string, options: ServiceOptions): Promis
   print({ json: options.json, data: result }, () => result.message);
 }
 
-/** `postback deliveries tail`: prints each delivery when it changes, until Ctrl-C. */
-export async function tailDeliveries(options: ServiceOptions): Promise<void> {
-  const { list } = routes(findServer(options), options);
-  const seen = new Map<string, string>();
-  for (let first = true; ; first = false) {
-    const { entries } = await list({ limit: NEWEST });
-    for (const delivery of entries.toReversed()) {
-      const { delivery_id, doc_id, status, attempts, error_code, updated_at } = delivery;
-      const changed = seen.get(delivery_id) !== updated_at;
-      seen.set(delivery_id, updated_at);
-      if (!changed || first) continue;
-      if (options.json) console.log(JSON.stringify(delivery));
-      else
-        console.log(
-          `${localTime(updated_at)}  ${paintState(status)}  ${doc_id}  attempt ${attempts}  ${paint('red', error_code ?? '')}`,
-        );
-    }
-    await wait(POLL_MS);
+/** `postback deliveries tail`: prints each delivery when its state changes, until Ctrl-C. */
+export async function tailDeliveries({ jobs, crew, ...options }: ServiceOptions): Promise<void> {
+  const client = findServer(options).client(crew === undefined ? 'api' : 'crew_org');
+  const isWanted = (event: DeliveryEvent) => {
+    if (crew !== undefined) return event.crew === crew;
+    return event.event_type === (jobs ? 'async_job_completed' : 'indexing.status_changed');
+  };
+  for await (const event of readEvents(client, { types: ['delivery.status_changed'] })) {
+    if (event.event === 'reset') console.error(`Earlier deliveries are not shown: ${event.reason}`);
+    if (event.event !== 'delivery.status_changed' || !isWanted(event)) continue;
+    if (options.json) console.log(JSON.stringify(event));
+    else console.log(describeEvent(event));
   }
 }
 

@@ -18,7 +18,7 @@ export async function tailEvents({ types, database, ...options }: EventOptions):
   for await (const event of readEvents(client, { types, database })) {
     if (options.json) console.log(JSON.stringify(event));
     else if (event.event === 'reset') console.log(paint('red', `Earlier events are lost: ${event.reason}`));
-    else if (event.event !== 'ready') console.log(describe(event));
+    else if (event.event !== 'ready') console.log(describeEvent(event));
   }
 }
 
@@ -58,9 +58,13 @@ function isRejection(error: unknown): boolean {
   return error instanceof PostbackError && error.status < 500 && error.status !== 429;
 }
 
-function describe(event: StreamedEvent): string {
-  const { timestamp, status, error_code } = event;
-  const parts = [localTime(timestamp), paintState(status), ...subjectOf(event), paint('red', error_code ?? '')];
+export type DeliveryEvent = Extract<StreamedEvent, { event: 'delivery.status_changed' }>;
+
+/** An event on one line. */
+export function describeEvent(event: StreamedEvent): string {
+  const state = 'status' in event ? paintState(event.status) : 'deleted';
+  const error = 'error_code' in event ? paint('red', event.error_code ?? '') : '';
+  const parts = [localTime(event.timestamp), state, ...subjectOf(event), error];
   return parts.filter((part) => part !== '').join('  ');
 }
 
@@ -68,6 +72,7 @@ function describe(event: StreamedEvent): string {
 function subjectOf(event: StreamedEvent): string[] {
   switch (event.event) {
     case 'indexing.status_changed':
+    case 'item.deleted':
       return ['item', `${event.database}/${event.collection}/${event.id}`];
     case 'delivery.status_changed':
       return ['delivery', event.delivery_id, `${event.event_type} of ${event.doc_id}`];

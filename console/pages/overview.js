@@ -71,7 +71,7 @@ function Activity({ activity, waiting, attention }) {
   const running = (jobs.by_status.queued ?? 0) + (jobs.by_status.processing ?? 0);
   return html`
     <div class="tiles">
-      <${Tile} href=${linkTo('items')} label="Items" value=${short(total)}
+      <${Tile} href=${linkTo('items')} label="Items" value=${`${short(total)}${items.truncated ? '+' : ''}`}
         note=${inProgress > 0 ? `${count(inProgress)} in progress` : items.by_status.errored ? `${count(items.by_status.errored)} failed` : 'all indexed'}
         tone=${inProgress > 0 ? 'busy' : items.by_status.errored ? 'bad' : 'good'} />
       <${Tile} href=${linkTo('deliveries')} label="Attempts delivered" value=${rate(succeeded, failed)}

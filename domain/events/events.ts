@@ -1,4 +1,4 @@
-/** Events as they happen, which clients read as a stream: changes of state, with ids and never content. */
+/** Events as they happen, which clients read as a stream: changes of state and deletions, with ids and never content. */
 import { z } from 'zod';
 import { JOB_STATUSES } from '../ai-jobs/jobs.js';
 import { EXECUTION_STATUSES } from '../crews/crews.js';
@@ -7,6 +7,7 @@ import { CALLBACK_EVENTS } from '../webhooks/events.js';
 
 export const STREAMED_EVENTS = [
   'indexing.status_changed',
+  'item.deleted',
   'delivery.status_changed',
   'job.status_changed',
   'execution.status_changed',
@@ -25,6 +26,13 @@ export const streamedEventSchema = z
       collection: z.string(),
       status: z.enum(INDEXING_STATUSES),
       ...common,
+    }),
+    z.object({
+      event: z.literal('item.deleted'),
+      id: z.string(),
+      database: z.string(),
+      collection: z.string(),
+      timestamp: z.iso.datetime(),
     }),
     z.object({
       event: z.literal('delivery.status_changed'),

@@ -23,6 +23,8 @@ export interface RemovedItemRecord {
   _id: string;
   org: string;
   database_id: string;
+  /** Its name, for the event of the deletion; absent when only versions are cleared. */
+  database?: string;
   collection: string;
   /** The client's id. */
   id: string;
@@ -103,13 +105,14 @@ export function createRemovedItems({
         const ref = { org, removal: newRemovalId() };
         const check_at = new Date();
         await removedItems.bulkWrite(
-          found.map(({ _id, collection, id, version, source, served, indexing_status }) => ({
+          found.map(({ _id, database, collection, id, version, source, served, indexing_status }) => ({
             updateOne: {
               filter: { _id },
               update: {
                 $set: {
                   org,
                   database_id: databaseId,
+                  database,
                   collection,
                   id,
                   version,

@@ -34,17 +34,32 @@ const IDENTITY_FIELDS = [
 const fieldsOf = (prefix: string, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [`${prefix}.${name}`, 1]));
 
-/** New records, and updates that change a status; only the fields that events need. */
+/** Deleted items leave a record of what is still to be cleared. Each deletion gives it another removal. */
+const DELETIONS: Document = {
+  'ns.coll': 'removed_items',
+  'fullDocument.live': { $exists: false },
+  $or: [
+    { operationType: 'insert' },
+    { operationType: 'update', 'updateDescription.updatedFields.removal': { $type: 'string' } },
+  ],
+};
+
+/** New records, updates that change a status, and deletions of items; only the fields that events need. */
 export const STATUS_CHANGES: Document[] = [
   {
     $match: {
-      'ns.coll': { $in: Object.keys(DESCRIBE) },
       $or: [
-        { operationType: { $in: ['insert', 'replace'] } },
-        ...STATUS_FIELDS.map((name) => ({
-          operationType: 'update',
-          [`updateDescription.updatedFields.${name}`]: { $exists: true },
-        })),
+        {
+          'ns.coll': { $in: Object.keys(DESCRIBE) },
+          $or: [
+            { operationType: { $in: ['insert', 'replace'] } },
+            ...STATUS_FIELDS.map((name) => ({
+              operationType: 'update',
+              [`updateDescription.updatedFields.${name}`]: { $exists: true },
+            })),
+          ],
+        },
+        DELETIONS,
       ],
     },
   },
@@ -69,6 +84,8 @@ export function describeChange({
   fullDocument,
   updateDescription,
 }: Document): OrgEvent | null {
+  const at: Date = wallTime ?? new Date(clusterTime.getHighBitsUnsigned() * 1000);
+  if (ns.coll === 'removed_items') return fullDocument ? describeDeletion(fullDocument, at) : null;
   const describe = DESCRIBE[ns.coll];
   if (!describe || !fullDocument) return null;
   const statusField = ns.coll === 'items' ? 'indexing_status' : 'status';
@@ -78,7 +95,6 @@ export function describeChange({
   // The record may have got further since; and a code that was set before is not part of the change.
   const isPresent = fullDocument[statusField] === status;
   const error_code = changed.error_code ?? (isPresent ? fullDocument.error_code : null);
-  const at: Date = wallTime ?? new Date(clusterTime.getHighBitsUnsigned() * 1000);
   const event = {
     ...describe(fullDocument),
     status,
@@ -86,4 +102,9 @@ export function describeChange({
     timestamp: at.toISOString(),
   };
   return { org: fullDocument.org, event: event as StreamedEvent };
+}
+
+function describeDeletion({ org, id, database, collection }: Document, at: Date): OrgEvent | null {
+  if (typeof database !== 'string') return null;
+  return { org, event: { event: 'item.deleted', id, database, collection, timestamp: at.toISOString() } };
 }

@@ -47,14 +47,28 @@ describe('the events of an organisation', () => {
     expect(failed.json.error_code).toMatch(/^E\d{4}$/);
     await receiver.close();
 
+    // A replacement is no deletion, although the version before is cleared.
+    const changed = { name: 'tide.md', content: '# Tide\n\nThe tide turns at one.' };
+    const again = { database: 'shelf', upsert: 'true', document_metadata: JSON.stringify([{ id: 'tide' }]) };
+    await api.ingest(again, [changed]);
+    const isCompleted = ({ json }: { json: Record<string, unknown> }) =>
+      json.id === 'tide' && json.status === 'completed';
+    await eventually('the replacement', () => stream.events.filter(isCompleted).length === 2);
+    await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['tide'] } });
+    await stream.find('the deletion', ({ json }) => json.event === 'item.deleted');
+    expect(stream.data().filter(({ event }) => event === 'item.deleted')).toEqual([
+      { event: 'item.deleted', id: 'tide', database: 'shelf', collection: 'default', timestamp: expect.any(String) },
+    ]);
+
     const states = (isIt: (event: Record<string, unknown>) => boolean) =>
       stream
         .data()
         .filter((event) => isIt(event))
-        .map(({ status }) => status);
+        .map((event) => ('status' in event ? event.status : undefined));
     const item = states(({ event, id }) => event === 'indexing.status_changed' && id === 'tide');
     expect([item[0], item.at(-1)]).toEqual(['queued', 'completed']);
-    expect(states(({ doc_id }) => doc_id === 'tide')).toEqual(['pending', 'sweeping', 'delivered']);
+    const delivery = states(({ doc_id }) => doc_id === 'tide');
+    expect(delivery.slice(0, 3)).toEqual(['pending', 'sweeping', 'delivered']);
     expect(stream.data().find(({ event }) => event === 'indexing.status_changed')).toEqual({
       event: 'indexing.status_changed',
       id: 'tide',
