@@ -115,7 +115,7 @@ export interface SearchIndex {
    * from before filters existed
    */
   search(table: string, request: SearchRequest): Promise<SearchHit[]>;
-  /** Reads what every search needs, so that the next search does not wait for it. @throws Error when the table does not exist */
+  /** Loads the parts of the index that every search needs, so that the next search does not wait for it. @throws Error when the table does not exist */
   warm(table: string): Promise<void>;
   /** Adds new rows to the full-text index, creates the vector index of a large table, and drops old versions. */
   compact(table: string): Promise<void>;

@@ -79,7 +79,7 @@ async function schemaOf(table: Table): Promise<TableSchema> {
   return schema;
 }
 
-/** Loads the indexes of words and vectors, and what else a search opens. */
+/** Loads the indexes of words and vectors, and the other files that a search opens. */
 export async function warmTable(searched: SearchedTable): Promise<void> {
   const { table } = searched;
   const indices = await table.listIndices();
