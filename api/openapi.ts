@@ -215,7 +215,7 @@ function retryAfterHeader(codes: readonly ErrorCode[]) {
   return { headers: having === codes.length ? retryAfter : retryAfter.partial() };
 }
 
-/** The declared errors, and those that follow from what the route takes. */
+/** The declared errors, and those that follow from the inputs of the route. */
 function errorCodes(document: ServiceDocument, method: string, operation: Operation): ErrorCode[] {
   const { query, body, form, idempotencyKeys, errors = [] } = operation;
   const codes = new Set<ErrorCode>([...document.errors, ...errors]);

@@ -71,7 +71,7 @@ const HOME = `<!doctype html>
 <body>
 <main>
 <h1>Postback</h1>
-<p>Work that finishes later, announced by a signed HTTP callback: content indexing, AI jobs, crews of agents and payment
+<p>Work that takes time and ends with a signed HTTP callback: content indexing, AI jobs, crews of agents and payment
 authentication.</p>
 <ul>
 <li><a href="/console">Console</a>: items, search, deliveries, jobs and crews of an organisation</li>

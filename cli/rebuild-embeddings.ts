@@ -22,11 +22,11 @@ export interface RebuildOptions {
 }
 
 const POLL_MS = 500;
-/** Then a plan is overdue, unless there are millions of chunks. */
+/** After this time without a plan a hint is printed: plans take longer only for millions of chunks. */
 const HINT_MS = 15_000;
 /** Between two lines of progress. */
 const PROGRESS_MS = 5_000;
-/** Of English text; a model's own tokenizer may differ by a quarter. */
+/** Characters of English text; the tokenizer of a model may differ by a quarter. */
 const CHARACTERS_PER_TOKEN = 4;
 /** Texts of one call. */
 const TEXTS_PER_CALL = 64;
@@ -153,7 +153,7 @@ function describePlan(plan: RebuildPlan, price: number | undefined): string[] {
   ];
 }
 
-/** Only a person is asked; a script has decided. */
+/** Asks only in a terminal; a script does not wait for an answer. */
 async function confirmed(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return true;
   const terminal = createInterface({ input: process.stdin, output: process.stdout });

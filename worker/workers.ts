@@ -59,7 +59,7 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxCachedWorkflows: 100,
   },
   deliveries: DELIVERY_TUNING,
-  // Deleting a large database or connector takes long; the slots are many, so that the short steps find one.
+  // Deleting a large database or connector takes long. There are many slots, so that short steps find a free slot.
   control: {
     maxConcurrentActivityTaskExecutions: 50,
     maxConcurrentWorkflowTaskExecutions: 20,

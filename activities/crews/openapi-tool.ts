@@ -7,7 +7,7 @@ import { ToolError } from './tool.js';
 
 const CACHE_MS = 10 * 60_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-/** Bounds what a document that refers to itself expands to. */
+/** Limits the expansion of a document that refers to itself. */
 const MAX_DEPTH = 12;
 const MAX_DESCRIPTION = 1_000;
 
@@ -65,7 +65,9 @@ export function createOpenApiTools(http: ToolHttp) {
       }
       if (operation.bodyRequired && args.body === undefined) throw new ToolError('body: is required');
       const given = parameters.filter(({ name }) => args[name] !== undefined && args[name] !== null);
-      const headers = given.filter((one) => one.in === 'header').map(({ name }) => [name, headerText(args[name])]);
+      const headers = given
+        .filter((parameter) => parameter.in === 'header')
+        .map(({ name }) => [name, headerText(args[name])]);
       const response = await sendToolRequest(http, {
         method,
         url: urlOf(operation.url, given, args),

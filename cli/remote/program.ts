@@ -235,7 +235,7 @@ function addJobs(program: Command): void {
 }
 
 function addCrews(program: Command): void {
-  const crews = program.command('crews').description('start crews, and answer those that wait for a person');
+  const crews = program.command('crews').description('start crews, and approve or reject their outputs');
   remote(crews.command('list'))
     .description('list crews, with warnings and problems')
     .action(run(async (options) => (await import('./crews.js')).listCrews(options)));

@@ -25,7 +25,7 @@ process.on('disconnect', () => process.exit());
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 for (const budget of BUDGETS) setFlagsFromString(budget);
-volunteerForOutOfMemory();
+raiseOutOfMemoryScore();
 yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,
@@ -66,7 +66,7 @@ function send(message: FromChild): void {
 }
 
 /** Where the system kills a process because memory is short, it takes this one and not its parent. */
-function volunteerForOutOfMemory(): void {
+function raiseOutOfMemoryScore(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {
@@ -74,7 +74,7 @@ function volunteerForOutOfMemory(): void {
   }
 }
 
-/** Foreign bytes get the processor time that the product leaves, and less than their share when it is short. */
+/** The work on untrusted input gets the processor time that the product leaves, and less than its share when it is short. */
 function yieldToOthers(): void {
   try {
     // On Linux, a priority belongs to a thread. Later threads inherit it.
