@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { serialize } from 'node:v8';
+import { serialize, setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
 
@@ -8,6 +8,13 @@ import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
 const options = JSON.parse(process.argv[2]!) as ChildOptions;
 /** Against a busy process of the product, a task gets a quarter of a core. */
 const NICENESS = 5;
+/**
+ * How long code runs before V8 optimises it. Most children read one file or a page or two, and with the budgets of Node 20
+ * optimising the OCR engine took more processor time than the first page. Later versions have a similar one for WebAssembly,
+ * and another measure for JavaScript. Set here, because Node does not start with an argument that its V8 does not know.
+ */
+const BUDGETS = ['--wasm-tiering-budget=40000000'];
+if (process.version.startsWith('v20.')) BUDGETS.push('--interrupt-budget=1000000');
 let parentTookPart = () => {};
 
 process.on('message', (message: ToChild) => {
@@ -15,14 +22,22 @@ process.on('message', (message: ToChild) => {
   else void run(message.task);
 });
 process.on('disconnect', () => process.exit());
+/** A running task that does not wait for its parent. */
+let isRunning = false;
+// Emitted when nothing is in progress that could wake this process up, the channel to the parent apart.
+process.on('beforeExit', () => {
+  whileWaitingForParent();
+  if (isRunning) send({ stuck: true });
+});
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+for (const budget of BUDGETS) setFlagsFromString(budget);
 raiseOutOfMemoryScore();
 yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,
   resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
-});
+}).unref();
 const work = import(options.worker).then((module) => module.default as Work<unknown, unknown, unknown>);
 work.catch(() => undefined);
 
@@ -35,20 +50,36 @@ async function run(task: unknown): Promise<void> {
     if (remaining < 0) throw new OutputExceeded();
     return data;
   };
+  whileWorking();
   try {
     const result = await (await work)(task, async (part) => {
       const taken = new Promise<void>((resolve) => {
         parentTookPart = resolve;
       });
+      whileWaitingForParent();
       send({ part: pack(part) });
       await taken;
+      whileWorking();
     });
     send({ result: pack(result), resident: process.memoryUsage.rss() });
   } catch (error) {
     if (error instanceof OutputExceeded) return send({ exceeded: 'output' });
     const { name, message, code } = error as NodeJS.ErrnoException;
     send({ error: { name, message, code } });
+  } finally {
+    isRunning = false;
+    whileWaitingForParent();
   }
+}
+
+/** The channel does not keep this process alive, so that a task that waits for nothing is noticed. */
+function whileWorking(): void {
+  isRunning = true;
+  process.channel?.unref();
+}
+
+function whileWaitingForParent(): void {
+  process.channel?.ref();
 }
 
 class OutputExceeded extends Error {}
