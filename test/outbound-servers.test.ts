@@ -203,6 +203,16 @@ describe('a receiver that misbehaves', () => {
     expect(written).toBeLessThan(150 * 1024 * 1024);
   });
 
+  test('a response in chunks of one byte does not keep what it was read into', async () => {
+    const { port } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.end(`${'1\r\nx\r\n'.repeat(100_000)}0\r\n\r\n`);
+    });
+    const { body } = await post(clientWith(), `http://127.0.0.1:${port}/`, { maxResponseBytes: 100_000 });
+    expect(body.equals(Buffer.alloc(100_000, 'x'))).toBe(true);
+    expect(body.buffer.byteLength).toBeLessThanOrEqual(2 * body.length);
+  });
+
   test('a response of exactly the limit is complete and keeps its connection', async () => {
     const { port, connections } = await responding((_request, response) => response.end('x'.repeat(1024)));
     const client = clientWith({ maxConnectionsPerOrigin: 1 });
@@ -380,6 +390,25 @@ describe('a download', () => {
     expect(await get(clientWith(), port, to)).toMatchObject({ status: 200, headers: { 'content-type': 'text/plain' } });
     expect(text()).toBe('words');
     expect(to.writableFinished).toBe(true);
+  });
+
+  test('a body in chunks of one byte is written in blocks, and waits for a slow writer', async () => {
+    const bytes = 200_000;
+    const { port } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.end(`${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`);
+    });
+    const sizes: number[] = [];
+    const to = new Writable({
+      highWaterMark: 1,
+      write(piece: Buffer, _encoding, done) {
+        sizes.push(piece.length);
+        setImmediate(done);
+      },
+    });
+    await get(clientWith(), port, to, { maxBytes: bytes });
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(bytes);
+    expect(sizes.length).toBeLessThan(10);
   });
 
   test('returns any other response, redirects included, and writes nothing', async () => {

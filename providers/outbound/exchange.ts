@@ -1,11 +1,14 @@
 /** One exchange with a server: a request, and the beginning of its response. */
 import type { Dispatcher } from 'undici';
+import { GrowingBuffer } from '../../domain/growing-buffer.js';
 import type { OutboundRequest, OutboundResponse } from '../../domain/outbound.js';
 import { cancelled, describeFailure, timedOut } from './failure.js';
 import { joinValues } from './response.js';
 
 /** How long an excerpt waits for the beginning of a body. */
 const EXCERPT_MS = 1_000;
+/** Reserved for a body; most are shorter. */
+const FIRST_BYTES = 1_024;
 
 type Limits = Pick<OutboundRequest, 'timeoutMs' | 'maxResponseBytes' | 'excerpt' | 'signal'>;
 
@@ -21,7 +24,7 @@ export function exchange(
 ): Promise<OutboundResponse> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(cancelled());
-    const chunks: Buffer[] = [];
+    const body = new GrowingBuffer(Math.min(maxResponseBytes, FIRST_BYTES));
     let room = maxResponseBytes;
     let response: Omit<OutboundResponse, 'body'> | undefined;
     let controller: Dispatcher.DispatchController | undefined;
@@ -40,7 +43,7 @@ export function exchange(
     const succeed = () => {
       if (ended) return;
       end();
-      resolve({ ...response!, body: Buffer.concat(chunks) });
+      resolve({ ...response!, body: body.bytes });
     };
     const fail = (error: unknown) => {
       if (ended) return;
@@ -71,7 +74,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         if (ended) return;
-        chunks.push(chunk.subarray(0, room));
+        body.append(chunk.subarray(0, room));
         room -= chunk.length;
         if (room >= 0) return;
         succeed();
