@@ -213,6 +213,19 @@ describe('a receiver that misbehaves', () => {
     expect(body.buffer.byteLength).toBeLessThanOrEqual(2 * body.length);
   });
 
+  test('a few interim responses come before a response; too many fail the attempt', async () => {
+    const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+    const respond = (count: number) =>
+      raw((socket) => socket.end(`${interim.repeat(count)}HTTP/1.1 204 No Content\r\n\r\n`));
+    const few = await respond(3);
+    expect(await post(clientWith(), `http://127.0.0.1:${few.port}/`)).toMatchObject({ status: 204 });
+    const many = await respond(10_000);
+    await expect(post(clientWith(), `http://127.0.0.1:${many.port}/`)).rejects.toMatchObject({
+      code: 'EPROTO',
+      message: 'too many interim responses',
+    });
+  });
+
   test('a response of exactly the limit is complete and keeps its connection', async () => {
     const { port, connections } = await responding((_request, response) => response.end('x'.repeat(1024)));
     const client = clientWith({ maxConnectionsPerOrigin: 1 });
@@ -419,6 +432,14 @@ describe('a download', () => {
     expect(await get(clientWith(), port, to)).toMatchObject({ status: 302, headers: { location: '/other' } });
     expect(text()).toBe('');
     expect(to.destroyed).toBe(true);
+  });
+
+  test('a response without a body keeps its connection', async () => {
+    const { port, connections } = await responding((_request, response) => response.writeHead(304).end());
+    const client = clientWith();
+    for (let n = 0; n < 8; n += 1) expect(await get(client, port, collect().to)).toMatchObject({ status: 304 });
+    // A request may start a moment before the connection of the one before it is free.
+    expect(connections.length).toBeLessThan(8);
   });
 
   test('fails at its size limit, however much is sent', async () => {

@@ -2,7 +2,7 @@
 import { finished } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type OutboundDownload, OutboundError, type OutboundResponse } from '../../domain/outbound.js';
-import { cancelled, describeFailure, timedOut } from './failure.js';
+import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
 import { joinValues } from './response.js';
 
 /** Bytes written at a time. A server may send its body in chunks of one byte, each of which would cost a write. */
@@ -26,6 +26,7 @@ export function download(
     let response: Omit<OutboundResponse, 'body'> | undefined;
     let controller: Dispatcher.DispatchController | undefined;
     let ended = false;
+    const checkInterim = createInterimLimit();
     const timeLimit = setTimeout(() => stop(timedOut(timeoutMs)), timeoutMs);
     const cancel = () => stop(cancelled());
     signal?.addEventListener('abort', cancel, { once: true });
@@ -56,24 +57,39 @@ export function download(
         if (ended) started.abort(cancelled());
       },
       onResponseStart(_controller, status, headers) {
-        if (ended || status < 200) return;
+        if (ended) return;
+        if (status < 200) {
+          const excess = checkInterim();
+          return excess && stop(excess);
+        }
         response = { status, headers: joinValues(headers) };
-        if (status < 300) return;
-        succeed();
-        controller?.abort(cancelled());
       },
       onResponseData(reading, chunk) {
         if (ended) return;
+        if (!isSuccess(response)) {
+          succeed();
+          // The rest is not read.
+          return reading.abort(cancelled());
+        }
         room -= chunk.length;
         if (room < 0) return stop(new OutboundError('ETOOLARGE', `it is over ${maxBytes} bytes`));
         if (body.write(chunk)) return;
         reading.pause();
         to.once('drain', () => reading.resume());
       },
-      onResponseEnd: () => ended || body.end(),
+      // Without a body the connection can be used again.
+      onResponseEnd() {
+        if (ended) return;
+        if (isSuccess(response)) body.end();
+        else succeed();
+      },
       onResponseError: (_controller, error) => stop(error),
     });
   });
+}
+
+function isSuccess(response: { status: number } | undefined): boolean {
+  return response !== undefined && response.status >= 200 && response.status < 300;
 }
 
 /** Writes pieces of any size in blocks. */

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../domain/growing-buffer.js';
 import type { OutboundRequest, OutboundResponse } from '../../domain/outbound.js';
-import { cancelled, describeFailure, timedOut } from './failure.js';
+import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
 import { joinValues } from './response.js';
 
 /** How long an excerpt waits for the beginning of a body. */
@@ -29,6 +29,7 @@ export function exchange(
     let response: Omit<OutboundResponse, 'body'> | undefined;
     let controller: Dispatcher.DispatchController | undefined;
     let ended = false;
+    const checkInterim = createInterimLimit();
     let excerptEnds: NodeJS.Timeout | undefined;
     const timeLimit = setTimeout(() => stop(timedOut(timeoutMs)), timeoutMs);
     const cancel = () => stop(cancelled());
@@ -63,7 +64,11 @@ export function exchange(
         if (ended) started.abort(cancelled());
       },
       onResponseStart(_controller, status, headers) {
-        if (ended || status < 200) return;
+        if (ended) return;
+        if (status < 200) {
+          const excess = checkInterim();
+          return excess && stop(excess);
+        }
         response = { status, headers: joinValues(headers) };
         if (excerpt) {
           excerptEnds = setTimeout(() => {
