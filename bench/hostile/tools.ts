@@ -79,7 +79,7 @@ export const TOOL_CASES: readonly HostileCase[] = TOOLS.map(({ what }, n) => ({
       const { kickoff_id } = await call(access, 'POST', `/crews/tool-${n}/kickoff`, { inputs: {} });
       for (;;) {
         const { status } = await call(access, 'GET', `/crews/tool-${n}/${kickoff_id}/status`);
-        if (['completed', 'failed'].includes(status)) return status;
+        if (['completed', 'error'].includes(status)) return status;
         if (target.signal.aborted) return `still ${status}`;
         await wait(300);
       }
