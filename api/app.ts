@@ -50,9 +50,9 @@ export type ApiDependencies = HealthDependencies &
     log: Logger;
     /** Whether an internal port serves metrics and the details of `/readyz`. */
     hasInternalPort: boolean;
-    /** Makes a span of each request; undefined without traces. */
+    /** Creates a span for each request; undefined without traces. */
     traceRequest: Middleware | undefined;
-    /** Of the process; `/metrics` serves it. */
+    /** The metrics of the process, which `/metrics` serves. */
     registry: Registry;
     readBacklog: (now: Date) => Promise<Backlog>;
     /** Where the console links to. */
@@ -85,13 +85,13 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   app.use(cutSlowBodies(deps.slowRequests));
   app.use(async (ctx, next) => {
     await next();
-    // Of a request that was rejected before its body was read. Node would read it without pauses.
+    // The body of a request that was rejected before it was read. Node would read it without pauses.
     if (!ctx.req.readableEnded) void discardBody(ctx.req);
   });
   app.use(limitBodyMemory(deps.bodyMemoryBytes));
   const fetchHere = createInProcessFetch(() => app.callback());
   app.use(serve(createServices({ ...deps, fetchHere }, metrics), deps.log));
-  // Errors of requests are handled above. A client that disconnects, or sends what is no HTTP, is not an error of the
+  // Errors of requests are handled above. A client that disconnects, or sends something other than HTTP, is not an error of the
   // server, and must not fill its log.
   app.on('error', (error: NodeJS.ErrnoException) => {
     const { code = '' } = error;

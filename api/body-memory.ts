@@ -2,11 +2,11 @@ import type { Middleware } from 'koa';
 import { ServiceError } from '../domain/errors.js';
 import type { RequestState } from './request-context.js';
 
-/** Of each request, so many bytes do not count: small requests are never rejected. */
+/** Bytes of each request that do not count: small requests are never rejected. */
 const FREE_BYTES = 64 * 1024;
 
 /**
- * Limits what the bodies of all requests together hold in memory: JSON, and the text fields of forms. One organisation
+ * Limits the memory that the bodies of all requests hold together: JSON, and the text fields of forms. One organisation
  * may use half of it. Files do not count, because they are stored while they arrive.
  *
  * It sets `ctx.state.holdBody`, which reserves memory until the response; without room it throws ServiceError

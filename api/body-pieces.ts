@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError } from '../domain/errors.js';
 
-/** @throws ServiceError INVALID_PARAMETERS for a compressed body: what it inflates to has no bound before it is read */
+/** @throws ServiceError INVALID_PARAMETERS for a compressed body, because its inflated size is not known before it is read */
 export function rejectCompressedBody({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
@@ -15,7 +15,7 @@ const never = new AbortController().signal;
  * Reads a body in pieces, one in each turn of the event loop. Node has an event for each chunk that a client sends, so that a
  * megabyte in chunks of one byte would hold up all others for seconds. A piece is all that has arrived since the last
  * one; while it waits for its turn, the connection is not read further than Node's buffer.
- * What remains when the loop is left is discarded in the same way.
+ * When the loop ends early, the rest of the body is discarded in the same way.
  * @throws Error when the connection ends before the body, or the reason of the signal
  */
 export async function* piecesOf(request: IncomingMessage, signal = never): AsyncGenerator<Buffer> {
@@ -26,7 +26,7 @@ export async function* piecesOf(request: IncomingMessage, signal = never): Async
   }
 }
 
-/** Reads what remains of a body, for clients that read a response only after they have sent everything. */
+/** Reads the rest of a body, for clients that read a response only after they have sent everything. */
 export async function discardBody(request: IncomingMessage): Promise<void> {
   try {
     for await (const _ of pieces(request, never));

@@ -1,4 +1,4 @@
-/** Turns of connections: the order in which what arrives is parsed, and in which requests are served. */
+/** Turns of connections: the order in which incoming bytes are parsed and requests are served. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -16,14 +16,14 @@ interface Connection {
   socket: HttpSocket;
   /** Node's own listener for `data`, which parses a piece and emits the requests in it. */
   parse: (piece: Buffer) => void;
-  /** What has arrived and is not parsed yet. */
+  /** Bytes that have arrived and are not parsed yet. */
   unparsed: Buffer[];
   /** The latest request. */
   latest?: IncomingMessage;
   /** Requests that wait for the one that is served. */
   waiting: [IncomingMessage, ServerResponse][];
   serving: boolean;
-  /** Paused here: it waits for a turn, or for its own requests. */
+  /** Whether this module has paused the connection, which waits for a turn or for its own requests. */
   held: boolean;
 }
 
@@ -95,7 +95,7 @@ export function serveInTurns(server: Server, serve: RequestListener): void {
     waiting -= connection.waiting.splice(0).length;
   }
 
-  /** Parses what has arrived, as far as the turn and the requests of the connection allow. */
+  /** Parses the bytes that have arrived, as far as the turn and the requests of the connection allow. */
   function read(connection: Connection): void {
     const { socket, unparsed } = connection;
     while (!mustWait(connection) && unparsed.length > 0) connection.parse.call(socket, takeSlice(unparsed));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import Router from '@koa/router';
 import type { RequestContext, RequestState } from './request-context.js';
 
-/** Where operators look at workflows. */
+/** The Temporal UI, where operators look at workflows. */
 export interface TemporalUi {
   /** The address as a browser reaches it. */
   url: string;

@@ -26,7 +26,7 @@ const SAVED_HEADERS = ['Content-Type', 'Location', 'Deprecation'];
  * Does the work of a request once per `Idempotency-Key`: the same request sent again gets the first response, byte for
  * byte. Only 2xx responses are saved: with any other response no work has started, and a repeated request runs again.
  * While `work` runs, `ctx.state.saveResponseWith` saves the response in the transaction of the work.
- * @param content returns what must be equal in a repeated request, besides method and URL, in pieces that are hashed with
+ * @param content returns the content that must be equal in a repeated request, besides method and URL, in pieces that are hashed with
  * pauses for other requests; called only with a key
  * @throws ServiceError INVALID_PARAMETERS for a malformed key, IDEMPOTENCY_CONFLICT when the key was sent with another
  * request, IDEMPOTENCY_IN_PROGRESS while the first request runs

@@ -52,7 +52,7 @@ async function runApi(): Promise<void> {
       `the crew "${name}" cannot run:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
     );
   }
-  // Questions are short: a second thread would cost more in waiting for the first than it saves (decision 20).
+  // Queries are short: a second thread would cost more in waiting for the first than it saves (decision 20).
   const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,
@@ -121,7 +121,7 @@ async function warmIndexes(
   }
 }
 
-/** What the services need, from the settings and the connections. */
+/** The dependencies of the services, from the settings and the connections. */
 function apiDependencies(
   config: Config,
   shared: SharedDependencies,

@@ -14,7 +14,7 @@ export interface HttpMetrics {
 }
 
 /**
- * Prometheus metrics of requests, with what else the registry has. No label names a client, and a route is labelled by its
+ * Prometheus metrics of requests, with all other metrics of the registry. No label names a client, and a route is labelled by its
  * pattern, so that the number of series is bounded whatever clients send.
  * @param refresh called before the metrics are read
  */

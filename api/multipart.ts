@@ -8,12 +8,12 @@ import { piecesOf, rejectCompressedBody } from './body-pieces.js';
 import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES } from './form-fields.js';
 
 export interface UploadLimits {
-  /** Per request. */
+  /** Files of one request. */
   maxFiles: number;
   maxFileBytes: number;
-  /** The whole request. */
+  /** Bytes of the whole request. */
   maxRequestBytes: number;
-  /** All text fields such as `memories` together. */
+  /** Bytes of all text fields, such as `memories`, together. */
   maxFieldBytes: number;
 }
 
@@ -32,7 +32,7 @@ const STORED_AT_ONCE = 8;
  * still received, because most clients read a response only after they have sent everything.
  * @param known other fields have no effect, may be repeated, and are cut off after 64 KiB
  * @param store gets each file as a stream, which it must read to the end
- * @param hold gets the bytes of the text fields so far, which stay in memory; what it throws ends the reading
+ * @param hold gets the bytes of the text fields so far, which stay in memory; an error that it throws ends the reading
  * @returns the fields, and the results of `store` in the order of the files
  * @throws ServiceError INVALID_PARAMETERS for a malformed or incomplete body, VALIDATION_ERROR for too many files or
  * fields and for a short field that is too long, PAYLOAD_TOO_LARGE for a size over its limit
@@ -67,7 +67,7 @@ export async function readMultipart<T>(
   function receiveFile(field: string, stream: Readable, filename: string): void {
     streams.push({ filename, stream: stream as typeof stream & { bytesRead: number } });
     if (streams.length > limits.maxFiles) fail(tooMany(limits.maxFiles, 'file'));
-    // Parts of the bytes in which the error was.
+    // The parts that arrived in the same bytes as the error.
     if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
     const stored = storeInTurn(stream, filename).then((result) => ({ field, filename, stored: result }));
@@ -122,7 +122,7 @@ export async function readMultipart<T>(
 /**
  * Resolves at the end of the form.
  * @param failed ends the parsing
- * @param check gets the bytes received so far; what it throws ends the parsing too
+ * @param check gets the bytes received so far; an error that it throws ends the parsing too
  * @throws ServiceError for a request that is incomplete or too large, or the reason of `failed`
  */
 async function pipeInto(

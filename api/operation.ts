@@ -81,7 +81,7 @@ export interface OperationInput<Query extends z.ZodType, Body extends z.ZodType,
   respondWith<Result>(data: z.input<Data>, work: (tx?: ClientSession) => Promise<Result>): Promise<Result>;
 }
 
-/** A declaration together with what `operations()` adds to it. */
+/** A declaration, with the settings that `operations()` adds to it. */
 export interface DeclaredOperation {
   operation: Operation;
   envelope: Envelope;

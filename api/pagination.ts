@@ -23,7 +23,7 @@ export const pageFields = { count: z.int(), next_cursor: nextCursorSchema };
 
 /** The order of a list, by a value of its records that never changes, so that a cursor stays valid. */
 export interface ListOrder<T> {
-  /** The value by which a record is ordered, which is the cursor of what follows it. */
+  /** The value by which a record is ordered, which is the cursor of the page that follows it. */
   position(record: T): string;
   /** Matches the cursors of this list, and nothing else: each match is a position. */
   pattern: RegExp;

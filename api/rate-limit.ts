@@ -3,16 +3,16 @@ import { ServiceError } from '../domain/errors.js';
 import type { RateLimit, RateLimitState } from '../storage/rate-limits.js';
 import type { RequestState } from './request-context.js';
 
-/** The limits of requests; null is no limit. They hold over all API processes. */
+/** The rate limits; null means no limit. They hold over all API processes. */
 export interface RateLimits {
-  /** Of one key, in a second and in a minute. */
+  /** Requests with one key, in a second and in a minute. */
   burst: RateLimit | null;
   perMinute: RateLimit | null;
-  /** Of requests with an invalid key from one address. */
+  /** Requests with an invalid key from one address. */
   failedLogins: RateLimit | null;
-  /** Of requests with one publishable key from one address. */
+  /** Requests with one publishable key from one address. */
   publishable: RateLimit | null;
-  /** Of requests about one payment authentication. */
+  /** Requests about one payment authentication. */
   authentication: RateLimit | null;
 }
 

@@ -82,7 +82,7 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
     })
     .sort((a, b) => b.prefix.length - a.prefix.length);
   return (ctx, next) => {
-    // A target that is no path, as in `OPTIONS *`, goes to the service with the path `/`, which is the last.
+    // A target that is not a path, as in `OPTIONS *`, goes to the service with the path `/`, which is the last.
     const underPrefix = entries.find(({ prefix }) => isUnder(ctx.path, prefix)) ?? entries.at(-1)!;
     const handler = pages.get(ctx.path) ?? underPrefix.handler;
     return handler(ctx, next);
@@ -126,7 +126,7 @@ function requireRoute(service: Service): Middleware<RequestState> {
   };
 }
 
-/** A thousand ids and some more. Koa reads a query in time that grows with the square of its parameters. */
+/** Room for a thousand ids. Koa reads a query in time that grows with the square of its parameters. */
 const MAX_QUERY_PARAMETERS = 1_100;
 
 /** @throws ServiceError INVALID_PARAMETERS for too many parameters, before they are read */

@@ -6,7 +6,7 @@ import { chunkSections, searchableText } from '../domain/content/chunking.js';
 import { NO_METADATA } from '../domain/content/indexed-metadata.js';
 import type { Embedder, IndexRow, SearchHit } from '../domain/content/search.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
-import { createLanceIndex } from '../storage/content/search-index/index.js';
+import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { mean, normalisedGain } from './support/measure.js';
 import { readTestCollection, type TestCollection } from './support/test-collection.js';
 

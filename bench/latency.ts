@@ -7,7 +7,7 @@ import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import type { ItemRecord } from '../storage/content/items.js';
-import { createLanceIndex } from '../storage/content/search-index/index.js';
+import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { type Corpus, createCorpus } from './support/corpus.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { percentile } from './support/measure.js';

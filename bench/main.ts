@@ -17,7 +17,7 @@ import { retrieval } from './retrieval.js';
 
 interface Benchmark {
   run(argument?: string): Promise<void>;
-  /** Of the usage message; in brackets when it may be absent. */
+  /** The argument in the usage message; in brackets when it may be absent. */
   argument?: string;
 }
 

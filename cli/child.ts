@@ -14,7 +14,7 @@ const MAIN = {
 /** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
 const RESTART_MS = 1_000;
 /**
- * How often a process may end before it is ready: on a busy machine a server may need longer to respond than a process waits.
+ * How often a process may end before it is ready: on a busy machine, a server may take longer to respond than the process waits.
  */
 const START_ATTEMPTS = 3;
 /** How long running requests and activities may take to finish; then the process is killed. */

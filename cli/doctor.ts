@@ -23,12 +23,12 @@ interface Finding {
 const NODE_TO_USE = 24;
 const FREE_BYTES = 2 * 1024 ** 3;
 const MEMORY_BYTES = 3 * 1024 ** 3;
-/** Beyond this, receivers reject callbacks whose age they check, at the latest. */
+/** Receivers reject callbacks whose time is five minutes away from their clock. The doctor reports it earlier. */
 const CLOCK_TOLERANCE_MS = 60_000;
 const CONNECT_MS = 3_000;
 const MARKS = { ok: paint('green', '✓'), warning: paint('yellow', '!'), problem: paint('red', '✗') };
 
-/** `postback doctor`: looks for what is wrong with this set-up, and says how to mend it. The exit code is 1 with a problem. */
+/** `postback doctor`: looks for what is wrong with this set-up, and says how to fix it. The exit code is 1 with a problem. */
 export async function doctor(options: ServerOptions): Promise<void> {
   const findings = [checkNode(), checkPlatform(), checkMemory(), ...(await checkSettings(options))];
   print({ json: options.json, data: { findings } }, () => {
@@ -85,7 +85,7 @@ async function checkSettings(options: ServerOptions): Promise<Finding[]> {
   const { profile = process.env.POSTBACK_PROFILE } = options;
   const isHere = !profile && !process.env.POSTBACK_URL && readDevelopmentFile(config.POSTBACK_DATA_DIR) !== null;
   const isNamed = (name: string) => Boolean(process.env[name]);
-  // Of a server elsewhere, only the API can be reached, unless the settings name the others too.
+  // Only the API of a server elsewhere can be reached, unless the settings name MongoDB and Temporal too.
   if (isHere || isNamed('MONGODB_URI')) findings.push(await checkMongo(config));
   if (isHere || isNamed('TEMPORAL_ADDRESS')) findings.push(await checkTemporal(config));
   return findings;

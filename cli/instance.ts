@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
+import { readLocalModel } from '../providers/embeddings/local-model.js';
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
 import { type Child, startChild } from './child.js';
 import { sealingKey } from './data-folder.js';
@@ -99,7 +100,10 @@ async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (li
     const env = { POSTBACK_EMBEDDINGS: 'off', POSTBACK_EMBEDDINGS_OFF_REASON: unavailable };
     return { env, isLocal: false, reason: unavailable };
   }
-  return { env: { POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath) }, isLocal: true, reason: null };
+  const folder = dirname(model.modelPath);
+  // An invalid description is reported here: otherwise each process would end with it.
+  readLocalModel(folder);
+  return { env: { POSTBACK_EMBEDDING_MODEL_DIR: folder }, isLocal: true, reason: null };
 }
 
 /** The address of a Unix socket holds 104 bytes on macOS, 108 on Linux. */

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { runProcess } from '../runtime/process.js';
 import { createProgram } from './program.js';
 
-/** The exit code of a command that was called wrongly; 1 is one that failed. */
+/** The exit code of a command that was used wrongly. A command that failed exits with 1. */
 const WRONG_USE = 2;
 
 const program = createProgram(new Command('postback').exitOverride());
@@ -10,7 +10,7 @@ await runProcess(async () => {
   try {
     await program.parseAsync();
   } catch (error) {
-    // Commander has printed the message, or the help that was asked for.
+    // Commander has printed the message, or the requested help.
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USE;
   }

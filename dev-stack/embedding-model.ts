@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSha256, download, type Env, extractFromZip, type Log, placeInCache } from './downloads.js';
@@ -26,7 +27,7 @@ export async function obtainEmbeddingModel(options: FetchOptions): Promise<Embed
   if (env.POSTBACK_EMBEDDINGS === 'off') return { unavailable: 'POSTBACK_EMBEDDINGS is off' };
   const ownFolder = env.POSTBACK_EMBEDDING_MODEL_DIR;
   if (ownFolder) {
-    const reason = await whyUnusable(ownFolder);
+    const reason = await unusableReason(ownFolder);
     if (reason) return { unavailable: `POSTBACK_EMBEDDING_MODEL_DIR (${ownFolder}): ${reason}` };
     log(`Embedding model: ${ownFolder} (POSTBACK_EMBEDDING_MODEL_DIR)`);
     return pathsIn(ownFolder);
@@ -34,7 +35,7 @@ export async function obtainEmbeddingModel(options: FetchOptions): Promise<Embed
 
   const folder = join(cacheDir, 'models', PINNED_MODEL.name);
   // Hashing 34 MB takes less than a tenth of a second, so the cached files are checked at every start.
-  if (!(await whyUnusable(folder))) {
+  if (!(await unusableReason(folder))) {
     log(`Embedding model: ${PINNED_MODEL.name} (cache)`);
     return pathsIn(folder);
   }
@@ -60,9 +61,16 @@ function pathsIn(folder: string) {
   return { modelPath: join(folder, files.model.file), tokenizerPath: join(folder, files.tokenizer.file) };
 }
 
+/** In the folder of another model than the pinned one, which has no checksums here; `readLocalModel` reads it. */
+const DESCRIPTION = 'model.json';
+
 /** @returns the reason why the files in a folder cannot be used; undefined when they can */
-async function whyUnusable(folder: string): Promise<string | undefined> {
+async function unusableReason(folder: string): Promise<string | undefined> {
   try {
+    if (existsSync(join(folder, DESCRIPTION))) {
+      for (const path of Object.values(pathsIn(folder))) await access(path);
+      return undefined;
+    }
     for (const { file, sha256 } of Object.values(files)) {
       await access(join(folder, file));
       await checkSha256(join(folder, file), sha256).catch((error) =>

@@ -9,7 +9,7 @@ const RESTARTS = 5;
 const WINDOW_MS = 120_000;
 
 export interface RestartingServer {
-  /** Of the process that runs now, or that ran last. */
+  /** The pid of the process that runs now, or that ran last. */
   pid(): number;
   /** Resolves with an explanation when the server cannot be kept running; never after `stop`. */
   readonly failed: Promise<string>;
@@ -66,7 +66,7 @@ export async function startRestarting<Server extends SupervisedChild>(
       stopping.abort();
       await current.stop();
       await ended;
-      // Another one may have been starting.
+      // Another process may have been starting.
       await current.stop();
     },
   };

@@ -1,4 +1,4 @@
-/** What JSON text may hold at most. Checked before the text is parsed, because parsing is what costs time and memory. */
+/** The limits of JSON text. They are checked before the text is parsed, because parsing costs time and memory. */
 export interface JsonBounds {
   /** Levels of arrays and objects within each other. */
   maxDepth: number;

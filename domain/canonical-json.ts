@@ -42,12 +42,12 @@ export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY)
   return written.join('');
 }
 
-/** Pieces between two looks at the clock. */
+/** Pieces between two checks of the clock. */
 const PIECES_A_LOOK = 500;
 
 /**
  * Writes any value as canonical JSON after `tidyJson`, in slices: results of third parties have hundreds of thousands of
- * values, and other work goes on meanwhile.
+ * values, and other work continues between the slices.
  * @throws JsonError when the result is too long
  */
 export async function tidyCanonicalJson(value: unknown, maxLength: number): Promise<string> {
@@ -181,7 +181,7 @@ export function tidyJson(value: unknown, depth = 0): Json {
   return Object.fromEntries(Object.entries(level).map(([name, item]) => [name, tidyJson(item, depth + 1)]));
 }
 
-/** Tidies a value, but not yet what it contains. */
+/** Tidies a value, but not the values in it. */
 function tidyLevel(original: unknown, depth: number): Json {
   const value = jsonFormOf(original);
   if (typeof value === 'string') return value.toWellFormed();

@@ -27,7 +27,7 @@ export function lowestDeliveryId(ms: number): string {
   const time = encodeTime(Math.min(Math.max(0, ms), MAX_ULID_MS));
   return `dlv_${time.toLowerCase()}`;
 }
-/** @returns when an id was made; null for a text that is no id of ours */
+/** @returns when an id was created; null for a text that is not such an id */
 export function timeOfId(id: string): Date | null {
   const time = id.slice(id.indexOf('_') + 1).toUpperCase();
   return isValid(time) ? new Date(decodeTime(time)) : null;
@@ -62,7 +62,7 @@ export function chunkId(itemKey: string, version: number, ordinal: number): stri
   return `chk_${itemKey.slice(4)}_${version}_${ordinal}`;
 }
 
-/** @returns the item and its version that a chunk belongs to. @param id made by `chunkId` */
+/** @returns the item and its version that a chunk belongs to. @param id from `chunkId` */
 export function chunkOwner(id: string): { item: string; version: number } {
   const [, item, version] = id.split('_');
   return { item: `itm_${item}`, version: Number(version) };

@@ -17,10 +17,10 @@ export interface ArrayBounds {
   maxDepth: number;
   /** Members and elements of all objects and arrays together. */
   maxValues: number;
-  /** Of one element, which is parsed at once. */
+  /** Limits of one element, which is parsed at once. */
   element: {
     maxValues: number;
-    /** Of its JSON text. An escape such as `\n` or `\u00e9` is one character. */
+    /** Characters of its JSON text. An escape such as `\n` or `\u00e9` is one character. */
     maxCharacters: number;
   };
 }

@@ -32,7 +32,7 @@ export interface OutboundRequest {
   timeoutMs: number;
   /** Bytes of the response body to read. The connection is closed after them. */
   maxResponseBytes: number;
-  /** Only the status matters: the body is what arrives soon, and a body that breaks off is no failure. */
+  /** Only the status matters: the body is the part that arrives soon, and a body that breaks off does not fail the request. */
   excerpt?: boolean;
   signal?: AbortSignal;
 }

@@ -32,7 +32,7 @@ async function runEmbedder(): Promise<void> {
   exitAfter(CLOSE_MS);
   const closed = once(server, 'close');
   server.close();
-  // Rejects waiting texts. Their clients retry, or are stopping, too.
+  // Rejects waiting texts. Their clients retry, or are stopping too.
   await embedder.close();
   server.closeAllConnections();
   await closed;

@@ -31,7 +31,7 @@ import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
 import { createInterruptedNotifier, createRemovedItems } from '../storage/content/removed-items.js';
-import { createLanceIndex } from '../storage/content/search-index/index.js';
+import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';

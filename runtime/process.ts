@@ -30,8 +30,8 @@ export function stopRequested(): Promise<void> {
 }
 
 /**
- * Ends the process when it still runs after so many milliseconds: a server that is away can hold up an orderly stop for
- * ever, and whatever was in progress is repeated anyway.
+ * Ends the process when it still runs after so many milliseconds: a server that does not respond can hold up an orderly
+ * stop, and the work in progress is repeated anyway.
  */
 export function exitAfter(ms: number): void {
   setTimeout(() => {

@@ -4,6 +4,7 @@ import { parseS3Uri, type S3Location } from '../domain/s3-location.js';
 import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
 import type { EmbedderConfig } from '../providers/embeddings/index.js';
 import type { LocalEmbedderOptions } from '../providers/embeddings/local.js';
+import { MODEL_FILES, readLocalModel } from '../providers/embeddings/local-model.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
 import type { Config } from './config.js';
 
@@ -71,18 +72,23 @@ export function previousEmbedders(config: Config): EmbedderConfig[] {
 
 /** The local model, in the embedding process or in this one. */
 function localEmbedder(config: Config): EmbedderConfig | undefined {
-  if (config.POSTBACK_EMBEDDER_SOCKET) return { kind: 'socket', socketPath: config.POSTBACK_EMBEDDER_SOCKET };
-  const model = localModel(config);
-  return model && { kind: 'local', ...model };
+  const local = localModel(config);
+  const socketPath = config.POSTBACK_EMBEDDER_SOCKET;
+  if (socketPath) return { kind: 'socket', socketPath, model: local?.model };
+  return local && { kind: 'local', ...local };
 }
 
-/** The files and threads of the local model; undefined without POSTBACK_EMBEDDING_MODEL_DIR. */
+/**
+ * The files and threads of the local model; undefined without POSTBACK_EMBEDDING_MODEL_DIR.
+ * @throws Error when its `model.json` is invalid
+ */
 export function localModel(config: Config): LocalEmbedderOptions | undefined {
   const folder = config.POSTBACK_EMBEDDING_MODEL_DIR;
   if (!folder) return undefined;
   return {
-    modelPath: join(folder, 'model_quantized.onnx'),
-    tokenizerPath: join(folder, 'tokenizer.json'),
+    model: readLocalModel(folder),
+    modelPath: join(folder, MODEL_FILES.model),
+    tokenizerPath: join(folder, MODEL_FILES.tokenizer),
     threads: config.POSTBACK_EMBEDDING_THREADS,
   };
 }

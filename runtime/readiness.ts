@@ -56,12 +56,12 @@ export async function warnOfOutdatedIndexes(
   try {
     for (const other of otherModels(await databaseIndexes.listModels(), embedders)) {
       const { databases, available } = other;
-      const meanwhile = available
+      const searchUntilThen = available
         ? 'they use it until then'
         : 'until then they are searched by text only, and new items get no vectors, unless POSTBACK_PREVIOUS_EMBEDDINGS_URL names that model';
       log.warn(
         { databases, vectors: describeModel(other), configured: describeModel(embedders.current) },
-        `databases have vectors of another embedding model: run "postback index rebuild --embed"; ${meanwhile}`,
+        `databases have vectors of another embedding model: run "postback index rebuild --embed"; ${searchUntilThen}`,
       );
     }
     const databases = await databaseIndexes.countOutdatedTexts();

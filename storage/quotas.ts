@@ -16,7 +16,7 @@ import { MEASURES, type Measure, type Usage } from './usage.js';
 
 /**
  * A document that every request of an organisation with limits writes in its transaction, so that two requests cannot
- * both take the last of a quota: one of the transactions is repeated, and sees what the other has added.
+ * both take the last of a quota: one of the transactions is repeated, and sees the use that the other has added.
  */
 export interface QuotaGateRecord {
   /** `<org>/<measure>` */
@@ -44,9 +44,9 @@ const MEASURE_OF: Partial<Record<Quota, Measure>> = {
 
 /** How long a measured bound is trusted; requests that were admitted without the gate are found after this time. */
 const TRUSTED_MS = 10 * 60 * 1000;
-/** How long after a change of limits requests may still be running that did not know them. */
+/** How long after a change of limits requests may still run that have read the limits before. */
 const SETTLED_MS = 10_000;
-/** Measuring that takes longer is not repeated at once for requests that would be rejected. */
+/** A measurement that takes longer is not repeated at once for requests that would be rejected. */
 const CHEAP_MS = 50;
 /** How long such a measurement is used, in multiples of the time that it took. */
 const REUSE_FACTOR = 10;

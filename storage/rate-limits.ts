@@ -31,16 +31,16 @@ interface Window {
   limit: { requests: number; ms: number };
   /** `Date.now()` */
   endsAt: number;
-  /** Of all processes, when this process last asked. */
+  /** Requests at all processes, when this process last read the count. */
   shared: number;
   askedAt: number;
-  /** Of this process, not yet in MongoDB. */
+  /** Requests at this process that are not in MongoDB yet. */
   own: number;
-  /** Set while this process asks or writes. */
+  /** Set while this process reads or writes the shared count. */
   exchange: Promise<void> | undefined;
 }
 
-/** What MongoDB knows about a window; `left` is the time until it ends, in milliseconds by the server's clock. */
+/** A window as MongoDB has it; `left` is the time until it ends, in milliseconds by the server's clock. */
 type SharedCount = Pick<RateLimitRecord, '_id' | 'requests'> & { left: number };
 
 /** How often a process that gets requests writes its counts. */
@@ -78,7 +78,7 @@ export function createRateLimiter(
       if (requests === 0) return null;
       const limit = { requests, ms: seconds * 1000 };
       const accuracyMs = Math.min(ACCURACY_MS, limit.ms / 4);
-      // What a client at its limit sends in that time may stay in this process, until half of the limit is used.
+      // As many requests as a client at its limit sends in that time may stay in this process, until half of the limit is used.
       const kept = Math.floor((requests * accuracyMs) / limit.ms);
       return {
         requests,
@@ -119,7 +119,7 @@ export function createRateLimiter(
     due.delete(oldest);
   }
 
-  /** Requests of one key that arrive at the same time share one question. */
+  /** Requests of one key that arrive at the same time share one read. */
   async function ask(window: Window): Promise<void> {
     window.exchange ??= exchange([window], async () => {
       const [count] = await readCounts([window.id]);
@@ -192,7 +192,7 @@ function adopt(window: Window, { requests, left }: SharedCount): void {
   window.endsAt = Date.now() + left;
 }
 
-/** Adds the requests of this process to the common window, or starts one when that has ended. By the server's clock. */
+/** Adds the requests of this process to the common window, or starts one when that has ended, by the server's clock. */
 function addition({ own, endsAt }: Window) {
   const running = { $gt: ['$ends_at', '$$NOW'] };
   return [

@@ -15,8 +15,8 @@ type UsageCollections = Pick<
 export type Usage = ReturnType<typeof createUsage>;
 
 /**
- * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use can never differ
- * from them: whatever removes a record gives its use back.
+ * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use never differs
+ * from them, whichever code removes a record.
  */
 export function createUsage(collections: UsageCollections) {
   const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;

@@ -14,7 +14,7 @@ export function deploymentVersion(buildId: string): WorkerDeploymentVersion {
 }
 
 /**
- * Makes a version the current version: from then on, its workers get the tasks of new and of open executions.
+ * Makes a version the current version: its workers then get the tasks of new and of open executions.
  * @param waitMs how long to wait until its workers poll every task queue that the current version serves
  * @throws Error when they do not
  */

@@ -66,7 +66,7 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number, metri
   };
 }
 
-/** A workflow that runs already, or has ended, is no failure of the call. */
+/** A workflow that runs already, or has ended, does not count as a failed call. */
 async function measured<T>(metrics: StarterMetrics, request: () => Promise<T>): Promise<T> {
   const started = performance.now();
   const report = (result: 'ok' | 'failed') => metrics.temporalCalled(result, performance.now() - started);

@@ -135,7 +135,7 @@ describe('every request', () => {
     }
   });
 
-  test('for the whole server (OPTIONS *) is no error of the server', async () => {
+  test('for the whole server (OPTIONS *) is not an error of the server', async () => {
     const { hostname, port } = new URL(apiUrl);
     const request = httpRequest({ hostname, port, method: 'OPTIONS', path: '*', agent: false }).end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];

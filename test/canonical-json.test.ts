@@ -174,7 +174,7 @@ describe('results of third parties, written in slices', () => {
     });
   });
 
-  test('stop at the maximum length, and let other work run meanwhile', async () => {
+  test('stop at the maximum length, and let other work run in between', async () => {
     await expect(tidyCanonicalJson(['x'.repeat(1_000)], 500)).rejects.toThrow('must not exceed 500 characters');
     let turns = 0;
     const count = setInterval(() => turns++, 0);

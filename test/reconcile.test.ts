@@ -15,7 +15,7 @@ import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
-import { createLanceIndex } from '../storage/content/search-index/index.js';
+import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';

@@ -208,7 +208,7 @@ describe('sealed values', () => {
     expect(() => createSealer(' ')).toThrow(/POSTBACK_SEALING_KEY is empty/);
   });
 
-  test('are sealed again by a rotation that continues after an interruption, and loses no value written meanwhile', async () => {
+  test('are sealed again by a rotation that continues after an interruption, and loses no value written while it runs', async () => {
     let sealings = 0;
     const interrupted: Sealer = {
       ...both,

@@ -30,7 +30,7 @@ const START_LIMIT_MS = 10_000;
 
 /**
  * The activities of each task queue. The type of each factory names the dependencies that it uses.
- * `stopLanes` ends the activities of lanes, which otherwise last. `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
+ * `stopLanes` ends the activities of lanes, which otherwise run until their lane is empty. `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
  * release their claims.
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {

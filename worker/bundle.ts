@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { WorkflowBundle } from '@temporalio/worker';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Of a bundle, which has about 3 MB. */
+/** Largest output of the bundling process, in bytes. A bundle has about 3 MB. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 /**

@@ -45,7 +45,6 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
   });
   const graphExtractor = createGraphExtractor();
-  if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
   const foreignParser = createForeignParser();
   const toolDocuments = createToolDocumentReader();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });

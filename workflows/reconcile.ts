@@ -41,7 +41,7 @@ export async function reconcile(): Promise<ReconcileReport> {
   return Object.fromEntries(await Promise.all(started)) as ReconcileReport;
 }
 
-/** Removes files that belong to nobody. */
+/** Removes files that no record owns. */
 export async function dropAbandonedFiles(): Promise<JobReport> {
   return await dropFiles();
 }

@@ -10,7 +10,7 @@ import type { AddedUse } from '../../domain/quotas.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, itemIdOf, type ResourceResult } from '../../storage/connectors/resources.js';
-import { type ItemQueue, queuedItem, unservedFiles, usedBy } from '../../storage/content/item-queue.js';
+import { addedUse, type ItemQueue, queuedItem, unservedFiles } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Scratch } from '../../storage/scratch.js';
 import { detectLocalFile, sha256OfFile } from '../local-file.js';
@@ -88,7 +88,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
         queuedItem({ ...common, id, ...content }, existing.get(id), now),
       );
       const replacedFiles = unservedFiles([...existing.values()]);
-      return { queued, added: usedBy(queued, existing), replacedFiles };
+      return { queued, added: addedUse(queued, existing), replacedFiles };
     },
 
     /** Call when the items are queued: keeps their files and deletes those of the replaced versions. */

@@ -14,7 +14,7 @@ const CHECK_MS = 5_000;
 type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
 
 /**
- * Counts the lost runs of each item: an item that kills its process must not do so for ever. Temporal's attempt number
+ * Counts the lost runs of each item: an item that kills its process must not do so again and again. Temporal's attempt number
  * cannot count them, because it also counts storage errors.
  */
 export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>) {
@@ -61,7 +61,7 @@ export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getBy
     try {
       return await work(AbortSignal.any([cancelled, outdated.signal]));
     } catch (error) {
-      // Only a run that never gets here is lost, or one whose child process is.
+      // A run is lost only when it does not get here, or when its child process was lost.
       if (!(error instanceof ProcessLostError)) await items.endRun(ref).catch(() => undefined);
       throw error;
     } finally {

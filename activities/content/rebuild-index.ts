@@ -41,7 +41,7 @@ const MAX_SCANS = 10;
 /** A text that any model accepts. */
 const ACCEPTABLE = 'A short sentence.';
 
-/** What is shown of errors: the embedder's own sentences, without keys and texts. */
+/** The part of an error that is shown: the embedder's own sentences, without keys and texts. */
 const failureRules: FailureRules = {
   describe: (error) =>
     error instanceof EmbeddingError ? { code: 'E3001', message: error.message, retryable: true } : undefined,
@@ -52,7 +52,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, log } = deps;
 
   return {
-    /** Decides the model, and what is to be embedded with it. */
+    /** Decides the model, and which chunks are embedded with it. */
     planRebuild: ({ rebuild: id }: RebuildRef): Promise<void> =>
       forRebuild(id, async (signal) => {
         const rebuild = await indexRebuilds.getById(id);

@@ -40,7 +40,9 @@ export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader
       }
       if (operation.bodyRequired && args.body === undefined) throw new ToolError('body: is required');
       const present = parameters.filter(({ name }) => given(args, name) !== undefined && args[name] !== null);
-      const headers = present.filter((one) => one.in === 'header').map(({ name }) => [name, headerText(args[name])]);
+      const headers = present
+        .filter((parameter) => parameter.in === 'header')
+        .map(({ name }) => [name, headerText(args[name])]);
       const response = await sendToolRequest(http, {
         method,
         url: urlOf(operation.url, present, args),

@@ -3,7 +3,7 @@ import type { HttpTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import { ToolDocumentError } from '../../providers/crews/tool-documents/index.js';
 
-/** What an execution may read. */
+/** The data and tools that an execution may use. */
 export interface ToolAccess {
   org: string;
   /** Databases of the organisation; null: all of them. */

@@ -82,7 +82,7 @@ export function createCrewTools(deps: CrewToolDependencies) {
     return offers.map((offer) => ({ ...offer, name: nameAt(name, offer.name) }));
   }
 
-  /** @returns what runs the call; undefined when no offered tool has this name */
+  /** @returns a function that runs the call; undefined when no offered tool has this name */
   async function find(
     access: ToolAccess,
     { tool: name, arguments: args }: ToolCall,

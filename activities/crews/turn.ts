@@ -1,4 +1,4 @@
-/** One call of a model: what it is given, and how its output is read. */
+/** One call of a model: its input, and how its output is read. */
 import { z } from 'zod';
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
@@ -78,7 +78,7 @@ export async function gatherTurn(
  * @param schema a JSON schema, as text
  * @param retryable whether the model may do better at the next call
  * @returns the JSON without anything around it
- * @throws ProviderError when it is no JSON, or does not match the schema
+ * @throws ProviderError when it is not JSON, or does not match the schema
  */
 export function readJsonOutput(text: string, schema: string, retryable: boolean): string {
   // Models like to put JSON into a block of Markdown.

@@ -3,7 +3,7 @@ import { contextOf } from '../../domain/trace-context.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 
 /**
- * Makes a span of an attempt, in the trace of what the delivery is about. An attempt of a lane, which sends the deliveries
+ * Makes a span of an attempt, in the trace of the work that the delivery reports. An attempt of a lane, which sends the deliveries
  * of many traces, is linked with the lane's span. Without tracing this only calls `send`.
  * @param send returns the receiver's status, or the code of the error; neither names an address
  */

@@ -6,7 +6,7 @@ export interface Callback {
   policy: DeliveryPolicy;
   /** Called for each attempt, so that every request uses the current address and key. */
   prepare(delivery: DeliveryRecord): Promise<CallbackRequest | Undeliverable>;
-  /** The same for deliveries that were claimed together and are sent at once, which can share what is read for them. */
+  /** The same for deliveries that were claimed together and are sent at once, which can share the records that are read for them. */
   forBatch?(): Callback;
 }
 
@@ -17,7 +17,7 @@ export interface CallbackRequest {
   body: Buffer;
   /** Called when the attempt is recorded; of a batch, once for each `receiver`. */
   attempted?(delivered: boolean, now: Date): Promise<void>;
-  /** What `attempted` keeps account of. */
+  /** The record that `attempted` updates. */
   receiver?: object;
 }
 

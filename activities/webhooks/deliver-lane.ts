@@ -26,7 +26,7 @@ export interface LaneDependencies extends AttemptDependencies, Pick<OutcomeRecor
 /** What a lane shares with the other attempts of its process. */
 export interface SharedLoad {
   load: ReceiverLoad;
-  /** Of the process. One lane may use all that `load` gives it. */
+  /** Slots of the process. One lane may use all that `load` gives it. */
   slots: AttemptSlots;
   /** How long a claim is valid, by event. */
   claimMs: Record<CallbackEvent, number>;
@@ -37,22 +37,22 @@ export interface SharedLoad {
 /** Attempts that end before the lane claims again, unless `REFILL_MS` passes first. */
 const REFILL_BATCH = 25;
 const REFILL_MS = 25;
-/** Pause after a claim of all that was due, so that few deliveries do not cost a look each. */
+/** Pause after a claim of all that was due, so that few deliveries do not cost a claim each. */
 const GATHER_MS = 20;
-/** Pauses between looks at an empty lane; each is twice the one before. */
-const MIN_LOOK_MS = 10;
-const MAX_LOOK_MS = 100;
+/** Pauses between checks of an empty lane; each is twice as long as the pause before. */
+const MIN_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 100;
 /** A lane that has been empty for this long lowers its flag. */
 const IDLE_MS = 1_000;
-/** After that it looks for so long, because other processes may still rely on the flag. */
-const LAST_LOOKS_MS = FLAG_VALID_MS + 500;
+/** Then it goes on checking for this long, because other processes may still rely on the flag. */
+const FINAL_CHECKS_MS = FLAG_VALID_MS + 500;
 /** How often a lane renews its flag, which lasts for `FLAG_LASTS_MS`. */
 const RENEW_MS = 2_000;
 /** Longest pause after an error, such as a database that elects a new primary. */
 const ERROR_PAUSE_MS = 1_000;
 /** Until a delivery whose request could not be built is due again. */
 const NOT_SENT_PAUSE_MS = 1_000;
-/** Then the workflow continues the lane, so that an activity task does not last for ever. */
+/** Then the workflow continues the lane in another activity task, so that no task lasts without end. */
 const MAX_RUN_MS = 60 * 60 * 1000;
 
 /**
@@ -87,7 +87,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     async drain(): Promise<void> {
       stopping = true;
       await Promise.allSettled(inProgress);
-      // Elsewhere a lane may have seen only their claims, and wait for these to expire.
+      // A lane in another process may have seen only their claims, and wait for these to expire.
       await Promise.allSettled([...releasedIn].map((lane) => deps.starters.startLane(lane)));
       await departures.settled();
     },
@@ -99,7 +99,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     const own = new Set<Promise<void>>();
     const turns = noTurns();
     const reader = createLaneReader(laneQueue, lane);
-    let pause = MIN_LOOK_MS;
+    let pause = MIN_PAUSE_MS;
     let emptySince: number | null = null;
     let loweredAt: number | null = null;
     let renewedAt = Number.NEGATIVE_INFINITY;
@@ -113,10 +113,10 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       while (!stopping && !cancelled.aborted) {
         if (performance.now() > endsAt) return { ...counts, dueInMs: 0 };
         try {
-          const empty = await look();
+          const empty = await claimOrWait();
           if (empty) return { ...counts, dueInMs: await untilDue(empty.nextDue) };
         } catch (error) {
-          log.warn({ err: error, lane }, 'lane not read; it looks again');
+          log.warn({ err: error, lane }, 'lane not read; it is read again');
           await wait(ERROR_PAUSE_MS * (0.5 + deps.random() / 2));
         }
       }
@@ -126,16 +126,16 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       throw new CancelledFailure('cancelled');
     }
 
-    /** Claims what it can, and waits for attempts to end or for a moment. @returns when the lane has ended */
-    async function look(): Promise<{ nextDue: Date | null } | undefined> {
+    /** Claims deliveries that are due, and waits for attempts to end or for a moment. @returns when the lane has ended */
+    async function claimOrWait(): Promise<{ nextDue: Date | null } | undefined> {
       const now = performance.now();
-      if (loweredAt === null) await keepAwake();
+      if (loweredAt === null) await renewFlag();
       const { claimed, blocked, nextDue } = await fill();
       if (claimed > 0) {
-        pause = MIN_LOOK_MS;
+        pause = MIN_PAUSE_MS;
         emptySince = null;
         loweredAt = null;
-        await keepAwake();
+        await renewFlag();
         if (blocked) await attemptsEnded(Math.min(REFILL_BATCH, own.size), REFILL_MS);
         else await wait(GATHER_MS);
         return undefined;
@@ -145,7 +145,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
         await attemptsEnded(1, pause);
       } else {
         emptySince ??= now;
-        if (loweredAt !== null && now - loweredAt > LAST_LOOKS_MS) return { nextDue };
+        if (loweredAt !== null && now - loweredAt > FINAL_CHECKS_MS) return { nextDue };
         if (loweredAt === null && now - emptySince > IDLE_MS) {
           await laneFlags.lower(lane);
           loweredAt = performance.now();
@@ -153,11 +153,11 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
         }
         await wait(pause);
       }
-      pause = Math.min(2 * pause, MAX_LOOK_MS);
+      pause = Math.min(2 * pause, MAX_PAUSE_MS);
       return undefined;
     }
 
-    async function keepAwake(): Promise<void> {
+    async function renewFlag(): Promise<void> {
       const now = performance.now();
       if (now - renewedAt < RENEW_MS) return;
       await laneFlags.renew(lane);
@@ -168,7 +168,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
       return due && Math.max(0, due.getTime() - (await deps.now()).getTime());
     }
 
-    /** Claims what is due and has room, and starts the attempts. */
+    /** Claims the deliveries that are due and have room, and starts the attempts. */
     async function fill(): Promise<{ claimed: number; blocked: boolean; nextDue: Date | null }> {
       const now = await deps.now();
       const { reserved, chosen, blocked, nextDue } = await chooseDue({
@@ -253,7 +253,7 @@ export function createLaneSender(deps: LaneDependencies, { load, slots, claimMs,
     return shared;
   }
 
-  /** A cancelled attempt gives its claim back. After any other error the claim expires, and the attempt is repeated. */
+  /** A cancelled attempt releases its claim. After any other error the claim expires, and the attempt is repeated. */
   async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<void> {
     if (error instanceof AttemptNotSent) {
       log.warn({ err: error, delivery_id: claimed._id }, 'attempt not made');

@@ -18,7 +18,7 @@ export interface DeliveryDependencies extends AttemptDependencies, LaneDependenc
   deliveries: Pick<Deliveries, 'claim' | 'getById' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
-  /** Of the worker that runs these activities. */
+  /** The load of the worker that runs these activities. */
   slots: AttemptSlots;
 }
 
@@ -30,7 +30,7 @@ const CLAIM_MARGIN_MS = 8_000;
 /** How long a first attempt may hold its workflow task. After this it continues outside the task. */
 const MAX_FIRST_ATTEMPT_MS = 2_000;
 
-/** Pause before the next look at an attempt that another process makes. */
+/** Pause before the next check of an attempt that another process makes. */
 const MIN_LOOK_MS = 1_000;
 const MAX_LOOK_MS = 5_000;
 
@@ -62,7 +62,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     deliverLane: lanes.deliverLane,
 
     /**
-     * The first attempt. `failed` is no error here: it also means that the attempt takes too long or that the receiver is
+     * The first attempt. `failed` is not an error here: it also means that the attempt takes too long or that the receiver is
      * busy. The workflow continues with `attemptDelivery`, which waits for this attempt or makes another.
      */
     async attemptDeliveryAtOnce({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
@@ -161,7 +161,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     };
   }
 
-  /** A cancelled attempt gives its claim back, so that another worker can repeat it at once. */
+  /** A cancelled attempt releases its claim, so that another worker can repeat it at once. */
   async function releaseAfter(error: unknown, claimed: DeliveryRecord): Promise<never> {
     if (error instanceof AttemptCancelled) {
       draining = true;
@@ -183,7 +183,7 @@ function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
 
 /**
  * Another process makes an attempt, and its outcome decides when the next attempt is due. The pauses grow with the time
- * that the attempt has taken, so that a receiver that hangs causes few looks.
+ * that the attempt has taken, so that a receiver that hangs causes few checks.
  */
 function untilNextLook({ updated_at: claimedAt, claimed_until }: DeliveryRecord, now: Date): number {
   const pause = Math.min(Math.max((now.getTime() - claimedAt.getTime()) / 2, MIN_LOOK_MS), MAX_LOOK_MS);

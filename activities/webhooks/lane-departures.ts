@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import { startOrDefer } from '../../temporal/workflow-starter.js';
 
 export interface LaneDepartureDependencies {
   laneQueue: Pick<LaneQueue, 'countFailed'>;
@@ -66,11 +67,10 @@ export function createLaneDepartures(
   async function startWaiting(): Promise<void> {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { delivery, due } = next;
-      try {
-        await starters.continueDelivery(delivery, Math.max(0, due.getTime() - Date.now()));
-      } catch (error) {
-        log.warn({ err: error, delivery_id: delivery._id }, 'delivery not started; the reconciler will start it');
-      }
+      const delayMs = Math.max(0, due.getTime() - Date.now());
+      await startOrDefer(log, 'delivery', { delivery_id: delivery._id }, () =>
+        starters.continueDelivery(delivery, delayMs),
+      );
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { LaneQueue, QueueHead } from '../../storage/webhooks/lane-queue.js';
 
-/** What a lane has to send, read ahead of the claims. */
+/** The deliveries that a lane has to send, read ahead of the claims. */
 export interface LaneReader {
   /** @returns each receiver in the lane, with its first delivery */
   heads(now: Date): Promise<QueueHead[]>;

@@ -92,7 +92,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
     for (const { attempt, done } of batch) done(stored.has(attempt.claimed));
   }
 
-  /** A delivery may always leave; only many of them would be too many workflows. */
+  /** When the count fails, the delivery may leave: a few more workflows do no harm. */
   function hasRoom(claimed: DeliveryRecord): Promise<boolean> {
     return deps.departures.hasRoom(claimed).catch((error) => {
       deps.log.warn({ err: error, delivery_id: claimed._id }, 'failed deliveries not counted');

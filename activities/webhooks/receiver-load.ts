@@ -16,7 +16,7 @@ export interface ReceiverLoad {
   track<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;
   /** Counts up to so many attempts that start soon. @returns how many there is room for */
   reserve(receiver: string, wanted: number): number;
-  /** Gives back reserved places that are not used. */
+  /** Frees reserved places that are not used. */
   free(receiver: string, places: number): void;
   /** Runs an attempt in a reserved place, and frees the place. */
   useReserved<T>(receiver: string, attempt: () => Promise<T>): Promise<T>;

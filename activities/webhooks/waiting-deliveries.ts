@@ -8,7 +8,7 @@ export interface WaitingDeliveries {
    * @returns milliseconds until Temporal should ask again
    */
   add(receiver: string, delivery: string): number;
-  /** Removes the delivery that has waited longest for this receiver. */
+  /** Removes and returns the delivery that has waited longest for this receiver. */
   next(receiver: string): string | undefined;
   remove(receiver: string, delivery: string): void;
   clear(): void;

@@ -119,7 +119,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           const { status } = await requireJob(org, ctx.params.job_id!);
           throw new ServiceError('JOB_FINISHED', `The job has already finished with status ${status}.`);
         }
-        // The record says that the job is cancelled, so the reconciler can repeat what Temporal has not heard.
+        // The record says that the job is cancelled, so the reconciler repeats a cancellation that has not reached Temporal.
         await startOrDefer(deps.log, 'cancellation', { job_id: job._id }, () => starters.cancelJob(job._id));
         respond({ job_id: job._id, status: 'cancelling' });
       },

@@ -46,7 +46,7 @@ export const jobSchema = z.object({
 
 const polledError = z
   .object({
-    code: z.literal(CANCELLED).optional().meta({ description: 'Of a cancelled job.' }),
+    code: z.literal(CANCELLED).optional().meta({ description: 'Only for a cancelled job.' }),
     message: z.string(),
   })
   .optional()

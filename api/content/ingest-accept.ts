@@ -27,7 +27,7 @@ export interface AcceptDependencies {
 /** Runs the writes of an ingest with the response that reports the plan; see `respondWith`. */
 export type CommitIngest = (plan: IngestPlan, write: (tx?: ClientSession) => Promise<void>) => Promise<void>;
 
-/** How often a request plans again when concurrent requests change the same items. */
+/** How often the plan of a request is repeated when concurrent requests change the same items. */
 const MAX_ATTEMPTS = 20;
 /** Wait before the first retry; later retries wait longer. */
 const PAUSE_MS = 20;
@@ -60,11 +60,11 @@ export async function acceptIngest(
     } catch (error) {
       const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
       if (!conflict || attempt === MAX_ATTEMPTS) throw error;
-      // Another request has changed one of these items since; plan again on top of it.
+      // Another request has changed one of these items since: repeat the plan with its changes.
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
-    // Beside the response, which does not wait for thousands of starts.
+    // Not awaited, so that the response does not wait for thousands of starts.
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
     return { ...plan, records };
   }

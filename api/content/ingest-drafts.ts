@@ -139,7 +139,7 @@ function rejectBracketedFields(fields: FormFields): void {
   }
 }
 
-/** Levels and values of one field; metadata may be free, but not without end. */
+/** Levels and values of one field: the metadata in it is free, but bounded. */
 const BOUNDS = {
   maxDepth: DEFAULT_JSON_BOUNDS.maxDepth,
   maxValues: 250_000,

@@ -8,11 +8,11 @@ import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import {
+  addedUse,
   type ExistingItem,
   type ItemQueue,
   queuedItem,
   unservedFiles,
-  usedBy,
 } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Draft } from './ingest-drafts.js';
@@ -74,7 +74,7 @@ export async function planIngest(
   }
   const groups = groupNumbers(plan.records);
   for (const [n, record] of plan.records.entries()) if (groups[n] !== undefined) record.group = groups[n];
-  plan.added = usedBy(plan.records, existingById);
+  plan.added = addedUse(plan.records, existingById);
   return plan;
 }
 

@@ -47,7 +47,7 @@ export const statusesSchema = z.object({
         indexing_status: z
           .enum(INDEXING_STATUSES)
           .nullable()
-          .meta({ description: 'Of the newest version; null for an unknown id.' }),
+          .meta({ description: 'The status of the newest version; null for an unknown id.' }),
         version: z.int().nullable().meta({ description: 'The newest version. Each replacement counts one.' }),
         served_version: servedVersion,
         error_code: z
@@ -71,7 +71,7 @@ export const itemSchema = z
     collection: z.string(),
     type: z.enum(ITEM_TYPES),
     title: z.string().nullable(),
-    indexing_status: z.enum(INDEXING_STATUSES).meta({ description: 'Of the newest version.' }),
+    indexing_status: z.enum(INDEXING_STATUSES).meta({ description: 'The status of the newest version.' }),
     version: z.int(),
     served_version: servedVersion,
     error_code: z.string().nullable(),

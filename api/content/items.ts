@@ -119,7 +119,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         query: z.object(placeFields),
         status: 200,
         alternativeStatus: 206,
-        // That of the file.
+        // The media type of the file.
         type: '*/*',
         response: z.string().meta({ format: 'binary' }),
         errors: [...READING, 'RANGE_NOT_SATISFIABLE'],
@@ -187,7 +187,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
 
   return router;
 
-  /** The index rows are recorded as due: when this fails a workflow writes them, which the reconciler starts if need be. */
+  /** The index rows are recorded as due: when this fails, a workflow writes them, which the reconciler starts if necessary. */
   async function updateIndex(item: ItemRecord, change: string): Promise<void> {
     try {
       await refreshIndexRows(deps, item._id, change);

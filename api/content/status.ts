@@ -13,7 +13,7 @@ import { statusesSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
-/** Items of a response to a request that names none. */
+/** Items in the response to a request that names no items. */
 const NEWEST = 100;
 
 const statusQuerySchema = z
@@ -38,7 +38,7 @@ export function statusRoutes(deps: {
     operation(
       {
         summary: 'Get indexing status',
-        description: `Of the items that \`id\` and \`ids\` name; without both, of the newest ${NEWEST} items.`,
+        description: `Returns the items that \`id\` and \`ids\` name; without both, the newest ${NEWEST} items.`,
         query: statusQuerySchema,
         status: 200,
         response: statusesSchema,

@@ -37,7 +37,7 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
     .meta({ description: '`waiting` is short for `pending_human_input`.' }),
 });
 
-/** Executions of a crew, and those of all crews that wait for a person. */
+/** Lists of the executions of a crew, and of all outputs that wait for a person. */
 export function executionListRoutes({ crewExecutions }: ExecutionListDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews' });
 
@@ -46,7 +46,7 @@ export function executionListRoutes({ crewExecutions }: ExecutionListDependencie
     crewOperation(
       {
         summary: 'List outputs that wait for a person',
-        description: 'Of all crews of the organisation, the longest wait first.',
+        description: 'Lists the outputs of all crews of the organisation, the longest wait first.',
         query: pageQuery(LONGEST_WAIT_FIRST),
         status: 200,
         response: waitingListSchema,

@@ -63,9 +63,9 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
       async (ctx, { body, respondWith }) => {
         const { principal } = ctx.state;
         const crew = requireCrew(deps, principal.org, ctx.params.crew!);
-        // The key reads, through the crew, what the crew's agents read.
+        // Through the crew, the client reads the data that the agents query.
         if (queriesDatabases(crew)) requireScope(principal, 'read');
-        const given = readGiven(body, ctx.request.text!);
+        const given = readInputsAndMeta(body, ctx.request.text!);
         given.inputs = withDefaults(crew, given.inputs);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
@@ -174,7 +174,10 @@ function withDefaults(crew: DeployedCrew, given: CrewInputs): CrewInputs {
  * Reads inputs as texts to fill in, and `meta` as canonical JSON, both with the numbers as the client wrote them.
  * @param text the body as it was sent
  */
-function readGiven(body: z.output<typeof kickoffRequestSchema>, text: string): { inputs: CrewInputs; meta?: string } {
+function readInputsAndMeta(
+  body: z.output<typeof kickoffRequestSchema>,
+  text: string,
+): { inputs: CrewInputs; meta?: string } {
   const names = Object.keys(body.inputs);
   if (names.length === 0 && body.meta === undefined) return { inputs: {} };
   const { inputs, meta } = parseKeepingNumbers(text) as { inputs: { [name: string]: Json }; meta?: Json };

@@ -13,7 +13,7 @@ export interface Frame {
 
 export interface Listener {
   receive(frame: Frame): void;
-  /** Nothing more will come. */
+  /** No more events will be sent. */
   end(): void;
 }
 
@@ -21,7 +21,7 @@ export interface Listener {
 export interface Membership {
   /** Every later event is received. */
   from: EventPosition;
-  /** How far the events have been read, of all organisations. */
+  /** The position up to which the events of all organisations have been read. */
   position(): EventPosition;
   leave(): void;
 }

@@ -37,9 +37,9 @@ const TAG = 'Events';
 const KEEP_ALIVE_MS = 10_000;
 /** How often the key of an open stream is checked. */
 const CHECK_KEY_MS = 30_000;
-/** When a client may come back after the end of its stream, in milliseconds. */
+/** Milliseconds after which a client may reconnect when its stream has ended. */
 const RETRY_MS = 2_000;
-/** How long nothing may happen before a response ends that the client did not ask to be a stream. */
+/** Milliseconds without an event after which a response ends, for a client that did not request a stream. */
 const QUIET_MS = 2_000;
 /** Clients at one process for which earlier events are read at the same time. */
 const READERS = 4;
@@ -87,7 +87,7 @@ const DESCRIPTION =
   'clients that send `Accept: text/event-stream`, as event sources do; for others it ends when nothing has happened for two ' +
   'seconds.';
 
-/** `GET /events`: what happens in the organisation, as it happens. */
+/** `GET /events`: changes in the organisation, as they happen. */
 export function eventService(deps: EventDependencies): Service {
   const router = new Router<RequestState>();
   const open = new Map<string, number>();
@@ -142,7 +142,7 @@ export function eventService(deps: EventDependencies): Service {
         ctx.res.once('close', finish);
         ctx.body = sink.stream;
         sink.write(`retry: ${RETRY_MS}\n\n`);
-        // The response starts now, whatever the client has missed.
+        // The response starts now, even if missed events must be read first.
         const session = startSession(
           sessions,
           { org, filter: query, lastEventId: ctx.get('Last-Event-ID') || undefined },
@@ -153,7 +153,7 @@ export function eventService(deps: EventDependencies): Service {
           ({ keepAlive }) => {
             if (ended.signal.aborted) return;
             timers.push(setInterval(keepAlive, KEEP_ALIVE_MS).unref());
-            // Tools that wait for a whole response would wait for ever.
+            // Tools that wait for a whole response would never get it.
             if (asksForStream(ctx.get('Accept'))) return;
             quiet = setTimeout(end, QUIET_MS).unref();
             timers.push(quiet);
@@ -173,7 +173,7 @@ export function eventService(deps: EventDependencies): Service {
     errors: contentErrors,
     middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, routesOf(router)],
     document: {
-      tags: [{ name: TAG, description: 'What happens in the organisation, as it happens.' }],
+      tags: [{ name: TAG, description: 'Changes in the organisation, as they happen.' }],
       security: ORGANISATION_KEY,
       errors: KEYED_ERRORS,
     },
@@ -197,7 +197,7 @@ export function eventService(deps: EventDependencies): Service {
 
   /** A key that has been revoked or has expired must not read on. */
   async function endWithoutKey(keyId: string, end: () => void): Promise<void> {
-    // A database that does not respond says nothing about the key.
+    // An error of the database says nothing about the key.
     const active = await deps.keys.isActive(keyId).catch(() => true);
     if (!active) end();
   }

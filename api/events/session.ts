@@ -17,16 +17,16 @@ export interface SessionDependencies {
 }
 
 export interface Session {
-  /** Says how far the client is, although nothing happened for it. */
+  /** Sends the current position to a client without new events. */
   keepAlive(): void;
 }
 
 /**
  * Sends the events of an organisation: those after the client's position, then `ready`, then each as it happens. When the
- * position is not known or too old, `reset` comes instead: the client then reads the present states.
+ * position is not known or too old, `reset` is sent instead: the client then reads the current states.
  * @param lastEventId undefined for a client that starts
  * @param signal ends the session
- * @param end disconnects the client, which may come back with its position
+ * @param end disconnects the client, which may reconnect with its position
  */
 export async function startSession(
   deps: SessionDependencies,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** Bytes that wait for a client. One that reads too slowly for its events is disconnected. */
+/** Bytes that may wait for a client. A client that reads too slowly for its events is disconnected. */
 const MAX_WAITING_BYTES = 256 * 1024;
 /** Bytes that may wait while earlier events are read, which can wait too. */
 const PAUSE_BYTES = 32 * 1024;
@@ -15,7 +15,7 @@ export interface Sink {
 }
 
 /**
- * The body of a response that goes on, with a bound on what waits in memory.
+ * The body of a response without an end, with a limit on the bytes that wait in memory.
  * @param onOverflow is called once when too much waits
  * @param onWrite is called for each text that is sent
  */

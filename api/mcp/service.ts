@@ -77,7 +77,7 @@ export function mcpService(deps: McpDependencies): Service {
         errors: ['NOT_FOUND'],
       },
       async (ctx) => {
-        const response = await answer(webRequest(ctx), ctx.request.body, serverFor(ctx));
+        const response = await respond(webRequest(ctx), ctx.request.body, serverFor(ctx));
         ctx.status = response.status;
         const text = await response.text();
         if (text === '') ctx.body = null;
@@ -114,7 +114,7 @@ export function mcpService(deps: McpDependencies): Service {
 }
 
 /** Responds with JSON to clients of every version of the protocol. */
-async function answer(request: Request, parsedBody: unknown, factory: McpServerFactory): Promise<Response> {
+async function respond(request: Request, parsedBody: unknown, factory: McpServerFactory): Promise<Response> {
   if (!(await isLegacyRequest(request.clone(), parsedBody))) {
     return createMcpHandler(factory, { maxSubscriptions: 0 }).fetch(request, { parsedBody });
   }

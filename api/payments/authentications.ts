@@ -124,7 +124,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
       async (ctx, { respond }) => {
         const now = new Date();
         const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
-        const record = await closeAndAnnounce(org, id, now);
+        const record = await closeAndNotify(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
       },
@@ -139,20 +139,20 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     return paymentSigningSecrets.generateFirst(org);
   }
 
-  async function closeAndAnnounce(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
-    let announced: DeliveryRecord | undefined;
+  async function closeAndNotify(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
+    let storedDelivery: DeliveryRecord | undefined;
     const record = await authentications.close(org, id, now, async (closed, tx) => {
       const delivery = endedDelivery(closed, now);
-      announced = delivery ? await deps.deliveries.add(delivery, tx) : undefined;
+      storedDelivery = delivery ? await deps.deliveries.add(delivery, tx) : undefined;
     });
-    if (announced) {
-      const delivery = announced;
+    if (storedDelivery) {
+      const delivery = storedDelivery;
       await startOrDefer(log, 'delivery', { authentication_id: id }, () => starters.startDelivery(delivery));
     }
     return record;
   }
 
-  /** @throws ServiceError AUTHENTICATION_NOT_FOUND for the id of no authentication, RATE_LIMITED */
+  /** @throws ServiceError AUTHENTICATION_NOT_FOUND for an unknown id, RATE_LIMITED */
   async function countedId(org: string, id: string): Promise<{ org: string; id: string }> {
     if (!isAuthenticationId(id)) throw notFound();
     await countRequest(deps.rateLimits.authentication, 'merchant', org, id);

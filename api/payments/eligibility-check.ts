@@ -119,7 +119,7 @@ export function eligibilityCheckRoutes(deps: {
   return router;
 
   /**
-   * Finds the authentication of a customer, who proves to be that by the client secret.
+   * Finds the authentication of a customer, whose browser authenticates with the client secret.
    * @throws ServiceError UNAUTHORIZED, RATE_LIMITED
    */
   async function verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord> {

@@ -1,4 +1,4 @@
-/** The part of the demo about content: files go in, signed webhooks report them, a question is answered. */
+/** The part of the demo about content: files go in, signed webhooks report them, a query returns hits. */
 import { randomBytes } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export async function startContent(api: ApiAccess, receiver: DemoReceiver): Prom
   return database;
 }
 
-/** Prints each item when it has a terminal status, its webhook, and the answer to a question. */
+/** Prints each item when it has a terminal status, its webhook, and the hits of a query. */
 export async function showContent(api: ApiAccess, receiver: DemoReceiver, database: string): Promise<void> {
   printHeading(`Content: ${FILES.length} files`, `database ${database}`);
   const started = Date.now();

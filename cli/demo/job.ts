@@ -1,4 +1,4 @@
-/** The part of the demo about AI jobs: a picture is read, and its callback meets a receiver that fails at first. */
+/** The part of the demo about AI jobs: a picture is read, and its callback goes to a receiver that fails at first. */
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiAccess, request } from '../api-client.js';

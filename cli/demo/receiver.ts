@@ -12,7 +12,7 @@ import {
 
 /** How often the receiver of job callbacks responds with 503 before it accepts one. */
 export const JOB_FAILURES = 2;
-/** What it asks for: seconds until the next attempt. */
+/** Its `Retry-After`: seconds until the next attempt. */
 const RETRY_AFTER_S = 1;
 
 /** A receiver as a user would write it: it verifies the raw body, responds quickly, and stores the event. */

@@ -20,7 +20,7 @@ export function printWaiting(text: string): void {
   console.log(`  ${styleText('magenta', '●')} ${text}`);
 }
 
-/** @param states through which the item went */
+/** @param states that the item went through */
 export function printItem(id: string, states: readonly string[], seconds: number, error: string | null): void {
   const last = states.at(-1)!;
   const path = states.slice(0, -1).map((state) => styleText('dim', `${state} →`));

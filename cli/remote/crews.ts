@@ -70,7 +70,7 @@ export async function listExecutions(
 
 /** `postback crews waiting`: prints the outputs that wait for a person. */
 export async function listWaiting(options: ServerOptions): Promise<void> {
-  const waiting = await collect(everyWaiting(findServer(options).client('crew_org')));
+  const waiting = await collect(listAllWaiting(findServer(options).client('crew_org')));
   print({ json: options.json, data: { waiting } }, () => {
     const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline }) => {
       const since = localTime(waiting_since ?? null);
@@ -80,7 +80,7 @@ export async function listWaiting(options: ServerOptions): Promise<void> {
   });
 }
 
-/** `postback crews approve` and `reject`: answers the output of an execution that waits. */
+/** `postback crews approve` and `reject`: approves or rejects the output of an execution that waits. */
 export async function respond(
   execution_id: string,
   is_approve: boolean,
@@ -102,7 +102,7 @@ export async function cancelExecution(crew: string, kickoff_id: string, options:
   print({ json: options.json, data }, () => data.message);
 }
 
-function everyWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']> {
+function listAllWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']> {
   return everyEntry(async (cursor) => {
     const data = await bodyOf(client.GET('/crews/waiting', { params: { query: { cursor } } }));
     return { entries: data.waiting, next: data.next_cursor };
@@ -110,6 +110,6 @@ function everyWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']
 }
 
 async function findWaiting(client: Postback, executionId: string): Promise<Schemas['WaitingOutput']> {
-  for await (const output of everyWaiting(client)) if (output.execution_id === executionId) return output;
+  for await (const output of listAllWaiting(client)) if (output.execution_id === executionId) return output;
   throw new Error(`The execution ${executionId} is not waiting for a person: see \`postback crews waiting\`.`);
 }

@@ -50,7 +50,7 @@ export async function showDelivery(id: string, options: ServiceOptions): Promise
     const times = { created: localTime(created_at), updated: localTime(updated_at), next: localTime(next_attempt_at) };
     return [
       fields({ ...others, status: paintState(status), ...times, workflow: ui }),
-      table(['attempt', 'status', 'took', 'error', 'answer'], rows),
+      table(['attempt', 'status', 'took', 'error', 'response'], rows),
       ...(payload === null ? [] : [JSON.stringify(payload, null, 2)]),
     ].join('\n\n');
   });

@@ -25,7 +25,7 @@ export async function tailEvents({ types, database, ...options }: EventOptions):
 type Control = { event: 'ready' } | { event: 'reset'; reason: string };
 
 /**
- * The events of the organisation, from now on; `ready` when the stream is open.
+ * The new events of the organisation; `ready` when the stream is open.
  * @throws PostbackError when the server rejects the first request
  */
 export async function* readEvents(
@@ -47,7 +47,7 @@ export async function* readEvents(
         yield { event, ...JSON.parse(data) };
       }
     } catch (error) {
-      // A server that is restarting comes back.
+      // A server that restarts is available again soon.
       if (first || isRejection(error)) throw error;
     }
     await wait(RECONNECT_MS, undefined, { signal }).catch(() => undefined);

@@ -30,13 +30,13 @@ interface Source {
 /** An accepted or rejected file; `status` changes while it is watched. */
 type Outcome = Pick<Schemas['IngestResult'], 'id' | 'status' | 'unchanged'> & { error?: string };
 
-/** A request has at most so many files and bytes, so that one that fails repeats little. */
+/** A request has at most so many files and bytes, so that little is repeated when it fails. */
 const BATCH_FILES = 20;
 const BATCH_BYTES = 32 * 1024 * 1024;
 /** As many ids as one status request may have. */
 const STATUS_IDS = 100;
 const POLL_MS = 500;
-/** While events arrive: how often statuses are read all the same, and how often the progress is shown. */
+/** While events arrive: how often statuses are read nevertheless, and how often the progress is shown. */
 const SAFETY_POLL_MS = 5_000;
 const SHOW_MS = 100;
 
@@ -70,7 +70,7 @@ async function sourcesOf(path: string): Promise<Source[]> {
     return [{ id: 'stdin.txt', size: text.length, read: async () => new Blob([text]) }];
   }
   if (isDynamicPattern(path)) {
-    // The part of a path that leaves this folder says nothing to a reader at another machine.
+    // The part of a path outside of this folder means nothing on another machine.
     return (await glob(path)).map((file) => fileSource(file, file.replace(/^(\.{0,2}\/)+/, '')));
   }
   const stats = statSync(path, { throwIfNoEntry: false });
@@ -175,7 +175,7 @@ async function readStatuses(client: Postback, items: Outcome[], { database, coll
   const byId = new Map(data.statuses.map((status) => [status.id, status]));
   for (const item of items) {
     const { indexing_status, error_code, error_message } = byId.get(item.id) ?? {};
-    if (!indexing_status) Object.assign(item, { status: 'errored', error: 'deleted meanwhile' });
+    if (!indexing_status) Object.assign(item, { status: 'errored', error: 'deleted while it was indexed' });
     else
       Object.assign(item, { status: indexing_status, ...(error_code && { error: `${error_code} ${error_message}` }) });
   }

@@ -50,7 +50,7 @@ export async function exportDatabase(path: string, options: ServerOptions & { da
   });
 }
 
-/** @returns false when the item was deleted meanwhile */
+/** @returns false when the item was deleted since it was listed */
 async function exportItem(client: Postback, item: Schemas['Item'], file: FileHandle): Promise<boolean> {
   const { id, database, collection, type, title, metadata, additional_metadata, version, source } = item;
   const params = { path: { id }, query: { database, collection } };

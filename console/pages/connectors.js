@@ -5,23 +5,7 @@ import { html } from '../html.js';
 import { Icon } from '../icons.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
-import {
-  ActionButton,
-  Command,
-  Drawer,
-  Empty,
-  Facts,
-  Json,
-  Loading,
-  Page,
-  Pages,
-  Problem,
-  State,
-  Table,
-  Time,
-  usePages,
-  WorkflowLink,
-} from '../ui.js';
+import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {{ connector: Schemas['Connector'], status: any }} Row */
@@ -33,7 +17,7 @@ const EXAMPLE = `curl $POSTBACK_URL/connectors -H 'API-Version: 2' -H "Authoriza
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Connectors({ parameters: { id } }) {
-  const pages = usePages([]);
+  const pages = ui.usePages([]);
   const path = withQuery('/connectors', { limit: 10, cursor: pages.cursor });
   const list = useLive(
     async (signal) => {
@@ -61,31 +45,31 @@ export function Connectors({ parameters: { id } }) {
     {
       title: 'Next',
       className: 'number',
-      cell: ({ status }) => (status.next_sync_at ? html`<${Time} at=${status.next_sync_at} />` : 'paused'),
+      cell: ({ status }) => (status.next_sync_at ? html`<${ui.Time} at=${status.next_sync_at} />` : 'paused'),
     },
   ];
   return html`
-    <${Page} title="Connectors" lead="Sites, feeds and buckets that are synced into a database.">
-      <${Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${Loading} />`}
+    <${ui.Page} title="Connectors" lead="Sites, feeds and buckets that are synced into a database.">
+      <${ui.Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${ui.Loading} />`}
       ${
         list.data &&
         (list.data.rows.length === 0
           ? html`
-            <${Empty} title="No connector yet. Create one for a site, a feed or a bucket:">
-              <${Command}>${EXAMPLE}</${Command}>
+            <${ui.Empty} title="No connector yet. Create one for a site, a feed or a bucket:">
+              <${ui.Command}>${EXAMPLE}</${ui.Command}>
               <p>${'All settings are in '}<a href="/docs#/Connectors">the API documentation</a>.</p>
-            </${Empty}>
+            </${ui.Empty}>
           `
           : html`
-            <${Table} label="Connectors" columns=${columns} rows=${list.data.rows} open=${id}
+            <${ui.Table} label="Connectors" columns=${columns} rows=${list.data.rows} open=${id}
               keyOf=${(/** @type {Row} */ { connector }) => connector.id}
               hrefOf=${(/** @type {Row} */ { connector }) => linkTo('connectors', { id: connector.id })} />
-            <${Pages} pages=${pages} next=${list.data.next_cursor} />
+            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
           `)
       }
       ${id && html`<${ConnectorDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
-    </${Page}>
+    </${ui.Page}>
   `;
 }
 
@@ -107,10 +91,10 @@ function changesOf(sync) {
 
 /** @param {{ status: any }} props */
 function SyncState({ status: { syncing, last_sync } }) {
-  if (syncing) return html`<${State} state="syncing" />`;
-  if (!last_sync) return html`<${State} state="none" label="not yet" />`;
+  if (syncing) return html`<${ui.State} state="syncing" />`;
+  if (!last_sync) return html`<${ui.State} state="none" label="not yet" />`;
   const state = last_sync.status === 'failed' ? 'error' : last_sync.counts.failed > 0 ? 'failed' : 'completed';
-  return html`<${State} state=${state} label=${state === 'failed' ? `${count(last_sync.counts.failed)} failed` : last_sync.status} />`;
+  return html`<${ui.State} state=${state} label=${state === 'failed' ? `${count(last_sync.counts.failed)} failed` : last_sync.status} />`;
 }
 
 /** @param {{ id: string, onChanged: () => Promise<void> }} props */
@@ -135,15 +119,15 @@ function ConnectorDrawer({ id, onChanged }) {
     await Promise.all([found.refresh(), onChanged()]);
   };
   const actions = html`
-    <${WorkflowLink} attributes=${{ PostbackSource: id }} />
-    <${ActionButton} className="primary" run=${sync} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ActionButton}>
+    <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
+    <${ui.ActionButton} className="primary" run=${sync} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ui.ActionButton}>
   `;
   return html`
-    <${Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${Problem} error=${error ?? found.error} />
-      ${!data && !found.error && html`<${Loading} />`}
+    <${ui.Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${ui.Problem} error=${error ?? found.error} />
+      ${!data && !found.error && html`<${ui.Loading} />`}
       ${data && html`<${ConnectorDetails} ...${data} />`}
-    </${Drawer}>
+    </${ui.Drawer}>
   `;
 }
 
@@ -153,9 +137,9 @@ function ConnectorDetails({ connector, status }) {
   const { every, unit, paused } = connector.schedule;
   return html`
     ${sync?.error_message && html`<div class="problem tall" role="alert"><strong>${sync.error_code}</strong><span>${sync.error_message}</span></div>`}
-    <${Facts} entries=${[
+    <${ui.Facts} entries=${[
       ['State', html`<${SyncState} status=${status} />`],
-      ['Last sync', sync && html`<${Time} at=${sync.started_at} />`],
+      ['Last sync', sync && html`<${ui.Time} at=${sync.started_at} />`],
       [
         'Resources',
         sync &&
@@ -163,7 +147,7 @@ function ConnectorDetails({ connector, status }) {
             .map(([name, number]) => `${count(Number(number))} ${name}`)
             .join(', '),
       ],
-      ['Next sync', next_sync_at ? html`<${Time} at=${next_sync_at} />` : 'paused'],
+      ['Next sync', next_sync_at ? html`<${ui.Time} at=${next_sync_at} />` : 'paused'],
       ['Schedule', paused ? 'paused' : `every ${plural(every, unit.replace(/s$/, ''))}`],
       [
         'Into',
@@ -179,13 +163,13 @@ function ConnectorDetails({ connector, status }) {
         <ul class="rows">
           ${errors.map(
             (/** @type {Schemas['SyncError']} */ { resource, error_message, at }) => html`
-              <li><span class="grow"><b>${resource}</b><br />${error_message}</span><${Time} at=${at} /></li>
+              <li><span class="grow"><b>${resource}</b><br />${error_message}</span><${ui.Time} at=${at} /></li>
             `,
           )}
         </ul>
       `
     }
     <h3>Settings</h3>
-    <${Json} label="Settings" value=${connector.settings} />
+    <${ui.Json} label="Settings" value=${connector.settings} />
   `;
 }

@@ -6,22 +6,7 @@ import { Icon } from '../icons.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
-import {
-  ActionButton,
-  Block,
-  Command,
-  Drawer,
-  Empty,
-  Facts,
-  Loading,
-  Page,
-  Problem,
-  Select,
-  State,
-  Table,
-  Time,
-  WorkflowLink,
-} from '../ui.js';
+import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -40,18 +25,18 @@ export function Crews({ parameters }) {
     return waiting.refresh();
   };
   return html`
-    <${Page} title="Crews" lead="Outputs that wait for your decision. The longest wait is first.">
-      <${Problem} error=${waiting.error} retry=${waiting.refresh} />
+    <${ui.Page} title="Crews" lead="Outputs that wait for your decision. The longest wait is first.">
+      <${ui.Problem} error=${waiting.error} retry=${waiting.refresh} />
       <p class="muted" role="status">${decided}</p>
-      ${!outputs && !waiting.error && html`<${Loading} />`}
+      ${!outputs && !waiting.error && html`<${ui.Loading} />`}
       ${
         outputs &&
         (outputs.length === 0
           ? html`
-            <${Empty} title="Nothing waits for you.">
+            <${ui.Empty} title="Nothing waits for you.">
               <p>A crew waits here when one of its tasks has <code>human_input: true</code>. Start one:</p>
-              <${Command}>${KICKOFF}</${Command}>
-            </${Empty}>
+              <${ui.Command}>${KICKOFF}</${ui.Command}>
+            </${ui.Empty}>
           `
           : outputs.map(
               (
@@ -61,7 +46,7 @@ export function Crews({ parameters }) {
             ))
       }
       ${!isUserKey(session.key('crew')) && html`<${Executions} parameters=${parameters} />`}
-    </${Page}>
+    </${ui.Page}>
   `;
 }
 
@@ -98,10 +83,10 @@ function Waiting({ output, onDecided }) {
     <section class="card waiting" aria-label=${`${crew}, ${task_id}`}>
       <header>
         <h2>${crew} › ${task_id.replaceAll('_', ' ')}</h2>
-        <span class="muted">by ${agent}, attempt ${attempt}, waiting since <${Time} at=${waiting_since} />${deadline && html`, due <${Time} at=${deadline} />`}</span>
-        <${WorkflowLink} attributes=${{ WorkflowId: `crew/${execution_id}` }} />
+        <span class="muted">by ${agent}, attempt ${attempt}, waiting since <${ui.Time} at=${waiting_since} />${deadline && html`, due <${ui.Time} at=${deadline} />`}</span>
+        <${ui.WorkflowLink} attributes=${{ WorkflowId: `crew/${execution_id}` }} />
       </header>
-      <${Block} label="Output">${output.output}</${Block}>
+      <${ui.Block} label="Output">${output.output}</${ui.Block}>
       <label class="field"><span>Feedback</span>
         <textarea rows="2" maxlength="20000" value=${feedback} placeholder="What should change, if you reject it"
           onInput=${(/** @type {any} */ event) => setFeedback(event.target.value)}></textarea>
@@ -120,10 +105,10 @@ function Waiting({ output, onDecided }) {
           )}
         </div>
       </details>
-      <${Problem} error=${error} />
+      <${ui.Problem} error=${error} />
       <div class="decision">
-        <${ActionButton} className="primary" run=${() => decide(true)}><${Icon} name="check" />Approve</${ActionButton}>
-        <${ActionButton} run=${() => decide(false)}><${Icon} name="retry" />Reject with feedback</${ActionButton}>
+        <${ui.ActionButton} className="primary" run=${() => decide(true)}><${Icon} name="check" />Approve</${ui.ActionButton}>
+        <${ui.ActionButton} run=${() => decide(false)}><${Icon} name="retry" />Reject with feedback</${ui.ActionButton}>
       </div>
     </section>
   `;
@@ -140,13 +125,13 @@ function Executions({ parameters: { crew = '', run, id } }) {
   const crews = useLive((signal) => call('GET', '/crews', { as: 'crew', signal }), [], 60_000);
   /** @type {string[] | undefined} */
   const names = crews.data?.crews.map((/** @type {Schemas['Crew']} */ { name }) => name);
-  if (!names?.length) return html`<${Problem} error=${crews.error} />`;
+  if (!names?.length) return html`<${ui.Problem} error=${crews.error} />`;
   const options = [['', 'All crews'], ...names.map((name) => [name, name])];
   return html`
     <section aria-label="Executions of crews">
       <div class="section-head">
         <h2>Executions</h2>
-        <${Select} label="Crew" value=${crew} options=${options} onChange=${(/** @type {string} */ value) => change({ crew: value, run: '', id: '' })} />
+        <${ui.Select} label="Crew" value=${crew} options=${options} onChange=${(/** @type {string} */ value) => change({ crew: value, run: '', id: '' })} />
       </div>
       <${ExecutionList} crew=${crew} names=${crew ? [crew] : names.slice(0, MAX_CREWS)} id=${id} />
       ${id && run && html`<${ExecutionDrawer} key=${id} crew=${run} id=${id} />`}
@@ -160,7 +145,7 @@ function ExecutionList({ crew, names, id }) {
   /** @type {import('../ui.js').Column<Execution>[]} */
   const columns = [
     { title: 'Execution', cell: (each) => html`${each.crew}<small>${each.execution_id}</small>` },
-    { title: 'State', cell: ({ status }) => html`<${State} state=${status} />` },
+    { title: 'State', cell: ({ status }) => html`<${ui.State} state=${status} />` },
     {
       title: 'Task',
       className: 'wide',
@@ -168,16 +153,16 @@ function ExecutionList({ crew, names, id }) {
         `${current_task?.replaceAll('_', ' ') ?? 'all'} (${progress.completed_tasks} of ${progress.total_tasks} done)`,
     },
     { title: 'Time', className: 'number wide', cell: ({ execution_time }) => duration(execution_time * 1000) },
-    { title: 'Started', className: 'number', cell: ({ created_at }) => html`<${Time} at=${created_at} />` },
+    { title: 'Started', className: 'number', cell: ({ created_at }) => html`<${ui.Time} at=${created_at} />` },
   ];
   return html`
-    <${Problem} error=${list.error} retry=${list.refresh} />
+    <${ui.Problem} error=${list.error} retry=${list.refresh} />
     ${
       list.data &&
       (list.data.length === 0
-        ? html`<${Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}><${Command}>${crew ? `npx postback crews kickoff ${crew}` : KICKOFF}</${Command}></${Empty}>`
+        ? html`<${ui.Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}><${ui.Command}>${crew ? `npx postback crews kickoff ${crew}` : KICKOFF}</${ui.Command}></${ui.Empty}>`
         : html`
-          <${Table} label="Executions" columns=${columns} rows=${list.data} open=${id}
+          <${ui.Table} label="Executions" columns=${columns} rows=${list.data} open=${id}
             keyOf=${(/** @type {Execution} */ { execution_id }) => execution_id}
             hrefOf=${(/** @type {Execution} */ each) => linkTo('crews', { crew, run: each.crew, id: each.execution_id })} />
         `)
@@ -210,15 +195,15 @@ function ExecutionDrawer({ crew, id }) {
   );
   const { data } = execution;
   return html`
-    <${Drawer} name="Execution" title=${crew} onClose=${() => change({ run: '', id: '' })} actions=${html`<${WorkflowLink} attributes=${{ WorkflowId: `crew/${id}` }} />`}>
-      <${Problem} error=${execution.error} />
-      ${!data && !execution.error && html`<${Loading} />`}
+    <${ui.Drawer} name="Execution" title=${crew} onClose=${() => change({ run: '', id: '' })} actions=${html`<${ui.WorkflowLink} attributes=${{ WorkflowId: `crew/${id}` }} />`}>
+      <${ui.Problem} error=${execution.error} />
+      ${!data && !execution.error && html`<${ui.Loading} />`}
       ${
         data &&
         html`
           ${data.error && html`<div class="problem tall" role="alert"><span>${data.error}</span></div>`}
-          <${Facts} entries=${[
-            ['State', html`<${State} state=${data.status} />`],
+          <${ui.Facts} entries=${[
+            ['State', html`<${ui.State} state=${data.status} />`],
             ['Model', data.model],
             ['Time', duration(data.execution_time * 1000)],
             ['Execution', html`<code>${id}</code>`],
@@ -228,15 +213,15 @@ function ExecutionDrawer({ crew, id }) {
             ${data.tasks.map(
               (task) => html`
                 <li key=${task.task_id}>
-                  <div class="timeline-head"><strong>${task.name.replaceAll('_', ' ')}</strong><${State} state=${task.status} />
+                  <div class="timeline-head"><strong>${task.name.replaceAll('_', ' ')}</strong><${ui.State} state=${task.status} />
                     <span class="muted">${task.agent}, ${plural(task.attempts, 'attempt')}</span></div>
-                  ${task.output && html`<details><summary>Output</summary><${Block} label="Output">${task.output}</${Block}></details>`}
+                  ${task.output && html`<details><summary>Output</summary><${ui.Block} label="Output">${task.output}</${ui.Block}></details>`}
                 </li>
               `,
             )}
           </ol>
         `
       }
-    </${Drawer}>
+    </${ui.Drawer}>
   `;
 }

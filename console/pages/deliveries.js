@@ -5,26 +5,7 @@ import { html } from '../html.js';
 import { Icon } from '../icons.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
-import {
-  ActionButton,
-  Block,
-  Command,
-  Dialog,
-  Drawer,
-  Empty,
-  Facts,
-  Json,
-  Loading,
-  Page,
-  Pages,
-  Problem,
-  Select,
-  State,
-  Table,
-  Time,
-  usePages,
-  WorkflowLink,
-} from '../ui.js';
+import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -49,29 +30,29 @@ export function Deliveries({ parameters }) {
   const { of = 'items', status = '', doc_id = '', error_code = '', id } = parameters;
   const { path } = SOURCES[of] ?? /** @type {{ path: string }} */ (SOURCES.items);
   const [replays, setReplays] = useState(false);
-  const pages = usePages([of, status, doc_id, error_code]);
+  const pages = ui.usePages([of, status, doc_id, error_code]);
   const address = withQuery(path, { status, doc_id, error_code, limit: 25, cursor: pages.cursor });
   const list = useLive((signal) => call('GET', address, { signal }), [address], 4_000);
   const actions =
     of === 'items' &&
     html`<button type="button" onClick=${() => setReplays(true)}><${Icon} name="retry" />Replay many</button>`;
   return html`
-    <${Page} title="Deliveries" actions=${actions}>
+    <${ui.Page} title="Deliveries" actions=${actions}>
       ${of === 'items' && html`<${Registration} />`}
       <div class="filters">
-        <${Select} label="Callbacks of" value=${of} options=${Object.entries(SOURCES).map(([value, { label }]) => [value, label])}
+        <${ui.Select} label="Callbacks of" value=${of} options=${Object.entries(SOURCES).map(([value, { label }]) => [value, label])}
           onChange=${(/** @type {string} */ value) => change({ of: value, id: '' })} />
-        <${Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
         <${TextFilter} label="Item or job" name="doc_id" value=${doc_id} />
         <${TextFilter} label="Error code" name="error_code" value=${error_code} placeholder="HTTP_503" />
       </div>
-      <${Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${Loading} />`}
+      <${ui.Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${ui.Loading} />`}
       ${list.data && html`<${DeliveryList} deliveries=${list.data.deliveries} parameters=${parameters} />`}
-      ${list.data && html`<${Pages} pages=${pages} next=${list.data.next_cursor} />`}
+      ${list.data && html`<${ui.Pages} pages=${pages} next=${list.data.next_cursor} />`}
       ${id && html`<${DeliveryDrawer} key=${id} path=${`${path}/${encodeURIComponent(id)}`} of=${of} onChanged=${list.refresh} />`}
       ${replays && html`<${Replay} onClose=${() => setReplays(false)} onSent=${list.refresh} />`}
-    </${Page}>
+    </${ui.Page}>
   `;
 }
 
@@ -92,7 +73,7 @@ function Registration() {
     return html`
       <div class="notice">
         <span>No receiver is registered, so items are indexed without webhooks. Try it on this machine:</span>
-        <${Command}>npx postback listen --register</${Command}>
+        <${ui.Command}>npx postback listen --register</${ui.Command}>
       </div>
     `;
   }
@@ -107,8 +88,8 @@ function DeliveryList({ deliveries, parameters }) {
   const { id, ...filters } = parameters;
   if (deliveries.length === 0) {
     return Object.values(filters).some(Boolean)
-      ? html`<${Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${Empty}>`
-      : html`<${Empty} title="No deliveries yet.">Register a receiver, then ingest an item: its webhook is listed here with every attempt.</${Empty}>`;
+      ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
+      : html`<${ui.Empty} title="No deliveries yet.">Register a receiver, then ingest an item: its webhook is listed here with every attempt.</${ui.Empty}>`;
   }
   /** @type {import('../ui.js').Column<Schemas['Delivery']>[]} */
   const columns = [
@@ -116,17 +97,17 @@ function DeliveryList({ deliveries, parameters }) {
       title: 'About',
       cell: (delivery) => html`${delivery.doc_id}<small>${delivery.indexing_status ?? delivery.event_type}</small>`,
     },
-    { title: 'State', cell: ({ status }) => html`<${State} state=${status} />` },
+    { title: 'State', cell: ({ status }) => html`<${ui.State} state=${status} />` },
     {
       title: 'Last error',
       className: 'wide',
       cell: ({ error_code }) => error_code && html`<code>${error_code}</code>`,
     },
     { title: 'Attempts', className: 'number wide', cell: ({ attempts }) => attempts },
-    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${Time} at=${updated_at} />` },
+    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${ui.Time} at=${updated_at} />` },
   ];
   return html`
-    <${Table} label="Deliveries" columns=${columns} rows=${deliveries} open=${id}
+    <${ui.Table} label="Deliveries" columns=${columns} rows=${deliveries} open=${id}
       keyOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => delivery_id}
       hrefOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => linkTo('deliveries', { ...filters, id: delivery_id })} />
   `;
@@ -147,15 +128,15 @@ function DeliveryDrawer({ path, of, onChanged }) {
     await Promise.all([delivery.refresh(), onChanged()]);
   };
   const actions = html`
-    ${data && html`<${WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
-    ${data && RETRYABLE.includes(data.status) && html`<${ActionButton} className="primary" run=${retry}><${Icon} name="retry" />Retry now</${ActionButton}>`}
+    ${data && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
+    ${data && RETRYABLE.includes(data.status) && html`<${ui.ActionButton} className="primary" run=${retry}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
-    <${Drawer} name="Delivery" title=${data?.doc_id ?? 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${Problem} error=${error ?? delivery.error} />
-      ${!data && !delivery.error && html`<${Loading} />`}
+    <${ui.Drawer} name="Delivery" title=${data?.doc_id ?? 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${ui.Problem} error=${error ?? delivery.error} />
+      ${!data && !delivery.error && html`<${ui.Loading} />`}
       ${data && html`<${DeliveryDetails} delivery=${data} of=${of} />`}
-    </${Drawer}>
+    </${ui.Drawer}>
   `;
 }
 
@@ -167,13 +148,13 @@ function DeliveryDetails({ delivery, of }) {
   const about =
     of === 'jobs' ? linkTo('jobs', { id: delivery.doc_id }) : linkTo('items', { database, id: delivery.doc_id });
   return html`
-    <${Facts} entries=${[
-      ['State', html`<${State} state=${status} />`],
-      ['Next attempt', status === 'failed' && html`<${Time} at=${next_attempt_at} />`],
+    <${ui.Facts} entries=${[
+      ['State', html`<${ui.State} state=${status} />`],
+      ['Next attempt', status === 'failed' && html`<${ui.Time} at=${next_attempt_at} />`],
       ['Receiver', url && html`<code>${url}</code>`],
       [of === 'jobs' ? 'Job' : 'Item', html`<a href=${about}>${delivery.doc_id}</a>`],
       ['Item error', item_error_code && `${item_error_code}: ${item_error_message}`],
-      ['Created', html`<${Time} at=${delivery.created_at} />`],
+      ['Created', html`<${ui.Time} at=${delivery.created_at} />`],
       ['Delivery', html`<code>${delivery_id}</code>`],
     ]} />
     <h3>Attempts</h3>
@@ -181,7 +162,7 @@ function DeliveryDetails({ delivery, of }) {
     <h3>Request</h3>
     ${
       payload
-        ? html`<${Json} label="Request body" value=${payload} />`
+        ? html`<${ui.Json} label="Request body" value=${payload} />`
         : html`<p class="muted">The body is the job itself, with its event: <a href=${about}>open the job</a>.</p>`
     }
   `;
@@ -202,10 +183,10 @@ const Timeline = ({ attempts }) => html`
             <div class="timeline-head">
               <strong>${status_code ?? 'no response'}</strong>
               <span class="muted">attempt ${number}, ${duration(duration_ms)}</span>
-              <${Time} at=${at} />
+              <${ui.Time} at=${at} />
             </div>
             ${error && html`<p>${error}</p>`}
-            ${answer && html`<details open=${!succeeded(status_code)}><summary>Response</summary><${Block} label="Response of the receiver">${answer}</${Block}></details>`}
+            ${answer && html`<details open=${!succeeded(status_code)}><summary>Response</summary><${ui.Block} label="Response of the receiver">${answer}</${ui.Block}></details>`}
           </li>
         `,
       )}
@@ -241,27 +222,27 @@ function Replay({ onClose, onSent }) {
     }
   };
   if (replay) {
-    return html`<${Dialog} title="Replay" onClose=${onClose}><${ReplayProgress} id=${replay} /></${Dialog}>`;
+    return html`<${ui.Dialog} title="Replay" onClose=${onClose}><${ReplayProgress} id=${replay} /></${ui.Dialog}>`;
   }
   return html`
-    <${Dialog} title="Replay many deliveries" onClose=${onClose}>
+    <${ui.Dialog} title="Replay many deliveries" onClose=${onClose}>
       <div class="dialog-body">
         <p>Failed webhooks of items are sent again, oldest first, at the pace of the receiver.</p>
         <div class="filters">
-          <${Select} label="State" value=${filter.status} options=${[['permanently_failed', 'Failed'], ['failed', 'Will retry'], ['', 'Both']]}
+          <${ui.Select} label="State" value=${filter.status} options=${[['permanently_failed', 'Failed'], ['failed', 'Will retry'], ['', 'Both']]}
             onChange=${(/** @type {string} */ status) => set({ status })} />
-          <${Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
+          <${ui.Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
           <label class="field"><span>Error code</span>
             <input value=${filter.error_code} placeholder="HTTP_503" spellcheck="false" onChange=${(/** @type {any} */ event) => set({ error_code: event.target.value.trim() })} />
           </label>
         </div>
-        <${Problem} error=${error ?? preview.error} />
+        <${ui.Problem} error=${error ?? preview.error} />
         <p class="preview" role="status">${matching === undefined ? 'Counting …' : matching === 0 ? 'No delivery matches.' : html`<strong>${plural(matching, 'delivery', 'deliveries')}</strong> will be sent again.`}</p>
         <div class="dialog-end">
-          <${ActionButton} className="primary" run=${send} disabled=${!matching}>${matching ? `Send ${plural(matching, 'delivery', 'deliveries')}` : 'Send'}</${ActionButton}>
+          <${ui.ActionButton} className="primary" run=${send} disabled=${!matching}>${matching ? `Send ${plural(matching, 'delivery', 'deliveries')}` : 'Send'}</${ui.ActionButton}>
         </div>
       </div>
-    </${Dialog}>
+    </${ui.Dialog}>
   `;
 }
 
@@ -284,7 +265,7 @@ function ReplayProgress({ id }) {
   );
   return html`
     <div class="dialog-body" role="status">
-      <${Problem} error=${error} />
+      <${ui.Problem} error=${error} />
       ${
         data &&
         html`

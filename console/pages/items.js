@@ -4,22 +4,7 @@ import { bytes, count, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
-import {
-  Block,
-  Command,
-  Drawer,
-  Empty,
-  Facts,
-  Loading,
-  Page,
-  Pages,
-  Problem,
-  State,
-  Table,
-  Time,
-  usePages,
-  WorkflowLink,
-} from '../ui.js';
+import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -52,11 +37,11 @@ export function Items({ parameters }) {
     databases.data.length > 0 &&
     html`<${DatabaseSelect} databases=${databases.data} value=${database} />`;
   return html`
-    <${Page} title="Items" actions=${choose}>
-      <${Problem} error=${databases.error} retry=${databases.refresh} />
-      ${!databases.data && !databases.error && html`<${Loading} />`}
+    <${ui.Page} title="Items" actions=${choose}>
+      <${ui.Problem} error=${databases.error} retry=${databases.refresh} />
+      ${!databases.data && !databases.error && html`<${ui.Loading} />`}
       ${databases.data && (database ? html`<${ItemsOf} database=${database} parameters=${parameters} />` : html`<${NoDatabase} />`)}
-    </${Page}>
+    </${ui.Page}>
   `;
 }
 
@@ -65,7 +50,7 @@ const hasWork = (byStatus) => Boolean(byStatus?.queued || byStatus?.processing |
 
 /** @param {{ database: string, parameters: Record<string, string> }} props */
 function ItemsOf({ database, parameters: { status, id, collection } }) {
-  const pages = usePages([database, status]);
+  const pages = ui.usePages([database, status]);
   const path = withQuery('/context/list', { database, status, limit: 25, cursor: pages.cursor });
   const list = useLive(
     async (signal) => {
@@ -86,24 +71,24 @@ function ItemsOf({ database, parameters: { status, id, collection } }) {
       cell: (item) =>
         html`${item.title ?? item.id}${item.title && item.title !== item.id && html`<small>${item.id}</small>`}`,
     },
-    { title: 'State', cell: (item) => html`<${State} state=${item.indexing_status} />` },
+    { title: 'State', cell: (item) => html`<${ui.State} state=${item.indexing_status} />` },
     { title: 'Collection', className: 'wide', cell: ({ collection }) => collection },
     { title: 'Size', className: 'wide number', cell: ({ source }) => bytes(source.size) },
-    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${Time} at=${updated_at} />` },
+    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${ui.Time} at=${updated_at} />` },
   ];
   return html`
-    <${Problem} error=${list.error} retry=${list.refresh} />
-    ${!data && !list.error && html`<${Loading} />`}
+    <${ui.Problem} error=${list.error} retry=${list.refresh} />
+    ${!data && !list.error && html`<${ui.Loading} />`}
     ${data && html`<${Progress} stats=${data.stats} chosen=${status ?? ''} />`}
     ${
       data &&
       (data.page.items.length === 0
         ? html`<${NoItems} database=${database} status=${status} />`
         : html`
-          <${Table} label="Items" columns=${columns} rows=${data.page.items} open=${id}
+          <${ui.Table} label="Items" columns=${columns} rows=${data.page.items} open=${id}
             keyOf=${(/** @type {Schemas['Item']} */ item) => item.id}
             hrefOf=${(/** @type {Schemas['Item']} */ item) => linkTo('items', { database, status, id: item.id, collection: item.collection })} />
-          <${Pages} pages=${pages} next=${data.page.next_cursor} />
+          <${ui.Pages} pages=${pages} next=${data.page.next_cursor} />
         `)
     }
     ${id && html`<${ItemDrawer} key=${id} database=${database} id=${id} collection=${collection} />`}
@@ -113,12 +98,12 @@ function ItemsOf({ database, parameters: { status, id, collection } }) {
 /** @param {{ database: string, status: string | undefined }} props */
 const NoItems = ({ database, status }) =>
   status
-    ? html`<${Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${Empty}>`
+    ? html`<${ui.Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${ui.Empty}>`
     : html`
-        <${Empty} title="This database is empty. Ingest files, folders or text:">
-          <${Command}>${`npx postback ingest README.md docs --database ${database} --watch`}</${Command}>
+        <${ui.Empty} title="This database is empty. Ingest files, folders or text:">
+          <${ui.Command}>${`npx postback ingest README.md docs --database ${database} --watch`}</${ui.Command}>
           <p>Or let a <a href=${linkTo('connectors')}>connector</a> fetch a site, a feed or a bucket.</p>
-        </${Empty}>
+        </${ui.Empty}>
       `;
 
 /** How many items are in each state; each is a filter. @param {{ stats: any, chosen: string }} props */
@@ -131,7 +116,7 @@ function Progress({ stats, chosen }) {
       ${states.map(
         (state) => html`
           <button type="button" class="chip" aria-pressed=${state === chosen ? 'true' : 'false'} onClick=${() => change({ status: state, id: '' })}>
-            ${state === '' ? 'All' : html`<${State} state=${state} />`}
+            ${state === '' ? 'All' : html`<${ui.State} state=${state} />`}
             <span class="number">${count(state === '' ? stats.items : (stats.by_status[state] ?? 0))}</span>
           </button>
         `,
@@ -166,13 +151,13 @@ function ItemDrawer({ database, id, collection }) {
   );
   const { data } = item;
   const close = () => change({ id: '', collection: '' });
-  const link = html`<${WorkflowLink} attributes=${{ PostbackDatabase: database, PostbackSource: id }} />`;
+  const link = html`<${ui.WorkflowLink} attributes=${{ PostbackDatabase: database, PostbackSource: id }} />`;
   return html`
-    <${Drawer} name="Item" title=${data?.text?.title ?? id} onClose=${close} actions=${link}>
-      <${Problem} error=${item.error} retry=${item.refresh} />
-      ${!data && !item.error && html`<${Loading} />`}
+    <${ui.Drawer} name="Item" title=${data?.text?.title ?? id} onClose=${close} actions=${link}>
+      <${ui.Problem} error=${item.error} retry=${item.refresh} />
+      ${!data && !item.error && html`<${ui.Loading} />`}
       ${data && html`<${ItemDetails} id=${id} ...${data} />`}
-    </${Drawer}>
+    </${ui.Drawer}>
   `;
 }
 
@@ -192,7 +177,7 @@ function ItemDetails({ id, status, text, deliveries }) {
         </div>
       `
     }
-    <${Facts} entries=${[
+    <${ui.Facts} entries=${[
       ['Id', html`<code>${id}</code>`],
       ['Collection', status.collection],
       [
@@ -203,8 +188,8 @@ function ItemDetails({ id, status, text, deliveries }) {
       ],
       ['Source', text && (text.source.kind === 'file' ? `${text.source.filename}, ${text.source.mime_type}` : 'text')],
       ['Size', text && bytes(text.source.size)],
-      ['Ingested', html`<${Time} at=${status.created_at} />`],
-      ['Changed', html`<${Time} at=${status.updated_at} />`],
+      ['Ingested', html`<${ui.Time} at=${status.created_at} />`],
+      ['Changed', html`<${ui.Time} at=${status.updated_at} />`],
     ]} />
     <h3>Webhooks</h3>
     ${
@@ -216,8 +201,8 @@ function ItemDetails({ id, status, text, deliveries }) {
               (delivery) => html`
                 <li>
                   <a href=${linkTo('deliveries', { id: delivery.delivery_id })}>${delivery.indexing_status}</a>
-                  <span class="grow"><${State} state=${delivery.status} /></span>
-                  <${Time} at=${delivery.updated_at} />
+                  <span class="grow"><${ui.State} state=${delivery.status} /></span>
+                  <${ui.Time} at=${delivery.updated_at} />
                 </li>
               `,
             )}
@@ -233,7 +218,7 @@ function ItemDetails({ id, status, text, deliveries }) {
 const Chunk = ({ chunk }) => html`
   <div class="chunk">
     <small>${[...chunk.headings, chunk.page && `page ${chunk.page}`, chunk.slide && `slide ${chunk.slide}`, chunk.sheet].filter(Boolean).join(' › ')}</small>
-    <${Block} label="Text of a chunk">${chunk.text}</${Block}>
+    <${ui.Block} label="Text of a chunk">${chunk.text}</${ui.Block}>
   </div>
 `;
 

@@ -4,24 +4,7 @@ import { duration } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
-import {
-  ActionButton,
-  Command,
-  Drawer,
-  Empty,
-  Facts,
-  Json,
-  Loading,
-  Page,
-  Pages,
-  Problem,
-  Select,
-  State,
-  Table,
-  Time,
-  usePages,
-  WorkflowLink,
-} from '../ui.js';
+import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -35,7 +18,7 @@ const STATES = /** @type {[string, string][]} */ ([
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Jobs({ parameters: { status = '', id } }) {
-  const pages = usePages([status]);
+  const pages = ui.usePages([status]);
   const path = withQuery('/v3/ai/async', { status, limit: 25, cursor: pages.cursor });
   const list = useLive((signal) => call('GET', path, { signal }), [path], 3_000);
   /** @type {import('../ui.js').Column<Schemas['JobSummary']>[]} */
@@ -45,42 +28,42 @@ export function Jobs({ parameters: { status = '', id } }) {
       cell: (job) =>
         html`${job.subfeature.replaceAll('_', ' ')}<small>${job.feature} by ${[job.provider, job.model].filter(Boolean).join('/')}</small>`,
     },
-    { title: 'State', cell: (job) => html`<${State} state=${job.status} />` },
+    { title: 'State', cell: (job) => html`<${ui.State} state=${job.status} />` },
     { title: 'Took', className: 'wide number', cell: (job) => tookOf(job) },
-    { title: 'Submitted', className: 'number', cell: (job) => html`<${Time} at=${job.created_at} />` },
+    { title: 'Submitted', className: 'number', cell: (job) => html`<${ui.Time} at=${job.created_at} />` },
   ];
   return html`
-    <${Page} title="Jobs">
+    <${ui.Page} title="Jobs">
       <div class="filters">
-        <${Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
       </div>
-      <${Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${Loading} />`}
+      <${ui.Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${ui.Loading} />`}
       ${
         list.data &&
         (list.data.jobs.length === 0
           ? html`<${NoJobs} filtered=${status !== ''} />`
           : html`
-            <${Table} label="Jobs" columns=${columns} rows=${list.data.jobs} open=${id}
+            <${ui.Table} label="Jobs" columns=${columns} rows=${list.data.jobs} open=${id}
               keyOf=${(/** @type {Schemas['JobSummary']} */ job) => job.job_id}
               hrefOf=${(/** @type {Schemas['JobSummary']} */ job) => linkTo('jobs', { status, id: job.job_id })} />
-            <${Pages} pages=${pages} next=${list.data.next_cursor} />
+            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
           `)
       }
       ${id && html`<${JobDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
-    </${Page}>
+    </${ui.Page}>
   `;
 }
 
 /** @param {{ filtered: boolean }} props */
 const NoJobs = ({ filtered }) =>
   filtered
-    ? html`<${Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${Empty}>`
+    ? html`<${ui.Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${ui.Empty}>`
     : html`
-        <${Empty} title="No AI jobs yet. Submit one, for example the text of a scan:">
-          <${Command}>npx postback jobs run ocr/ocr_async/tesseract scan.png --wait</${Command}>
+        <${ui.Empty} title="No AI jobs yet. Submit one, for example the text of a scan:">
+          <${ui.Command}>npx postback jobs run ocr/ocr_async/tesseract scan.png --wait</${ui.Command}>
           <p>${'The other features are in '}<a href="/docs">the API documentation</a>.</p>
-        </${Empty}>
+        </${ui.Empty}>
       `;
 
 /** @param {{ created_at: string, finished_at?: string }} job */
@@ -106,15 +89,15 @@ function JobDrawer({ id, onChanged }) {
     await Promise.all([job.refresh(), onChanged()]);
   };
   const actions = html`
-    <${WorkflowLink} attributes=${{ WorkflowId: `ai-job/${id}` }} />
-    ${data && !data.found.finished_at && html`<${ActionButton} run=${cancel}>Cancel job</${ActionButton}>`}
+    <${ui.WorkflowLink} attributes=${{ WorkflowId: `ai-job/${id}` }} />
+    ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel}>Cancel job</${ui.ActionButton}>`}
   `;
   return html`
-    <${Drawer} name="Job" title=${data?.found.subfeature.replaceAll('_', ' ') ?? 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${Problem} error=${error ?? job.error} />
-      ${!data && !job.error && html`<${Loading} />`}
+    <${ui.Drawer} name="Job" title=${data?.found.subfeature.replaceAll('_', ' ') ?? 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${ui.Problem} error=${error ?? job.error} />
+      ${!data && !job.error && html`<${ui.Loading} />`}
       ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} />`}
-    </${Drawer}>
+    </${ui.Drawer}>
   `;
 }
 
@@ -122,15 +105,15 @@ function JobDrawer({ id, onChanged }) {
 function JobDetails({ job, callbacks }) {
   return html`
     ${job.error && html`<div class="problem tall" role="alert"><span>${job.error.message}</span></div>`}
-    <${Facts} entries=${[
-      ['State', html`<${State} state=${job.status} />`],
+    <${ui.Facts} entries=${[
+      ['State', html`<${ui.State} state=${job.status} />`],
       ['Model', html`<code>${[job.feature, job.subfeature, job.provider, job.model].filter(Boolean).join('/')}</code>`],
-      ['Submitted', html`<${Time} at=${job.created_at} />`],
+      ['Submitted', html`<${ui.Time} at=${job.created_at} />`],
       ['Took', job.finished_at && tookOf(job)],
       ['Job', html`<code>${job.job_id}</code>`],
     ]} />
-    ${job.output !== undefined && html`<h3>Output</h3><${Json} label="Output" value=${job.output} />`}
-    ${job.user_parameters != null && html`<h3>Your parameters</h3><${Json} label="Your parameters" value=${job.user_parameters} />`}
+    ${job.output !== undefined && html`<h3>Output</h3><${ui.Json} label="Output" value=${job.output} />`}
+    ${job.user_parameters != null && html`<h3>Your parameters</h3><${ui.Json} label="Your parameters" value=${job.user_parameters} />`}
     <h3>Callback</h3>
     ${
       callbacks.length === 0
@@ -141,7 +124,7 @@ function JobDetails({ job, callbacks }) {
               ({ delivery_id, status, updated_at }) => html`
                 <li>
                   <a href=${linkTo('deliveries', { of: 'jobs', id: delivery_id })}>Delivery</a>
-                  <span class="grow"><${State} state=${status} /></span><${Time} at=${updated_at} />
+                  <span class="grow"><${ui.State} state=${status} /></span><${ui.Time} at=${updated_at} />
                 </li>
               `,
             )}

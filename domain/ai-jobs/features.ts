@@ -69,7 +69,7 @@ const ocrTable = z.object({
           z.object({
             text: z.string().meta({ description: 'Empty for an empty cell.' }),
             confidence: fraction.meta({ description: '0 for an empty cell.' }),
-            box: box.nullable().meta({ description: 'Of the words; null for an empty cell.' }),
+            box: box.nullable().meta({ description: 'The box of the words; null for an empty cell.' }),
           }),
         )
         .meta({ description: 'One for each column.' }),

@@ -39,7 +39,7 @@ export interface ProviderModels {
 export type ValidatedInput<S extends SubfeatureName = SubfeatureName> = Omit<FeatureInput<S>, 'file' | 'text'> &
   PreparedInput[(typeof AI_FEATURES)[S]['takes']];
 
-/** The prepared part of an input, by what the subfeature takes. */
+/** The prepared part of an input, by the kind of input that the subfeature takes. */
 interface PreparedInput {
   file: { file: InputFile };
   text: { text: string };

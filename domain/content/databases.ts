@@ -22,7 +22,7 @@ const METADATA_TYPES = [
 
 export type MetadataType = (typeof METADATA_TYPES)[number];
 
-/** Of a VARCHAR: more than all metadata of an item may have. */
+/** Largest `max_length` of a VARCHAR: more than all metadata of an item may have. */
 const MAX_TEXT_LENGTH = 1_000_000;
 
 /** A field of a metadata schema: items must have values of its type. */

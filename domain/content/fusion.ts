@@ -70,7 +70,7 @@ function sum(words: readonly SearchHit[], vectors: readonly SearchHit[]): Search
   return [...fused.values()].sort((a, b) => b.score - a.score);
 }
 
-/** The best score becomes 1, and the last becomes 0 if it is at least `leastSpread` lower. Scores that are no numbers become 0. */
+/** The best score becomes 1, and the last becomes 0 if it is at least `leastSpread` lower. Scores that are not numbers become 0. */
 function scaled(hits: readonly SearchHit[], leastSpread: number): SearchHit[] {
   const scores = hits.map(({ score }) => score).filter(Number.isFinite);
   const best = Math.max(...scores);

@@ -15,7 +15,7 @@ export interface IndexGeneration {
  * How texts and queries become terms of full text. A change of the analysis gets the next number; indexes with another one are
  * searched by vectors only until they are rebuilt, because their terms differ.
  */
-export const TEXT_ANALYSIS = 1;
+export const TEXT_ANALYSIS = 2;
 
 /** @returns whether the texts of an index were analysed as this process analyses queries */
 export function hasCurrentAnalysis({ analysis }: Pick<IndexGeneration, 'analysis'>): boolean {

@@ -42,7 +42,7 @@ export interface IndexableItem {
 
 /** @returns the rows of an item in the search index. Each row has the item's metadata, so that a search can filter by it */
 export function rowsOf(
-  item: Pick<IndexableItem, 'metadata' | 'additional_metadata'>,
+  item: Pick<IndexableItem, 'metadata' | 'additional_metadata' | 'rows_revision'>,
   chunks: readonly IndexableChunk[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
@@ -56,6 +56,7 @@ export function rowsOf(
     language: chunk.language,
     vector: chunk.vector,
     metadata,
+    revision: item.rows_revision,
   }));
 }
 
@@ -105,7 +106,7 @@ export interface IndexRowsStores extends IndexStores {
  * Rewrites the index rows of the served version of an item when they are due. If the item was changed, or another process wrote its rows, during
  * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
  * until its own write has finished, so that the reconciler repeats the write of a process that died. While a version is in
- * progress nothing is written, because its rows may be written meanwhile for an earlier metadata schema.
+ * progress nothing is written, because its workflow may be writing its rows for an earlier metadata schema.
  * @param key of the item
  * @param change the change to apply; without it, all changes that are due
  */

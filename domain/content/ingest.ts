@@ -56,7 +56,7 @@ export const ingestFieldsSchema = z.object({
 export const documentMetadataSchema = z.array(
   z.object({
     id: itemIdSchema.optional(),
-    /** Of this file, instead of the language of the request. */
+    /** The language of this file, instead of the language of the request. */
     language: ocrLanguageSchema.optional(),
     metadata,
     additional_metadata: metadata,

@@ -7,7 +7,7 @@ import { ITEM_TYPES } from './search.js';
 
 const MAX_IDS = 1_000;
 
-/** In the document: of a text or a list in which something is not a comma. */
+/** For the API document: a text or a list with something other than commas. */
 const namesAnId = { pattern: '[^,]' };
 
 /** Ids of items in a query, as a list or separated by commas. @param max how many a request may name */

@@ -193,7 +193,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
 
   function warningOf(database: QueriedDatabase): string | undefined {
     if (!hasCurrentAnalysis(database.index)) return `${OUTDATED_TEXTS} Only vectors are searched.`;
-    return lacksModel(database) ? lackingModel(database) : undefined;
+    return lacksModel(database) ? missingModelMessage(database) : undefined;
   }
 
   function lacksModel({ index }: QueriedDatabase): boolean {
@@ -210,7 +210,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
       throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');
     }
     if (index.embeddings === null) return null;
-    throw new ServiceError('SERVICE_UNAVAILABLE', `${lackingModel({ index })} query_by can only be "text".`);
+    throw new ServiceError('SERVICE_UNAVAILABLE', `${missingModelMessage({ index })} query_by can only be "text".`);
   }
 
   /**
@@ -322,7 +322,7 @@ function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, 
   });
 }
 
-function lackingModel({ index }: Pick<QueriedDatabase, 'index'>): string {
+function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string {
   return `The vectors of the database are of ${describeModel(index.embeddings)}, a model that is not available until the index is rebuilt: only text is searched.`;
 }
 

@@ -21,7 +21,7 @@ export interface GroupRef {
   files?: true;
 }
 
-/** What became of the members of a group that were still in progress. */
+/** Outcomes of the members of a group that were still in progress. */
 export interface GroupReport {
   completed: number;
   /** Replaced, deleted, or finished by another run. */

@@ -13,7 +13,7 @@ export interface CrewEventData {
   output?: unknown;
   /** When a decision on the output is due. */
   deadline?: string;
-  /** Set when the client has been told before. */
+  /** Set for a reminder: the client was notified before. */
   reminder?: true;
   /** Why the execution failed. */
   error?: string;

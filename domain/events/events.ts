@@ -31,9 +31,9 @@ export const streamedEventSchema = z
       delivery_id: z.string(),
       event_type: z.enum(CALLBACK_EVENTS),
       doc_id: z.string().meta({ description: 'The item, job, execution or authentication that it reports.' }),
-      /** Of an item. */
+      /** The database of an item. */
       database: z.string().optional(),
-      /** Of an execution. */
+      /** The crew of an execution. */
       crew: z.string().optional(),
       status: z.enum(DELIVERY_STATES),
       ...common,

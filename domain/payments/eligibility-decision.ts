@@ -66,7 +66,7 @@ export const DECISION_TABLE = {
   card_time_invalid: {
     networks: ['network_b'],
     effect: 'none',
-    means: 'gives a `lastUsedCardTimestamp` that is no time, or in the future',
+    means: 'gives a `lastUsedCardTimestamp` that is not a time, or is in the future',
     applies: ({ lastUsedCardTimestamp }, now) =>
       isGiven(lastUsedCardTimestamp) && !(timeOf(lastUsedCardTimestamp) <= now.getTime()),
   },

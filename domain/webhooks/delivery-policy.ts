@@ -44,7 +44,7 @@ export function callbackPolicy(scheduleMs: readonly number[]): DeliveryPolicy {
   };
 }
 
-/** The receiver's response, or the reason why there is none. */
+/** The receiver's response, or the reason why there is no response. */
 export type AttemptResult = { status: number; retryAfter?: string | undefined } | { error: string };
 
 /** The next state of the delivery. */

@@ -8,7 +8,7 @@ import {
   type DeployedCrew,
   placeholdersOf,
 } from '../../domain/crews/crews.js';
-import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
+import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, resembles, TASK_SETTINGS } from './crewai-settings.js';
 import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
 import type { YamlFile } from './yaml-file.js';
 
@@ -30,6 +30,8 @@ interface MergedTask {
   settings: TaskSettings;
   /** Its place in `crew.yaml`, if that lists it. */
   index: number | undefined;
+  /** Whether `crew.yaml` has the setting. */
+  isOurs(key: string): boolean;
   /** Formats a message about a setting, with the file that has it, and its line. */
   problem(path: PropertyKey[], message: string): string;
 }
@@ -52,7 +54,8 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
   const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
   problems.push(...describeMissingAgents(files, withoutAgent, agentNames));
   problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
-  problems.push(...checkTools(files, tasks), ...checkOutputs(tasks));
+  const knownTools = checkTools(files, tasks, problems, warnings);
+  problems.push(...checkTexts(tasks), ...checkOutputs(tasks));
   if (problems.length > before) return undefined;
   const definition: Omit<CrewDefinition, 'inputs'> = {
     name,
@@ -66,7 +69,7 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
         role,
         goal,
         backstory,
-        tools,
+        tools: knownTools(tools),
         llm: llm ?? null,
         max_iter: Math.min(max_iter, MAX_ITERATIONS),
       };
@@ -75,13 +78,13 @@ export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | u
       const agent = settings.agent ?? agentNames[0]!;
       return {
         name: task,
-        description: settings.description,
+        description: settings.description!,
         expected_output: settings.expected_output,
         agent,
         context: settings.context ?? defaultContext(tasks, index),
         human_input: settings.human_input ?? false,
         ...(settings.async_execution ? { async_execution: true } : {}),
-        tools: settings.tools ?? agents.value[agent]!.tools ?? [],
+        tools: knownTools(settings.tools ?? agents.value[agent]!.tools),
         ...(isSchema(settings.output_json) ? { output_json: JSON.stringify(settings.output_json, null, 2) } : {}),
       };
     }),
@@ -157,6 +160,7 @@ function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTas
       name,
       settings: { ...tasks.value[name]!, ...own } as TaskSettings,
       index,
+      isOurs: (key) => Object.hasOwn(own, key),
       problem: (path, message) =>
         Object.hasOwn(own, path[0]!)
           ? crew.problem(['tasks', index!, ...path], message)
@@ -190,25 +194,55 @@ function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: 
   return [lines.join('\n'), ...listed];
 }
 
-/** Finds tools that are neither built in nor described in `crew.yaml`. */
-function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[]): string[] {
+/**
+ * Finds tools that are neither built in nor described in `crew.yaml`. In the files of CrewAI, they are functions in Python: the
+ * crew runs without them. In `crew.yaml`, or with a spelling mistake, they keep the crew from running.
+ * @returns a function that keeps the known tools of a list
+ */
+function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[], problems: string[], warnings: string[]) {
   const described = Object.keys(crew.value.tools ?? {});
   const known: string[] = [...CREW_TOOLS, ...described];
-  const message = (place: string) =>
-    `${place} is not a tool; the tools are ${known.join(' and ')}; describe others under "tools" in crew.yaml`;
-  const unknown = (tools: readonly string[] = []) =>
-    tools.flatMap((tool, index) => (known.includes(tool) ? [] : [index]));
-  return [
-    ...described
-      .filter((tool) => (CREW_TOOLS as readonly string[]).includes(tool))
-      .map((tool) => crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`)),
-    ...Object.entries(agents.value).flatMap(([agent, { tools }]) =>
-      unknown(tools).map((index) => agents.problem([agent, 'tools', index], message(`${agent}.tools.${index}`))),
-    ),
-    ...tasks.flatMap(({ name, settings: { tools }, problem }) =>
-      unknown(tools).map((index) => problem(['tools', index], message(`${name}.tools.${index}`))),
-    ),
-  ];
+  const describe = 'describe others under "tools" in crew.yaml';
+  const check = (
+    place: string,
+    names: readonly string[] = [],
+    ours: boolean,
+    at: (index: number, text: string) => string,
+  ) => {
+    for (const [index, tool] of names.entries()) {
+      if (known.includes(tool)) continue;
+      const meant = known.find((name) => resembles(name, tool));
+      const where = `${place}.tools.${index}`;
+      if (meant) problems.push(at(index, `${where}: unknown tool "${tool}"; did you mean "${meant}"?`));
+      else if (ours)
+        problems.push(at(index, `${where} is not a tool; the tools are ${known.join(' and ')}; ${describe}`));
+      else
+        warnings.push(
+          at(
+            index,
+            `${where}: the tool "${tool}" is a function in Python, and the agent works without it; ${describe}`,
+          ),
+        );
+    }
+  };
+  for (const tool of described) {
+    if (!(CREW_TOOLS as readonly string[]).includes(tool)) continue;
+    problems.push(crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`));
+  }
+  for (const [agent, { tools }] of Object.entries(agents.value)) {
+    check(agent, tools, false, (index, message) => agents.problem([agent, 'tools', index], message));
+  }
+  for (const { name, settings, isOurs, problem } of tasks) {
+    check(name, settings.tools, isOurs('tools'), (index, message) => problem(['tools', index], message));
+  }
+  return (names: readonly string[] = []) => names.filter((tool) => known.includes(tool));
+}
+
+/** Finds tasks that no file describes. */
+function checkTexts(tasks: MergedTask[]): string[] {
+  return tasks.flatMap(({ name, settings: { description }, problem }) =>
+    description === undefined ? [problem([], `${name}.description is missing`)] : [],
+  );
 }
 
 function checkOutputs(tasks: MergedTask[]): string[] {
@@ -284,7 +318,7 @@ function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
   return [...new Set(texts.flatMap(placeholdersOf))];
 }
 
-/** What `crew.yaml` says about inputs. Defaults that are no text become JSON, as in a kickoff. */
+/** What `crew.yaml` says about inputs. Defaults that are not text become JSON, as in a kickoff. */
 function inputSettings({ crew }: FilesOfCrew, inputs: string[], warnings: string[]): DeployedCrew['input_settings'] {
   const described = Object.entries(crew.value.inputs ?? {});
   for (const [name] of described) {

@@ -6,7 +6,7 @@ interface UnsupportedSetting {
   wrong?: boolean;
 }
 
-/** What is to be said about the settings in a file, one line each. */
+/** The warnings and problems about the settings in a file, one line each. */
 export interface SettingFindings {
   problems: string[];
   warnings: string[];
@@ -86,7 +86,7 @@ export const TASK_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   condition: rejected('tasks are not conditional; the task would always run'),
 };
 
-/** What CrewAI's Python passes to the crew itself. */
+/** Settings that CrewAI's users pass to the crew itself, in Python. */
 export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   name: noEffect,
   verbose: noEffect,
@@ -111,7 +111,7 @@ export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   manager_agent: hierarchical,
 };
 
-/** Longest distance at which an unknown setting counts as a misspelled one. */
+/** Longest distance at which an unknown name counts as a misspelled one. */
 const MAX_TYPOS = 2;
 
 /**
@@ -138,7 +138,7 @@ export function checkSettings(
       list.push(at(key, `${key} is not supported: ${known.reason}`));
       continue;
     }
-    const meant = honoured.find((name) => distance(name, key) <= MAX_TYPOS && !isGivenText(settings, name));
+    const meant = honoured.find((name) => resembles(name, key) && !isGivenText(settings, name));
     if (meant) findings.problems.push(at(key, `unknown key "${key}"; did you mean "${meant}"?`));
     else if (foreignAllowed) findings.warnings.push(at(key, `unknown key "${key}" is ignored`));
     else findings.problems.push(at(key, `unknown key "${key}"`));
@@ -156,6 +156,11 @@ function changesNothing(value: unknown): boolean {
 function isGivenText(settings: object, name: string): boolean {
   const value: unknown = (settings as Record<string, unknown>)[name];
   return typeof value === 'string' && value !== '';
+}
+
+/** @returns whether one name may be the other with a spelling mistake */
+export function resembles(name: string, other: string): boolean {
+  return distance(name, other) <= MAX_TYPOS;
 }
 
 /** Insertions, deletions and replacements that turn one word into another (Levenshtein). */

@@ -5,7 +5,7 @@ import { DEADLINE_ACTIONS, type HttpTool } from '../../domain/crews/crews.js';
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 type Unit = keyof typeof UNITS_MS;
 
-/** Ten years: a deadline, not a guess at eternity. */
+/** The longest duration: ten years. */
 const MAX_MS = 3_650 * UNITS_MS.d;
 
 const PARTS = /^(?:\d{1,6} ?(?:s|m|h|d|w|sec|second|min|minute|hour|day|week)s? ?)+$/;
@@ -19,7 +19,7 @@ const durationSchema = z
   .transform((ms) => ms ?? 0)
   .refine((ms) => ms >= UNITS_MS.s && ms <= MAX_MS, 'must be between one second and ten years');
 
-/** @returns null for a text that is no duration */
+/** @returns null for a text that is not a duration */
 function millisecondsOf(text: string): number | null {
   const iso = ISO_8601.exec(text);
   if (iso) {
@@ -79,7 +79,8 @@ export const agentsFile = z
   .refine((agents) => Object.keys(agents).length > 0, 'has no agent');
 
 const taskShape = {
-  description: text,
+  /** Here or in `crew.yaml`. */
+  description: text.optional(),
   expected_output: anyText.default(''),
   agent: text.optional(),
   context: list(text, 'task names').optional(),
@@ -131,7 +132,6 @@ const crewShape = {
     settings({
       ...taskShape,
       task: text,
-      description: text.optional(),
       expected_output: anyText.optional(),
     }),
     'tasks',
@@ -151,7 +151,7 @@ const crewShape = {
   on_deadline: z.enum(DEADLINE_ACTIONS, `must be ${DEADLINE_ACTIONS.join(', ')}`).optional(),
 };
 
-/** `crew.yaml`, which CrewAI does not have: what its users say in Python. */
+/** `crew.yaml`, which CrewAI does not have: settings that its users write in Python. */
 export const crewFile = settings(crewShape);
 
 /** The names of the settings that are honoured, by file. */

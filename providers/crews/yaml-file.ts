@@ -47,7 +47,10 @@ export function readYaml<Schema extends z.ZodType>(
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
   const at = (line: number, message: string) => `${displayPath}:${line}: ${message}`;
   if (document.errors.length > 0) {
-    problems.push(...document.errors.map(({ pos, message }) => at(lines.linePos(pos[0]).line, message)));
+    for (const { code, pos, message } of document.errors) {
+      const twice = `the key "${keyAt(text, pos[0])}" is there twice; Python takes the last one, and the other is lost`;
+      problems.push(at(lines.linePos(pos[0]).line, code === 'DUPLICATE_KEY' ? twice : message));
+    }
     return undefined;
   }
   if (document.contents === null) {
@@ -82,6 +85,11 @@ export function readYaml<Schema extends z.ZodType>(
     }
   }
   return undefined;
+}
+
+/** The key of a map that starts at an offset. */
+function keyAt(text: string, offset: number): string {
+  return text.slice(offset, text.indexOf(':', offset)).replace(/["']/g, '').trim();
 }
 
 /** A reference to nothing, such as `role: **Clerk**`, which the parser does not count as an error. */

@@ -31,7 +31,7 @@ const FIRST_TOKEN = [
  * Makes a quantised BERT encoder cheaper without a change of its weights. Each layer's attention (reshape, transpose, two
  * products, mask, softmax) becomes one operator of onnxruntime, which never holds the whole matrix of attention. The last
  * layer computes only the first token of each text, because only that token is used.
- * All texts of a batch must have the same number of tokens: the mask of padding is gone.
+ * All texts of a batch must have the same number of tokens, because the mask of padding is removed.
  * @param heads of the model's attention
  * @returns the model unchanged when it is not built like the exports of `transformers`
  */
@@ -89,7 +89,7 @@ function namesOf(layer: number) {
     query: `${path}/self/query/Add_output_0`,
     key: `${path}/self/key/Add_output_0`,
     value: `${path}/self/value/Add_output_0`,
-    /** Of all heads, beside each other. */
+    /** The values of all heads, beside each other. */
     attention: `${path}/self/Reshape_3_output_0`,
     projected: `${path}/output/dense/Add_output_0`,
     /** The projected attention and what it is added to. */

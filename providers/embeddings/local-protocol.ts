@@ -1,10 +1,9 @@
 /** Messages between the local embedder and its thread. */
 
-export const LOCAL_MODEL = 'bge-small-en-v1.5';
-export const LOCAL_DIMENSIONS = 384;
-export const LOCAL_HEADS = 12;
+import type { LocalModel } from './local-model.js';
 
 export interface WorkerSettings {
+  model: LocalModel;
   modelPath: string;
   tokenizerPath: string;
   /** Two 32-bit numbers in shared memory, see `RUNNING` and `STOPPING`. */

@@ -8,8 +8,6 @@ import { batchByLength } from './batching.js';
 import { fuseModel } from './fused-model.js';
 import {
   type EmbedRequest,
-  LOCAL_DIMENSIONS,
-  LOCAL_HEADS,
   RUNNING,
   STOPPING,
   type StopRequest,
@@ -18,7 +16,6 @@ import {
 } from './local-protocol.js';
 import { MAX_CHARACTERS } from './socket-protocol.js';
 
-const MAX_TOKENS = 512;
 /** Tokens of one run. Larger batches are not faster, take more memory and delay queries. */
 const BATCH_TOKENS = 256;
 
@@ -60,10 +57,10 @@ port.on('message', (request: EmbedRequest | StopRequest) => {
   );
 });
 
-async function load({ modelPath, tokenizerPath }: WorkerSettings) {
+async function load({ modelPath, tokenizerPath, model: { heads } }: WorkerSettings) {
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(tokenizerPath, 'utf8')), {});
   const file = readFileSync(modelPath);
-  const model = fuseModel(file, LOCAL_HEADS);
+  const model = heads === undefined ? file : fuseModel(file, heads);
   const session = await inNativeCode(() =>
     InferenceSession.create(model, {
       // Without these the process needs a third of the memory and is a few percent slower.
@@ -78,7 +75,7 @@ async function load({ modelPath, tokenizerPath }: WorkerSettings) {
   return { tokenizer, session };
 }
 
-/** Frees buffers at once, by a transfer to nowhere: they are large, and the collector would leave them for long. */
+/** Frees buffers at once, by a transfer to no receiver: they are large, and the collector would leave them for long. */
 function release(...buffers: Buffer[]): void {
   const { port1, port2 } = new MessageChannel();
   port2.close();
@@ -88,8 +85,9 @@ function release(...buffers: Buffer[]): void {
 
 function encode(tokenizer: Tokenizer, text: string): number[] {
   const { ids } = tokenizer.encode(text.slice(0, MAX_CHARACTERS));
-  if (ids.length <= MAX_TOKENS) return ids;
-  return [...ids.slice(0, MAX_TOKENS - 1), ids.at(-1)!];
+  const { max_tokens } = settings.model;
+  if (ids.length <= max_tokens) return ids;
+  return [...ids.slice(0, max_tokens - 1), ids.at(-1)!];
 }
 
 async function work(): Promise<void> {
@@ -124,7 +122,7 @@ async function embedBatch(batch: Encoded[]): Promise<void> {
   }
 }
 
-/** @returns the concatenated vectors: the first (CLS) token of each text at unit length, as the bge model requires */
+/** @returns the concatenated vectors at unit length. @throws Error when the model has another number of dimensions */
 async function infer(batch: readonly (readonly number[])[]): Promise<Float32Array<ArrayBuffer>> {
   const { session } = await loaded;
   const shape = [batch.length, batch[0]!.length];
@@ -137,18 +135,27 @@ async function infer(batch: readonly (readonly number[])[]): Promise<Float32Arra
   const feeds = Object.fromEntries(session.inputNames.map((name) => [name, new Tensor('int64', inputs[name]!, shape)]));
   const output = (await inNativeCode(() => session.run(feeds)))[session.outputNames[0]!]!;
   const states = output.data as Float32Array;
-  const vectors = new Float32Array(batch.length * LOCAL_DIMENSIONS);
+  const { name, dimensions, pooling } = settings.model;
+  const actual = output.dims.at(-1);
+  if (actual !== dimensions) throw new Error(`the vectors of ${name} have ${actual} dimensions, and not ${dimensions}`);
+  const vectors = new Float32Array(batch.length * dimensions);
+  // The model returns one state for each text, or one for each of its tokens.
+  const perText = states.length / batch.length;
   for (let row = 0; row < batch.length; row += 1) {
-    // Of each text, the model returns one state, or one for each token.
-    const start = (row * states.length) / batch.length;
-    const first = states.subarray(start, start + LOCAL_DIMENSIONS);
-    const norm = Math.hypot(...first);
-    for (let index = 0; index < LOCAL_DIMENSIONS; index += 1) {
-      vectors[row * LOCAL_DIMENSIONS + index] = first[index]! / norm;
-    }
+    const all = states.subarray(row * perText, (row + 1) * perText);
+    const vector = pooling === 'first' ? all.subarray(0, dimensions) : sumOf(all, dimensions);
+    const norm = Math.hypot(...vector);
+    for (let index = 0; index < dimensions; index += 1) vectors[row * dimensions + index] = vector[index]! / norm;
   }
   output.dispose();
   return vectors;
+}
+
+/** The sum of all states, whose direction is that of their mean. */
+function sumOf(states: Float32Array, dimensions: number): Float32Array {
+  const sum = new Float32Array(dimensions);
+  for (const [index, value] of states.entries()) sum[index % dimensions]! += value;
+  return sum;
 }
 
 /** Marks the time in native code in the shared state. @throws when the process is exiting */

@@ -1,10 +1,12 @@
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local-protocol.js';
+import { BUILT_IN_MODEL, type LocalModel } from './local-model.js';
 import { type ModelThread, startModelThread } from './model-thread.js';
 import { createTextQueue, type QueuedText } from './text-queue.js';
 
 export interface LocalEmbedderOptions {
+  /** Default: the built-in model. */
+  model?: LocalModel | undefined;
   modelPath: string;
   tokenizerPath: string;
   /** Threads that each run the model on one core. */
@@ -17,9 +19,6 @@ export interface LocalEmbedder extends Embedder {
   /** Loads the model before the first text. */
   warm(): Promise<void>;
 }
-
-/** Instruction for queries; documents have none (model card of bge-small-en-v1.5). */
-const QUERY_PREFIX = 'Represent this sentence for searching relevant passages: ';
 
 const IDLE_MS = 60_000;
 
@@ -34,13 +33,14 @@ interface Worker {
 }
 
 /**
- * bge-small-en-v1.5 in threads of this process. The first starts and loads the model at first use, the others when documents
+ * A model in threads of this process. The first starts and loads the model at first use, the others when documents
  * wait. Calls share batches; queries are embedded before documents. Threads instead of parallel operators: a thread that
  * waits for another at each operator takes twice the time on two cores. If a thread dies, its calls are rejected
  * (retryable), and the next call starts a new thread.
  */
 export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
-  const { threads = 1, idleMs = IDLE_MS, ...files } = options;
+  const { threads = 1, idleMs = IDLE_MS, model = BUILT_IN_MODEL, ...files } = options;
+  const { dimensions } = model;
   const queue = createTextQueue();
   const workers = new Set<Worker>();
   const waitingForModel = new Set<{ resolve(): void; reject(error: Error): void }>();
@@ -53,18 +53,21 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       inFlight: new Map(),
       documents: 0,
       idleSince: performance.now(),
-      thread: startModelThread(files, {
-        onReady() {
-          worker.ready = true;
-          for (const { resolve } of waitingForModel) resolve();
-          dispatch();
+      thread: startModelThread(
+        { ...files, model },
+        {
+          onReady() {
+            worker.ready = true;
+            for (const { resolve } of waitingForModel) resolve();
+            dispatch();
+          },
+          onResult(numbers, result) {
+            for (const [index, number] of numbers.entries()) settle(worker, number, index, result);
+            dispatch();
+          },
+          onEnd: (reason) => handleWorkerEnd(worker, reason),
         },
-        onResult(numbers, result) {
-          for (const [index, number] of numbers.entries()) settle(worker, number, index, result);
-          dispatch();
-        },
-        onEnd: (reason) => loseWorker(worker, reason),
-      }),
+      ),
     };
     workers.add(worker);
   }
@@ -91,10 +94,10 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     if (!text.urgent) worker.documents -= 1;
     if ('failed' in result) text.reject(new EmbeddingError(`The embedding model failed: ${result.failed}`, true));
     // Copied, so that one vector in use does not keep its whole batch in memory.
-    else text.resolve(new Float32Array(result.vectors, index * LOCAL_DIMENSIONS * 4, LOCAL_DIMENSIONS).slice());
+    else text.resolve(new Float32Array(result.vectors, index * dimensions * 4, dimensions).slice());
   }
 
-  function loseWorker(worker: Worker, reason: string): void {
+  function handleWorkerEnd(worker: Worker, reason: string): void {
     workers.delete(worker);
     const error = new EmbeddingError(reason, true);
     for (const text of worker.inFlight.values()) text.reject(error);
@@ -102,7 +105,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       dispatch();
       return;
     }
-    // Without another thread that has loaded the model, waiting texts might wait for ever.
+    // Without another thread that has loaded the model, waiting texts might wait without end.
     for (const { reject } of waitingForModel) reject(error);
     queue.rejectAll(error);
   }
@@ -158,11 +161,17 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
   }
 
   return {
-    model: LOCAL_MODEL,
-    dimensions: LOCAL_DIMENSIONS,
-    embedDocuments: (texts, signal, org) => embed(texts, false, signal, org),
+    model: model.name,
+    dimensions,
+    embedDocuments: (texts, signal, org) =>
+      embed(
+        texts.map((text) => model.document_prefix + text),
+        false,
+        signal,
+        org,
+      ),
     async embedQuery(text, signal) {
-      const [vector] = await embed([QUERY_PREFIX + text], true, signal);
+      const [vector] = await embed([model.query_prefix + text], true, signal);
       return vector!;
     },
     async warm() {

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import {
   type EmbedRequest,
@@ -9,8 +10,10 @@ import {
   type WorkerSettings,
 } from './local-protocol.js';
 
-/** The tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
+/** The built-in tokenizer's vocabulary and a window of texts take about 40 MB of heap. The model is outside of it. */
 const MAX_HEAP_MB = 160;
+/** Heap for each megabyte of the tokenizer's file: that of a multilingual model has 17 MB. */
+const HEAP_PER_TOKENIZER_MB = 30;
 /** Each thread may fill two semi-spaces before it collects garbage. */
 const MAX_YOUNG_GENERATION_MB = 12;
 /** Far more than loading the model or running a batch takes. */
@@ -34,11 +37,12 @@ export interface ModelThread {
 /** Starts a thread with its own copy of the model. */
 export function startModelThread(settings: Omit<WorkerSettings, 'state'>, events: ModelThreadEvents): ModelThread {
   const state = new Int32Array(new SharedArrayBuffer(8));
+  const heapMb = MAX_HEAP_MB + HEAP_PER_TOKENIZER_MB * megabytesOf(settings.tokenizerPath);
   const worker = new Worker(new URL('./local-worker.js', import.meta.url), {
     workerData: { ...settings, state: state.buffer } satisfies WorkerSettings,
     // The flags of the process are not passed on, because some of them do not allow a file as entry point.
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_YOUNG_GENERATION_MB },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: MAX_YOUNG_GENERATION_MB },
   });
   let ended = false;
 
@@ -84,4 +88,9 @@ export function startModelThread(settings: Omit<WorkerSettings, 'state'>, events
       await exited;
     },
   };
+}
+
+/** @returns 0 for a missing file, which the thread reports. */
+function megabytesOf(path: string): number {
+  return Math.floor((statSync(path, { throwIfNoEntry: false })?.size ?? 0) / 2 ** 20);
 }

@@ -14,11 +14,11 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
-/** @throws RangeError when the bytes end within a field, Error for a field type of no use here */
+/** @throws RangeError when the bytes end within a field, Error for a field type that is not supported */
 export function readFields(message: Buffer): Field[] {
   const fields: Field[] = [];
   let at = 0;
-  /** Of at most 53 bits; larger numbers, such as negative ones, are never read as a number here. */
+  /** Reads an integer of at most 53 bits; the larger integers of messages, such as negative numbers, are not read here. */
   const varint = () => {
     let value = 0;
     for (let factor = 1; ; factor *= 128) {

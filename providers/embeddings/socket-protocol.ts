@@ -1,5 +1,5 @@
 /**
- * Between the embedding process and its clients: HTTP over a Unix socket. A request is a JSON array of texts, a response
+ * The protocol between the embedding process and its clients: HTTP over a Unix socket. A request is a JSON array of texts, a response
  * the vectors one after the other, as 32-bit floats in the byte order of the machine.
  */
 
@@ -10,7 +10,7 @@ export const ORG_HEADER = 'x-org';
 export const MAX_TEXTS = 64;
 /** More characters than 512 tokens of any prose: the model reads no further. */
 export const MAX_CHARACTERS = 8_192;
-/** Of a request; JSON needs at most six bytes for a character. */
+/** Bytes of a request; JSON needs at most six bytes for a character. */
 export const MAX_BYTES = MAX_TEXTS * (MAX_CHARACTERS * 6 + 3) + 2;
 
 /** The status of a response without vectors. Its body is a message for operators. */

@@ -2,10 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { LOCAL_DIMENSIONS, LOCAL_MODEL } from './local-protocol.js';
+import { BUILT_IN_MODEL, type LocalModel } from './local-model.js';
 import { MAX_CHARACTERS, MAX_TEXTS, ORG_HEADER, PATHS, STATUS, unpackVectors } from './socket-protocol.js';
 
 export interface SocketEmbedderOptions {
+  /** The model of the process. Default: the built-in model. */
+  model?: LocalModel | undefined;
   /** The socket of the embedding process. It need not exist yet. */
   socketPath: string;
   /** How long calls wait for a process that does not accept connections, such as while it restarts. */
@@ -14,7 +16,7 @@ export interface SocketEmbedderOptions {
 
 /** Requests at a time: those of all activities, because organisations take turns in the process, and not before it. */
 const CONNECTIONS = { documents: 64, query: 16 };
-/** A restart takes about two seconds. A client that asks a question waits for its response. */
+/** A restart takes about two seconds. A client that sends a query waits for its response. */
 const PATIENCE_MS = { documents: 30_000, query: 5_000 };
 /** How long a request may take: documents wait behind the queue of all clients. */
 const RESPONSE_MS = { documents: 5 * 60_000, query: 30_000 };
@@ -33,7 +35,8 @@ interface EmbeddingRequest {
 type Outcome = { vectors: Float32Array[] } | { retry: 'busy' | 'unavailable' | 'lost'; error: EmbeddingError };
 
 /** The local model in a process of its own, which the processes of a machine share. Calls outlast its restart. */
-export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: SocketEmbedderOptions): Embedder {
+export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
+  const { socketPath, patienceMs = PATIENCE_MS, model = BUILT_IN_MODEL } = options;
   const pool = (kind: Kind) =>
     new Pool('http://embedder', {
       connect: { socketPath },
@@ -58,7 +61,7 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
     let lost = 0;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       ended.throwIfAborted();
-      const outcome = await attempt(pools[kind], request, texts.length);
+      const outcome = await attempt(pools[kind], request, texts.length, model.dimensions);
       if ('vectors' in outcome) return outcome.vectors;
       if (outcome.retry === 'lost') lost += 1;
       if (outcome.retry === 'busy' && kind === 'documents') {
@@ -68,14 +71,14 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
         unavailableSince ??= Date.now();
         if (lost > MAX_LOST || Date.now() - unavailableSince >= patienceMs[kind]) throw outcome.error;
       }
-      // Clients whose connections broke at the same time do not come back at the same time.
+      // Clients whose connections broke at the same time do not reconnect at the same time.
       await wait(pause * (0.5 + Math.random() / 2), undefined, { signal: ended }).catch(() => ended.throwIfAborted());
     }
   }
 
   return {
-    model: LOCAL_MODEL,
-    dimensions: LOCAL_DIMENSIONS,
+    model: model.name,
+    dimensions: model.dimensions,
     async embedDocuments(texts, signal, org) {
       const groups = Array.from({ length: Math.ceil(texts.length / MAX_TEXTS) }, (_, n) =>
         texts.slice(n * MAX_TEXTS, (n + 1) * MAX_TEXTS),
@@ -94,7 +97,7 @@ export function createSocketEmbedder({ socketPath, patienceMs = PATIENCE_MS }: S
 }
 
 /** @throws EmbeddingError when the process rejects the request or the model fails; the reason of the signal */
-async function attempt(pool: Pool, request: EmbeddingRequest, count: number): Promise<Outcome> {
+async function attempt(pool: Pool, request: EmbeddingRequest, count: number, dimensions: number): Promise<Outcome> {
   let status: number;
   let bytes: ArrayBuffer;
   try {
@@ -113,7 +116,7 @@ async function attempt(pool: Pool, request: EmbeddingRequest, count: number): Pr
     if (status === STATUS.busy) return { retry: 'busy', error };
     throw error;
   }
-  const vectors = unpackVectors(bytes, count, LOCAL_DIMENSIONS);
+  const vectors = unpackVectors(bytes, count, dimensions);
   if (!vectors) throw new EmbeddingError('The embedding process returned vectors of another size.', false);
   return { vectors };
 }

@@ -27,7 +27,7 @@ export function createTextQueue() {
   let queries: QueuedText[] = [];
   let documents: QueuedText[] = [];
   let lastNumber = 0;
-  /** The turn of the last text that was taken: a new call is not behind those that have waited since. */
+  /** The turn of the last text that was taken. New calls start at it, so they are not behind texts with later turns. */
   let lastTurn = 0;
 
   return {

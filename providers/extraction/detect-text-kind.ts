@@ -95,7 +95,7 @@ const MAX_LINES = 300;
 
 /**
  * Whether a text is an e-mail (RFC 5322): it starts with headers, at least one of them by a mail program. A note that begins
- * with "From:" and "To:" is none.
+ * with "From:" and "To:" is not an e-mail.
  * @param text the beginning of the file
  * @param named whether the file name ends with `.eml`; then any two headers of e-mails are enough
  */

@@ -32,7 +32,7 @@ export interface ExtractionSource {
   path: string;
   /** `item-text`: UTF-8 that is used as it is. */
   kind: FileKind | 'item-text';
-  /** Of its scanned pages; `en` when left out. */
+  /** Language of its scanned pages; `en` when left out. */
   language?: OcrLanguage | undefined;
   /** Whose file it is: organisations whose files wait for a process take turns. */
   org?: string | undefined;

@@ -12,7 +12,7 @@ import {
 } from './protocol.js';
 
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
-/** The child reads foreign bytes: it gets none of the secrets in the environment. */
+/** The child reads untrusted input, so it gets none of the secrets in the environment. */
 const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
 /** What V8 and native allocators print before they abort for lack of memory. */
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;

@@ -29,7 +29,7 @@ export const OUT_OF_MEMORY = 'SIGUSR2';
  */
 export type Work<Task, Result, Part = never> = (task: Task, emit: (part: Part) => Promise<void>) => Promise<Result>;
 
-/** A task exceeded a limit and was ended, with its process if need be. Its input is at fault. */
+/** A task exceeded a limit and was ended, with its process if necessary. Its input is at fault. */
 export class TaskLimitError extends Error {
   override readonly name = 'TaskLimitError';
   /** @param limit `output`: the task produced more than it may return */

@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { type ChildOptions, OUT_OF_MEMORY } from './protocol.js';
 
 /**
- * A thread that ends its process when it has too much memory or its parent is gone. It runs while the main thread is
+ * A thread that ends its process when it uses too much memory or its parent has ended. It runs while the main thread is
  * busy, and does not need the parent's event loop.
  */
 const CHECK_MS = 25;

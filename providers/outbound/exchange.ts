@@ -88,7 +88,7 @@ export function exchange(
       },
       onResponseEnd: succeed,
       onResponseError(_controller, error) {
-        // The status is known, so a body that breaks off is no failure.
+        // The status is known, so a body that breaks off does not fail the exchange.
         if (excerpt && response) succeed();
         else fail(error);
       },

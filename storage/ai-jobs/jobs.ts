@@ -38,7 +38,7 @@ export interface AiJobRecord {
   error_code: typeof CANCELLED | null;
   error_message: string | null;
   cancel_requested: boolean;
-  /** Runs that started and did not return. When there are more than a few, the job is what kills its workers. */
+  /** Runs that started and did not return. When there are more than a few, the job probably kills its workers. */
   runs: number;
   provider_failures: number;
   /** Time after which the reconciler checks the job's workflow. */
@@ -244,8 +244,8 @@ export function createAiJobs(
 
     /**
      * Sets the final status, in the transaction that stores the delivery. A job whose cancellation was requested ends as
-     * cancelled, whatever its outcome: its client was told so.
-     * @param result of a job that has none yet; otherwise the result that is saved stays
+     * cancelled, whatever its outcome: the response to its client said so.
+     * @param result of a job without a saved result; a saved result stays
      * @returns the finished job, or null when it had finished before
      */
     async finish(

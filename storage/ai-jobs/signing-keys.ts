@@ -25,11 +25,11 @@ export type SigningKeys = ReturnType<typeof createSigningKeys>;
 const MODULUS_BITS = 3072;
 /** How long a retired key stays public: a receiver with a queue may verify a callback long after it arrived. */
 const PUBLIC_FOR_MS = 24 * 60 * 60 * 1000;
-/** Private keys that this process keeps open. */
+/** Private keys that this process keeps in memory, unsealed. */
 const MAX_OPENED = 1_000;
 
 /**
- * The RSA keys that sign job callbacks. Each organisation has its own, because it chooses what its callbacks say: the
+ * The RSA keys that sign job callbacks. Each organisation has its own keys, because it chooses the content of its callbacks: the
  * current key, and retired keys while receivers may need them.
  */
 export function createSigningKeys(

@@ -11,7 +11,7 @@ export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
   title: string | null;
   ordinal: number;
-  /** Of the text; English when absent. */
+  /** The language of the text; English when absent. */
   language?: TextLanguage;
   /** By generation of the index: 32-bit floats, little endian. Absent until embedded, and without an embedding model. */
   vectors?: Record<string, Binary>;

@@ -41,7 +41,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
       return reserved?.index_generations ?? null;
     },
 
-    /** From now on, writers write to the next index, too. */
+    /** Starts the writing to the next index: from then on, writers write to both. */
     async begin(databaseId: string, next: NextIndex): Promise<void> {
       await databases.updateOne(
         { _id: databaseId, status: { $ne: 'deleting' }, next_index: { $exists: false } },

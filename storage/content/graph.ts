@@ -42,7 +42,7 @@ export function createGraphStore({
   return {
     /**
      * Stores the graphs of item versions.
-     * @param replace removes what earlier runs have stored of these versions; false when there is nothing
+     * @param replace removes the graphs that earlier runs have stored of these versions; false when there are none
      */
     async put(graphs: readonly { item: ItemRecord; graph: Graph }[], { replace }: { replace: boolean }): Promise<void> {
       if (graphs.length === 0) return;

@@ -67,7 +67,7 @@ export function unservedFiles(replaced: readonly ExistingItem[]): string[] {
 
 /** @returns what queuing these items adds to the use of their organisation; a smaller replacement adds nothing.
  * Both versions are stored while the newer is in progress; only that one counts */
-export function usedBy(records: readonly ItemRecord[], existing: ReadonlyMap<string, ExistingItem>): AddedUse {
+export function addedUse(records: readonly ItemRecord[], existing: ReadonlyMap<string, ExistingItem>): AddedUse {
   const use = { items: 0, stored_bytes: 0 };
   for (const { id, bytes } of records) {
     const replaced = existing.get(id);

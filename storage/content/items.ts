@@ -15,7 +15,7 @@ export type ItemSource =
       file_kind: FileKind;
       mime_type: string;
       size: number;
-      /** Of its scanned pages; the default when absent. */
+      /** The language of its scanned pages; the default when absent. */
       language?: OcrLanguage | undefined;
     }
   | { kind: 'text'; text: string };
@@ -63,7 +63,7 @@ export interface ItemRecord {
   updated_at: Date;
 }
 
-/** What a version of an item has for itself. */
+/** The fields that each version of an item has. */
 export type ServedVersion = Pick<
   ItemRecord,
   'version' | 'type' | 'title' | 'source' | 'bytes' | 'metadata' | 'additional_metadata' | 'updated_at'

@@ -14,7 +14,7 @@ export type OutdatedVersions = ReturnType<typeof createOutdatedVersions>;
 
 /**
  * Versions that are not served any more because a newer version is complete, and replacements that failed. They are recorded
- * in the transaction that ends the version; their data is cleared after it, if need be by the reconciler.
+ * in the transaction that ends the version; their data is cleared after it, if necessary by the reconciler.
  */
 export function createOutdatedVersions({ removedItems }: { removedItems: Collection<RemovedItemRecord> }) {
   return {

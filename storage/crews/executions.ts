@@ -189,7 +189,7 @@ export function createCrewExecutions(
     },
 
     /**
-     * Marks an execution for cancellation; the reconciler sees to it that its workflow learns of it.
+     * Marks an execution for cancellation. The reconciler cancels its workflow if the request could not.
      * @returns null when it has ended, is unknown, of another crew, or another organisation's
      */
     requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {

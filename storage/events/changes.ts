@@ -10,7 +10,7 @@ export interface OrgEvent {
   event: StreamedEvent;
 }
 
-/** The next step of a reader: how far it has read, and what it found there. */
+/** The next step of a reader: its position, and the event that it found there. */
 export interface Change {
   position: EventPosition;
   /** Null when nothing happened for a while, or nothing that clients see. */
@@ -36,12 +36,12 @@ const LOST = [136, 280, 286];
 export type ChangeLog = ReturnType<typeof createChangeLog>;
 
 /**
- * Changes of state in all organisations, read from a change stream. Writers pay nothing: MongoDB keeps the log anyway. Each
+ * Changes of state in all organisations, read from a change stream. This costs writers nothing, because MongoDB keeps the log anyway. Each
  * change is read once from the log, and its record once more for the ids of an update.
  */
 export function createChangeLog(db: Db) {
   return {
-    /** The present end of the log. */
+    /** The current end of the log. */
     async end(): Promise<EventPosition> {
       const { operationTime } = await db.command({ ping: 1 });
       return { ...timeOf(operationTime as Timestamp), seen: ALL_SEEN };
@@ -51,7 +51,7 @@ export function createChangeLog(db: Db) {
     read(from: EventPosition): ChangeReader {
       const stream: ChangeStream = db.watch(STATUS_CHANGES, {
         fullDocument: 'updateLookup',
-        // Between two batches, others run: clients are sent what they have got.
+        // Other work runs between two batches, such as sending the events.
         batchSize: BATCH_SIZE,
         startAtOperationTime: new Timestamp({ t: from.seconds, i: from.count }),
       });

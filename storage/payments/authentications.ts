@@ -28,7 +28,7 @@ export interface AuthenticationRecord {
   client_secret_hash: string;
   /** Customer, return URL and metadata as JSON. */
   sealed_details: Binary;
-  /** Where the end of the authentication is announced. */
+  /** Receives the callback when the authentication has ended. */
   webhook_url: string | null;
   /** The first eligibility check; later checks do not change it. `sealed_decision` has the reasons as JSON. */
   check: { fingerprint: string; sdk_next_action: SdkNextAction; sealed_decision: Binary; checked_at: Date } | null;
@@ -136,7 +136,7 @@ export function createAuthentications(
     },
 
     /**
-     * started -> eligibility_checked. Of two concurrent checks, one is stored.
+     * started -> eligibility_checked. Only one of two concurrent checks is stored.
      * @param authentication the authentication as it was read
      * @returns the current authentication, with the check that was stored; null when it has been removed
      */
@@ -230,7 +230,7 @@ export function createAuthentications(
 
 const open = { status: { $in: [...OPEN_AUTHENTICATION_STATES] } };
 
-/** The records that are in a state now: a timer may be a moment late, so the time decides beside the stored state. */
+/** A filter for the records that are in a state now. A timer may be late, so the filter compares the time too. */
 function inState(status: AuthenticationStatus | undefined, now: Date): Filter<AuthenticationRecord> {
   if (status === undefined) return {};
   if (status === 'expired') return { $or: [{ status }, { ...open, expires_at: { $lte: now } }] };

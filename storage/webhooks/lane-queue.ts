@@ -5,7 +5,14 @@ import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import type { Collections } from '../collections.js';
 import { LANE_INDEX } from '../indexes.js';
 import { createUpdates } from '../updates.js';
-import { type DeliveryRecord, held, newClaim, outcomeUpdate, type RecordedAttempt, receiverOf } from './deliveries.js';
+import {
+  claimFilter,
+  type DeliveryRecord,
+  newClaim,
+  outcomeUpdate,
+  type RecordedAttempt,
+  receiverOf,
+} from './deliveries.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
 
@@ -14,7 +21,7 @@ export interface QueueHead {
   receiver: string;
   /** A receiver belongs to one organisation. */
   org: string;
-  /** Of the delivery that is due first. */
+  /** Id of the delivery that is due first. */
   delivery: string;
   /** When it is due, or its claim expires. */
   due: Date;
@@ -28,7 +35,7 @@ export interface LaneOutcome {
   stays: boolean;
 }
 
-/** Matches what the partial index of lanes has. */
+/** Matches the records of the partial index of lanes. */
 const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
 
 /** A claim for more receivers reads its deliveries again instead of comparing when they changed. */
@@ -39,7 +46,7 @@ const WITHOUT_LOG = { attempt_log: 0 } as const;
 /** States in which a delivery that is due can be claimed. */
 const UNCLAIMED_STATES: DeliveryState[] = ['pending', 'failed'];
 
-/** For a delivery that was changed outside its lane: a claim of another ends first, and a finished delivery leaves. */
+/** For a delivery that was changed outside its lane: a claim of another process ends first, and a finished delivery leaves. */
 const WAIT_FOR_CLAIM: Document[] = [
   {
     $set: {
@@ -117,7 +124,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
           attempts: delivery.attempts + 1,
         }));
       }
-      // Others would wait behind these for ever.
+      // Other deliveries would wait behind these without end.
       if (modifiedCount < ids.length) await deliveries.updateMany({ ...due, $nor: free }, WAIT_FOR_CLAIM);
       if (modifiedCount === 0) return [];
       return deliveries.find({ _id: { $in: ids }, claim }, { projection: WITHOUT_LOG }).toArray();
@@ -130,7 +137,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
     async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
       const matched = await updateEach(
         outcomes.map(({ claimed, recorded, stays }) => ({
-          q: held(claimed),
+          q: claimFilter(claimed),
           u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
         })),
       );
@@ -165,7 +172,7 @@ export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'de
 /**
  * The deliveries of a receiver are read together, so a change after that has a later time than any of them; other receivers
  * may have been read later.
- * @returns a filter for what has not changed since it was read; null for so many receivers that reading again is cheaper
+ * @returns a filter for the deliveries that have not changed since they were read; null for so many receivers that reading again is cheaper
  */
 function unchangedSince(read: readonly DeliveryRecord[]): Filter<DeliveryRecord> | null {
   const byReceiver = new Map<string, { ids: string[]; latest: number }>();

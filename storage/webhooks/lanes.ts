@@ -48,7 +48,7 @@ export function createLanes({ lanes }: { lanes: Collection<LaneRecord> }, queue:
     }
   };
 
-  /** Lanes whose deliveries have been due for a while. Starting a lane that is only busy does nothing. */
+  /** Lanes whose deliveries have been due for a while. Starting a lane that runs does nothing. */
   const stale: StaleRecords<StaleLane> = {
     async list(before, limit) {
       const checked = new Set(await lanes.distinct('_id', { check_at: { $gte: before } }));

@@ -17,7 +17,7 @@ interface PreviousSecret {
 
 /** How long a replaced secret signs beside its successor, so that receivers can change over. */
 const OVERLAP_MS = DAY_MS;
-/** Each one makes every request longer. */
+/** Replaced secrets that still sign: each makes every request longer. */
 const MAX_PREVIOUS_SECRETS = 4;
 
 export const NO_SECRETS = { sealed_secret: null, previous_secrets: [] } satisfies SigningSecretFields;

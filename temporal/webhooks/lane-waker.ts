@@ -1,9 +1,10 @@
 import { FLAG_VALID_MS, type LaneFlags } from '../../domain/webhooks/lanes.js';
 
 /**
- * Wakes lanes with few signals. A lane lowers its flag before its last looks, and these last longer than a process
- * relies on a raised flag, so a delivery that is stored before its lane is woken is seen.
- * @param signal starts the lane, or makes it look again
+ * Wakes lanes with few signals. A lane lowers its flag before it checks for deliveries for the last time, and goes on
+ * checking for longer than a process relies on a raised flag. So it finds every delivery that was stored before its lane
+ * was woken.
+ * @param signal starts the lane, or makes it check again
  * @returns a function that resolves when the lane runs
  */
 export function createLaneWaker(

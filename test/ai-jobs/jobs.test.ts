@@ -414,7 +414,7 @@ print('verified')`;
     }
   });
 
-  test('settings are given in `settings` or beside the text, and a null receiver is none', async () => {
+  test('settings are given in `settings` or beside the text, and a null receiver means no callback', async () => {
     const text = 'The heron stands. The heron waits. The tide turns at noon.';
     const SUMMARIZE = 'text/summarize/wink';
     const submit = (input: object) => api.submit(SUMMARIZE, input, { webhook_receiver: null });

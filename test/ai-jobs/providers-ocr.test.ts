@@ -201,7 +201,7 @@ describe('tables', () => {
     ]);
   });
 
-  test('two tables of a page are two, and running text is none', async () => {
+  test('two tables of a page are found as two, and running text is not a table', async () => {
     const rain = [
       ['Month', 'Rain'],
       ['May', '12 mm'],

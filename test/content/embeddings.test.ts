@@ -13,7 +13,7 @@ import { batchByLength } from '../../providers/embeddings/batching.js';
 import { fuseModel } from '../../providers/embeddings/fused-model.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
-import { LOCAL_HEADS } from '../../providers/embeddings/local-protocol.js';
+import { BUILT_IN_MODEL } from '../../providers/embeddings/local-model.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
@@ -92,7 +92,7 @@ await describeWithModel('the local embedder', (files) => {
   });
 
   test('the fused model has the vectors of the original', async () => {
-    const fused = fuseModel(readFileSync(files.modelPath), LOCAL_HEADS);
+    const fused = fuseModel(readFileSync(files.modelPath), BUILT_IN_MODEL.heads!);
     expect(fused.length).not.toBe(readFileSync(files.modelPath).length);
     const ids = BigInt64Array.from([101, 1996, 10684, 5507, 1996, 10437, 2012, 18406, 1012, 102], BigInt);
     const [original, other] = await Promise.all([firstStates(files.modelPath, ids), firstStates(fused, ids)]);

@@ -10,7 +10,7 @@ import { type Chunks, createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
-import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { testCollections } from '../support/mongodb.js';

@@ -34,7 +34,7 @@ import { queuedItem } from '../../storage/content/item-queue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
-import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { createGridFsFiles } from '../../storage/files/gridfs.js';
 import { createScratch } from '../../storage/scratch.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
@@ -183,6 +183,7 @@ describe('a group of items', () => {
         },
       ]),
       graphExtractor: {
+        warmUp: () => undefined,
         async extract([chunk]: { chunk_id: string; text: string }[]) {
           await onGraph(chunk!.text);
           const mentions = [{ chunk_id: chunk!.chunk_id, sentence: chunk!.text }];
@@ -344,7 +345,7 @@ describe('a group of items', () => {
     expect(started).toEqual([]);
   });
 
-  test('drops the items that are deleted or replaced meanwhile, and leaves nothing of them', async () => {
+  test('drops items that are deleted or replaced while it runs, with all their data', async () => {
     const { ref, keyOf, found, names } = await group(['kept', 'deleted', 'replaced', 'late']);
     const replace = (id: string) =>
       collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { version: 2, batch: newBatchId() } });
@@ -367,7 +368,7 @@ describe('a group of items', () => {
     expect(started).toEqual([]);
   });
 
-  test('keeps the data of items that another run completes meanwhile', async () => {
+  test('keeps the data of items that another run completes first', async () => {
     const { ref, keyOf, found, names } = await group(['early', 'late', 'own']);
     const complete = (id: string) =>
       collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { indexing_status: 'completed' } });
@@ -388,7 +389,7 @@ describe('a group of items', () => {
     expect([names(announced), started]).toEqual([['own'], []]);
   });
 
-  test('a single item that another run completes meanwhile returns its outcome and keeps its data', async () => {
+  test('a single item that another run completes first returns its outcome and keeps its data', async () => {
     const { keyOf, found } = await group(['wick']);
     const { _id: item, version } = keyOf('wick');
     onGraph = async () =>

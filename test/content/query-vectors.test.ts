@@ -44,7 +44,7 @@ describe('vectors of queries', () => {
     expect(await vectors.get('a', 'tea')).toEqual(Float32Array.of(2));
   });
 
-  test('are dropped when a thousand other queries came after the last use', async () => {
+  test('are dropped when a thousand other queries have followed the last use', async () => {
     const { model, vectors } = counting();
     await vectors.get('a', 'rare');
     for (let n = 0; n < 500; n += 1) await vectors.get('a', `first ${n}`);

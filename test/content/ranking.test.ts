@@ -47,7 +47,7 @@ describe('scores within a ranking', () => {
       expect(relevance(hits).map(({ score }) => score)).toEqual(hits.map(() => 1));
   });
 
-  test('are 0 for a score that is no number', () => {
+  test('are 0 for a score that is not a number', () => {
     expect(scores(vectorRelevance([hit('a', 0.5), hit('b', Number.NaN)]))).toEqual([
       ['a', 1],
       ['b', 0],

@@ -11,7 +11,7 @@ import { createFeedback } from '../../storage/content/feedback.js';
 import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemQueue, type ExistingItem, queuedItem } from '../../storage/content/item-queue.js';
 import { createItems } from '../../storage/content/items.js';
-import { createLanceIndex } from '../../storage/content/search-index/index.js';
+import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { inTransaction } from '../../storage/transactions.js';
 import { type Client, statusAndCode } from '../support/client.js';
 import { eventually } from '../support/eventually.js';

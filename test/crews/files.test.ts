@@ -208,6 +208,35 @@ describe('the files of a crew', () => {
     expect(warnings).toEqual(['crews/mail/crew.yaml:4: no text of the crew has {male}']);
   });
 
+  test('tools that only Python knows are left out, with a warning', () => {
+    write({
+      agents: `${AGENTS}  tools: [search_tool, fetch_page]\n`,
+      tasks: `${TASKS}  tools:\n    - calculate\n`,
+    });
+    const { agents, tasks, warnings } = crew();
+    expect(agents[0]!.tools).toEqual(['fetch_page']);
+    expect(tasks.map(({ tools }) => tools)).toEqual([['fetch_page'], []]);
+    const reason =
+      'is a function in Python, and the agent works without it; describe others under "tools" in crew.yaml';
+    expect(warnings).toEqual([
+      `crews/mail/agents.yaml:5: clerk.tools.0: the tool "search_tool" ${reason}`,
+      `crews/mail/tasks.yaml:10: send.tools.0: the tool "calculate" ${reason}`,
+    ]);
+    write({
+      agents: `${AGENTS}  tools: [search_tool]\n`,
+      access: 'tools:\n  search_tool: {mcp: "https://a.example/mcp"}\n',
+    });
+    expect(crew()).toMatchObject({ agents: [{ tools: ['search_tool'] }], warnings: [] });
+  });
+
+  test('may describe a task in the third file only', () => {
+    const access = 'tasks:\n  - task: third\n    description: Sort {parcels}\n    expected_output: A pile\n';
+    write({ tasks: `${TASKS}third:\n  agent: clerk\n`, access });
+    expect(crew().tasks[2]).toMatchObject({ description: 'Sort {parcels}', expected_output: 'A pile' });
+    write({ tasks: `${TASKS}third:\n  agent: clerk\n`, access: '# nothing more\ndatabases: []\n' });
+    expect(problems()).toEqual(['crews/mail/tasks.yaml:9: third.description is missing']);
+  });
+
   test('settings that are not honoured are warnings with file and line', () => {
     write({
       agents: `${AGENTS}  allow_delegation: true\n  max_iter: 1000\n  favourite_colour: blue\n`,
@@ -295,11 +324,21 @@ describe('the files of a crew', () => {
       'tasks.yaml:13: third.human_input must be true or false',
     ],
     [
-      'an unknown tool',
-      task('  agent: clerk\n  tools:\n    - query_database\n    - shell\n'),
-      'tasks.yaml:15: third.tools.1 is not a tool; the tools are query_database and fetch_page; describe others under "tools"',
+      'a misspelled tool',
+      task('  agent: clerk\n  tools:\n    - query_database\n    - fetch_pages\n'),
+      'tasks.yaml:15: third.tools.1: unknown tool "fetch_pages"; did you mean "fetch_page"?',
     ],
-    ['a task twice', { tasks: `${TASKS}sort:\n  description: D\n` }, 'tasks.yaml:9: Map keys must be unique'],
+    [
+      'an unknown tool in the third file',
+      { access: 'tasks:\n  - task: sort\n    tools: [shell]\n' },
+      'crew.yaml:3: sort.tools.0 is not a tool; the tools are query_database and fetch_page; describe others under "tools"',
+    ],
+    [
+      'a task twice',
+      { tasks: `${TASKS}sort:\n  description: D\n` },
+      'tasks.yaml:9: the key "sort" is there twice; Python takes the last one, and the other is lost',
+    ],
+    ['a setting twice', { agents: `${AGENTS}  "goal" : Rest\n` }, 'agents.yaml:5: the key "goal" is there twice'],
     ['an empty file', { tasks: '# nothing\n' }, 'tasks.yaml:1: the file is empty'],
     ['a file without a task', { tasks: '{}\n' }, 'tasks.yaml:1: the file has no task'],
     ['a list instead of a map', { agents: '- clerk\n' }, 'agents.yaml:1: the file must be a map of agents'],

@@ -312,7 +312,7 @@ describe('an execution that waits', () => {
       expect(started).toEqual(['step', 'task_pending_human_input']);
     });
 
-    test('is announced before the end of an execution that was cancelled meanwhile', async () => {
+    test('sends its callback before that of the end, when the execution is cancelled at the same time', async () => {
       const { execution } = await unannouncedStep();
       const cancelled = { status: 'error', error_message: 'The execution was cancelled.' } as const;
       const crewRef = { execution, org: 'waiting', tasks: [], done: 0, attempt: 1 };

@@ -91,7 +91,7 @@ describe('the events of an organisation', () => {
     expect(elsewhere.data()).toEqual([]);
   });
 
-  test('continue after the last event that was read, or start anew with a reset', async () => {
+  test('continue after the last event that was read, or start again with a reset', async () => {
     const key = await keyOf('events-resume');
     const api = createClient(apiUrl, key);
     await api.createDatabase('shelf');

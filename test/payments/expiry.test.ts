@@ -46,7 +46,7 @@ describe('the end of an authentication', () => {
     );
   const callbackOf = (id: string) => receiver.waitFor('the callback', ({ json }) => json.authentication_id === id);
 
-  test('comes by itself when nobody comes back, and is announced by a signed callback', async () => {
+  test('happens without a request, and sends a signed callback', async () => {
     const silent = await start(brief);
     // On a busy machine its time can pass before it is checked.
     const checked = await eventually('one that is checked in time', async () => {

@@ -15,7 +15,7 @@ const MANY_FAILED = 1_000;
 export async function recordLanes(options: {
   product: ProductAddress;
   temporal: Client;
-  /** Of a receiver that responds with 503 to requests until `recovers` is called. */
+  /** The organisation of a receiver that responds with 503 until `recovers` is called. */
   org: string;
   recovers: () => void;
   record: Record;

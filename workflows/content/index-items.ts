@@ -20,7 +20,7 @@ function groupActivities({ files }: GroupRef) {
 
 /**
  * Small items of one request, through the statuses of `indexItem` together. An item that fails leaves the group and is
- * continued by `indexItem`. When the group as a whole cannot go on, all of its items leave.
+ * continued by `indexItem`. When the group as a whole fails, all of its items leave.
  */
 export async function indexItems(group: GroupRef): Promise<GroupReport> {
   const { indexTogether, separateItems } = groupActivities(group);

@@ -11,7 +11,7 @@ import {
 import type { RebuildActivities } from '../../activities/content/rebuild-index.js';
 import type { RebuildProgress, RebuildRef } from '../../domain/content/workflow-contract.js';
 
-// Attempts are unlimited: a model that is away comes back, or an operator corrects the settings or cancels the rebuild.
+// Attempts are unlimited: the model becomes available again, or an operator corrects the settings or cancels the rebuild.
 const options = {
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '20 seconds',

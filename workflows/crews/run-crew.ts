@@ -33,7 +33,7 @@ import { clientFailureOf, showOutcome } from '../failures.js';
 export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);
 
 // A killed worker is noticed by its missing heartbeat, because a model may take minutes. The activities decide which
-// errors are retryable. `maximumAttempts` bounds what they cannot see: a step that kills its worker each time.
+// errors are retryable. `maximumAttempts` bounds the attempts that they cannot count: those of a step that kills its worker each time.
 const modelActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
@@ -54,7 +54,7 @@ const stateActivities = proxyActivities<CrewActivities>({
 const MAX_ATTEMPTS_PER_RUN = 20;
 
 /** Attempts at a task after which an output that nobody decides on ends the execution. */
-const MAX_UNSEEN_ATTEMPTS = 3;
+const MAX_UNDECIDED_ATTEMPTS = 3;
 
 const { waitingFor, waitingSince } = SEARCH_ATTRIBUTES;
 
@@ -65,8 +65,8 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   let decision: ResumeRef | undefined;
   let finished = false;
   /** Async tasks that run beside the next one. */
-  const asides = new Map<string, Promise<void>>();
-  let asideError: unknown;
+  const asyncTasks = new Map<string, Promise<void>>();
+  let asyncTaskError: unknown;
   const scope = new CancellationScope();
 
   setHandler(
@@ -78,7 +78,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
       await stateActivities.applyResume.executeWithOptions({ summary }, [feedback]);
       decision = feedback;
       if (!feedback.is_approve) return 'retrying';
-      if (done + 1 < crew.tasks.length || asides.size > 0) return 'resumed';
+      if (done + 1 < crew.tasks.length || asyncTasks.size > 0) return 'resumed';
       await condition(() => finished);
       return 'completed';
     },
@@ -92,8 +92,8 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
     },
   );
 
-  const outcome = await scope.run(runTasks).catch((error) => outcomeOf(asideError ?? error));
-  if (asides.size > 0) await stopAsides();
+  const outcome = await scope.run(runTasks).catch((error) => outcomeOf(asyncTaskError ?? error));
+  if (asyncTasks.size > 0) await stopAsyncTasks();
   if (waiting) clearWaiting();
   waiting = undefined;
   setCurrentDetails('');
@@ -109,14 +109,14 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   async function runTasks(): Promise<CrewOutcome> {
     for (let attempts = 0; done < crew.tasks.length; attempts++) {
       if (attempts === MAX_ATTEMPTS_PER_RUN || workflowInfo().continueAsNewSuggested) {
-        await join([...asides.keys()]);
+        await join([...asyncTasks.keys()]);
         await condition(allHandlersFinished);
         await continueAsNew<typeof runCrew>({ ...crew, done, attempt });
       }
       const plan = crew.tasks[done]!;
       if (crew.ended?.includes(plan.task)) done++;
       else if (plan.async) {
-        startAside(plan);
+        startAsyncTask(plan);
         done++;
       } else {
         await join(plan.needs);
@@ -125,33 +125,33 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
         attempt = approved ? 1 : attempt + 1;
       }
     }
-    await join([...asides.keys()]);
+    await join([...asyncTasks.keys()]);
     return { status: 'completed' };
   }
 
   /** Runs an async task beside the tasks that follow. Its failure ends the execution at once. */
-  function startAside(plan: CrewTaskPlan): void {
+  function startAsyncTask(plan: CrewTaskPlan): void {
     const run = async () => {
       await join(plan.needs);
       await runTask(plan, { execution: crew.execution, task: plan.task, attempt: 1 });
-      asides.delete(plan.task);
+      asyncTasks.delete(plan.task);
     };
-    const aside = run();
-    asides.set(plan.task, aside);
-    aside.catch((error) => {
-      asideError ??= error;
+    const running = run();
+    asyncTasks.set(plan.task, running);
+    running.catch((error) => {
+      asyncTaskError ??= error;
       scope.cancel();
     });
   }
 
   /** Waits until async tasks have completed. */
   async function join(tasks: readonly string[] = []): Promise<void> {
-    for (const task of tasks) await asides.get(task);
+    for (const task of tasks) await asyncTasks.get(task);
   }
 
-  async function stopAsides(): Promise<void> {
+  async function stopAsyncTasks(): Promise<void> {
     scope.cancel();
-    await Promise.allSettled(asides.values());
+    await Promise.allSettled(asyncTasks.values());
   }
 
   /** Runs one attempt. @returns how long the output has waited for a person, in milliseconds; null when it does not wait */
@@ -185,20 +185,20 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   /** Waits for a person until the deadline, and reminds the client. @param waited milliseconds */
   async function decidedInTime(ref: AttemptRef, { reminder_ms, deadline_ms }: CrewReview, waited: number) {
     const since = Date.now() - waited;
-    const taken = () => waiting === undefined;
-    const until = (ms: number) => condition(taken, Math.max(since + ms - Date.now(), 1));
+    const decided = () => waiting === undefined;
+    const until = (ms: number) => condition(decided, Math.max(since + ms - Date.now(), 1));
     if (reminder_ms !== null && !(await until(reminder_ms))) {
       await stateActivities.remind.executeWithOptions({ summary: `${attemptName(ref)}: reminder` }, [ref]);
     }
-    if (deadline_ms === null || (await until(deadline_ms)) || taken()) return true;
+    if (deadline_ms === null || (await until(deadline_ms)) || decided()) return true;
     // Before the next await, so that the validator rejects a late decision.
     waiting = undefined;
     return false;
   }
 
-  /** @returns whether the output is approved. Outputs that nobody looks at are not retried without end. */
+  /** @returns whether the output is approved. Outputs that nobody reviews are retried a few times only. */
   async function decideAtDeadline(ref: AttemptRef, { on_deadline }: CrewReview): Promise<boolean> {
-    const fails = on_deadline === 'fail' || (on_deadline === 'reject' && ref.attempt >= MAX_UNSEEN_ATTEMPTS);
+    const fails = on_deadline === 'fail' || (on_deadline === 'reject' && ref.attempt >= MAX_UNDECIDED_ATTEMPTS);
     if (fails) throw new DeadlineExceeded(`Nobody decided on "${ref.task}" before the deadline.`);
     const approved = on_deadline === 'approve';
     const summary = `${attemptName(ref)}: ${approved ? 'approved' : 'rejected'} at the deadline`;

@@ -14,7 +14,7 @@ export interface Word {
 const WORD_LEVEL = 5;
 /** As for the text of a page: below it are dust and stains. */
 const MIN_CONFIDENCE = 25;
-/** What is left of the lines that are drawn around cells. */
+/** Characters that OCR reads from the lines that are drawn around cells. */
 const RULING = /^[|¦_[\]{}()—]+$/;
 
 /** Reads the words of a page from Tesseract's TSV: level, five numbers, left, top, width, height, confidence, text. */
@@ -54,7 +54,7 @@ const SEGMENT_GAP = 1.2;
 
 /**
  * Groups the words of a page by lines, from top to bottom. A line follows its words from left to right, so a page that is
- * tilted by a few degrees is no problem.
+ * tilted by a few degrees is read correctly.
  * @returns the lines, and the usual height of a word in pixels
  */
 export function linesOf(words: readonly Word[]): { lines: Line[]; height: number } {

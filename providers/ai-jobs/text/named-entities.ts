@@ -27,7 +27,7 @@ export function analyse({
   const cleaned = withoutLongTokens(text);
   const recognised = nlp.readDoc(cleaned).entities();
   const found = [...formalEntities(text, cleaned, recognised), ...namedEntities(text)];
-  // Of overlapping mentions the longest is used: "3 March 2021", not "2021".
+  // The longest of overlapping mentions is used: "3 March 2021", not "2021".
   const spans = found
     .flatMap((entity) => entity.mentions.map((mention) => ({ entity, mention })))
     .sort((a, b) => length(b.mention) - length(a.mention));

@@ -86,13 +86,13 @@ export async function startOcrEngine(language: OcrLanguage): Promise<OcrEngine> 
 }
 
 const readLine = ({ text, confidence, bbox }: Line): RecognizedLine => ({
-  text: closeUp(cleanText(text).trim()),
+  text: joinUnspacedScripts(cleanText(text).trim()),
   confidence,
   box: bbox,
 });
 
 /** The engine puts spaces between words of scripts that have none, and before their punctuation. */
-function closeUp(text: string): string {
+function joinUnspacedScripts(text: string): string {
   return text.replace(
     /(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー、。]) +(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー、。，！？])/gu,
     '',

@@ -24,7 +24,7 @@ export interface ReadPagesOptions {
   limits: ExtractionLimits;
   /** Page numbers to read, from 1. All when left out. */
   pages?: readonly number[];
-  /** Of the text; `en` when left out. */
+  /** Language of the text; `en` when left out. */
   language?: OcrLanguage | undefined;
   /** Each finished page is saved by its number and the form in which it is needed. Saved pages are not read again. */
   checkpoints?: Checkpoints;
@@ -51,7 +51,7 @@ const RESIDENT_MB = 640;
 
 const scannedPage = z.object({ page: ocrPage, width: z.number(), height: z.number(), tsv: z.string() });
 
-/** What is read of a page, and kept as its checkpoint. */
+/** The parts of a page that are kept as its checkpoint. */
 interface Form<Page> {
   step: string;
   eraseLines?: boolean;

@@ -13,7 +13,7 @@ export interface PageTask {
   /** From 1, or null to count the pages. */
   page: number | null;
   limits: ExtractionLimits;
-  /** Of the text. */
+  /** Language of the text. */
   language?: OcrLanguage;
   /** Whether to read the page without the lines that are drawn on it. */
   eraseLines?: boolean;

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
+import { nounsOf } from './compounds.js';
 import { createStemmer } from './stems.js';
 import { indexedCharacters, searchedCharacters, type Token, tokensOf } from './words.js';
 
@@ -29,18 +30,23 @@ export interface AnalysedQuery {
 export function createTextAnalysis() {
   const stemsOf = createStemmer();
 
-  /** @returns the terms of each token; none for a stop word */
+  /** @returns the terms of each token; none for a stop word, several for a German compound */
   async function termsOf(
     tokens: readonly Token[],
     language: TextLanguage,
     ofRun: (run: readonly string[]) => string[],
   ) {
-    const words = tokens.filter((token) => typeof token === 'string');
-    const stems = await stemsOf(new Set(words), language);
+    const words = new Map<string, string[]>();
+    for (const token of tokens) {
+      if (typeof token === 'string') words.set(token, language === 'de' ? [token, ...nounsOf(token)] : [token]);
+    }
+    const stems = await stemsOf(new Set([...words.values()].flat()), language);
     return tokens.map((token) => {
       if (typeof token !== 'string') return ofRun(token);
-      const stem = stems.get(token)!;
-      return stem === '' ? [] : [stem];
+      return words
+        .get(token)!
+        .map((word) => stems.get(word)!)
+        .filter((stem) => stem !== '');
     });
   }
 

@@ -1,8 +1,9 @@
 import { tokenize } from '@lancedb/lancedb';
 import type { TextLanguage } from '../../../domain/content/languages.js';
+import { BY_ENDINGS, isByEndings, type LanguageByEndings } from './endings.js';
 
 /** The names of LanceDB's stemmers and lists of stop words. */
-const NAMES: Record<Exclude<TextLanguage, 'other'>, string> = {
+const NAMES: Record<Exclude<TextLanguage, LanguageByEndings | 'other'>, string> = {
   ar: 'Arabic',
   da: 'Danish',
   de: 'German',
@@ -34,6 +35,9 @@ export function createStemmer() {
   const kept = new Map<TextLanguage, Map<string, string>>();
 
   return async (words: ReadonlySet<string>, language: TextLanguage): Promise<ReadonlyMap<string, string>> => {
+    if (isByEndings(language)) {
+      return new Map([...words].map((word) => [word, withoutAccents(BY_ENDINGS[language](word))]));
+    }
     const known = kept.get(language) ?? new Map<string, string>();
     kept.set(language, known);
     const stems = new Map<string, string>();
@@ -41,7 +45,7 @@ export function createStemmer() {
     const missing = [...words].filter((word) => !known.has(word));
     if (missing.length === 0) return stems;
     for (const { text, position } of await tokenize(missing.join(' '), settingsFor(language))) {
-      stems.set(missing[position]!, text.normalize('NFD').replace(ACCENTS, '').normalize('NFC'));
+      stems.set(missing[position]!, withoutAccents(text));
     }
     if (known.size + missing.length > KEPT) known.clear();
     for (const word of missing) known.set(word, stems.get(word)!);
@@ -49,7 +53,11 @@ export function createStemmer() {
   };
 }
 
-function settingsFor(language: TextLanguage) {
+function withoutAccents(text: string): string {
+  return text.normalize('NFD').replace(ACCENTS, '').normalize('NFC');
+}
+
+function settingsFor(language: Exclude<TextLanguage, LanguageByEndings>) {
   const settings = { baseTokenizer: 'whitespace', maxTokenLength: 1_000, lowercase: true, asciiFolding: true } as const;
   if (language === 'other') return { ...settings, stem: false, removeStopWords: false };
   return { ...settings, language: NAMES[language], stem: true, removeStopWords: true };

@@ -23,14 +23,14 @@ export function tokensOf(text: string): Token[] {
   });
 }
 
-/** @returns what is indexed of a run: each character, followed by its pair with the next character */
+/** @returns the terms of a run in the index: each character, followed by its pair with the next character */
 export function indexedCharacters(characters: readonly string[]): string[] {
   return characters.flatMap((character, at) =>
     at + 1 < characters.length ? [character, character + characters[at + 1]] : [character],
   );
 }
 
-/** @returns what is searched of a run: its pairs, or its only character */
+/** @returns the terms of a run in a query: its pairs, or its only character */
 export function searchedCharacters(characters: readonly string[]): string[] {
   return characters.length === 1 ? [...characters] : characters.slice(1).map((next, at) => characters[at] + next);
 }

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { Index } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
-import { NO_METADATA } from '../../../domain/content/indexed-metadata.js';
-import { DEFAULT_LANGUAGE, TEXT_LANGUAGES, type TextLanguage } from '../../../domain/content/languages.js';
-import type { IndexRow } from '../../../domain/content/search.js';
-import { EmbeddingError } from '../../../domain/errors.js';
+import { NO_METADATA } from '../../../../domain/content/indexed-metadata.js';
+import { DEFAULT_LANGUAGE } from '../../../../domain/content/languages.js';
+import type { IndexRow } from '../../../../domain/content/search.js';
+import { languageColumn, rangeColumn } from '../columns.js';
 
 // Loaded with require, as LanceDB does, because LanceDB accepts only objects of that copy's classes.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
@@ -30,12 +30,6 @@ const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as 
 /** Tags answer equality, lists and existence; null in rows from before tags existed. */
 const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
 
-/**
- * Name of the column for ranges over a metadata field. It contains the field's name as hex, so that any field name gives a
- * valid and unique column name.
- */
-export const rangeColumn = (kind: 'number' | 'text', field: string) => `${kind}_${Buffer.from(field).toString('hex')}`;
-
 /** @returns the metadata columns that these rows need, with the value of each row */
 function metadataColumns(rows: readonly IndexRow[]) {
   const tags = { field: tagsField(), values: rows.map(({ metadata }): unknown => metadata.tags) };
@@ -47,9 +41,6 @@ function metadataColumns(rows: readonly IndexRow[]) {
   return [tags, ...ranges('number', (row) => row.metadata.numbers), ...ranges('text', (row) => row.metadata.texts)];
 }
 
-/** Names of the columns that show which languages a table has, besides the default. */
-const languageColumn = (language: TextLanguage) => `language_${language}`;
-
 /** @returns a column for each language of these rows, which is true in the rows that have it */
 function languageColumns(rows: readonly IndexRow[]) {
   const languages = new Set(rows.map(({ language }) => language ?? DEFAULT_LANGUAGE));
@@ -58,12 +49,6 @@ function languageColumns(rows: readonly IndexRow[]) {
     field: new Field(languageColumn(name), new Bool(), true),
     values: rows.map(({ language }) => (language === name ? true : null)),
   }));
-}
-
-/** @returns the languages of a table's texts, read from its columns, so that a query need not look into the rows */
-export function languagesOf(schema: Arrow.Schema): TextLanguage[] {
-  const columns = new Set(schema.fields.map(({ name }) => name));
-  return TEXT_LANGUAGES.filter((name) => name === DEFAULT_LANGUAGE || columns.has(languageColumn(name)));
 }
 
 /** @returns the columns that rows need in addition to those of every table. @param dimensions null without vectors */
@@ -79,25 +64,6 @@ const vectorField = (dimensions: number) =>
 export function dimensionsOf(schema: Arrow.Schema): number | null {
   const field = schema.fields.find(({ name }) => name === 'vector');
   return field ? (field.type as Arrow.FixedSizeList).listSize : null;
-}
-
-/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws EmbeddingError when it differs */
-export function dimensionsIn(rows: readonly IndexRow[]): number | null {
-  let dimensions: number | null = null;
-  for (const { vector } of rows) {
-    if (!vector) continue;
-    dimensions ??= vector.length;
-    if (vector.length !== dimensions) throw dimensionsDiffer(dimensions, vector.length);
-  }
-  return dimensions;
-}
-
-/** The error for a vector that does not fit the table. A retry does not help. */
-export function dimensionsDiffer(expected: number, actual: number): EmbeddingError {
-  return new EmbeddingError(
-    `The search index has vectors of ${expected} dimensions and got a vector of ${actual}: rebuild it for the new model.`,
-    false,
-  );
 }
 
 /**

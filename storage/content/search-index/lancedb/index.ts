@@ -1,13 +1,14 @@
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
-import type { IndexRow, SearchIndex } from '../../../domain/content/search.js';
-import type { S3Location } from '../../../domain/s3-location.js';
-import { createTextAnalysis } from './analysis.js';
-import { type Change, createChangeQueue } from './changes.js';
+import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
+import type { S3Location } from '../../../../domain/s3-location.js';
+import { createTextAnalysis } from '../analysis.js';
+import { type Change, createChangeQueue } from '../changes.js';
+import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
 import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
 import { ensureTextIndex, optimizeTable } from './maintenance.js';
 import { searchTable, warmTable } from './query.js';
-import { columnsOf, dimensionsDiffer, dimensionsIn, dimensionsOf, fieldsFor, firstRow } from './schema.js';
+import { columnsOf, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 
 export interface LanceIndexOptions {
   /** A folder, or a location in a bucket. */

@@ -1,6 +1,6 @@
-import type { MetadataFilter } from '../../../domain/content/metadata-filters.js';
-import type { SearchRequest, SourceFilter } from '../../../domain/content/search.js';
-import { rangeColumn } from './schema.js';
+import type { MetadataFilter } from '../../../../domain/content/metadata-filters.js';
+import type { SearchRequest, SourceFilter } from '../../../../domain/content/search.js';
+import { rangeColumn } from '../columns.js';
 
 /** Rows in one delete; parsing a longer predicate costs more than a second delete. */
 const ROWS_PER_PREDICATE = 500;

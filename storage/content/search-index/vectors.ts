@@ -1,0 +1,21 @@
+import type { IndexRow } from '../../../domain/content/search.js';
+import { EmbeddingError } from '../../../domain/errors.js';
+
+/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws EmbeddingError when it differs */
+export function dimensionsIn(rows: readonly IndexRow[]): number | null {
+  let dimensions: number | null = null;
+  for (const { vector } of rows) {
+    if (!vector) continue;
+    dimensions ??= vector.length;
+    if (vector.length !== dimensions) throw dimensionsDiffer(dimensions, vector.length);
+  }
+  return dimensions;
+}
+
+/** The error for a vector that does not fit the table. A retry does not help. */
+export function dimensionsDiffer(expected: number, actual: number): EmbeddingError {
+  return new EmbeddingError(
+    `The search index has vectors of ${expected} dimensions and got a vector of ${actual}: rebuild it for the new model.`,
+    false,
+  );
+}
