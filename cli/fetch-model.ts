@@ -1,18 +1,20 @@
+import { existsSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { defaultCacheDir, obtainEmbeddingModel } from '../dev-stack/index.js';
+import { MODEL_FILE } from '../providers/embeddings/local-model.js';
 
 /**
  * `postback model fetch`: downloads the embedding model before the first start, for images and offline machines, and
  * prints the paths of its files.
  * @param folder receives a copy of the files
  */
-export async function fetchModel(folder?: string): Promise<void> {
-  const { env } = process;
+export async function fetchModel(folder?: string, env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const model = await obtainEmbeddingModel({ cacheDir: defaultCacheDir(env), env, log: console.error });
   if ('unavailable' in model) throw new Error(model.unavailable);
   if (folder !== undefined) await mkdir(folder, { recursive: true });
-  for (const path of [model.modelPath, model.tokenizerPath]) {
+  const description = join(dirname(model.modelPath), MODEL_FILE);
+  for (const path of [model.modelPath, model.tokenizerPath, ...(existsSync(description) ? [description] : [])]) {
     const target = folder === undefined ? path : join(folder, basename(path));
     if (target !== path) await cp(path, target);
     console.log(target);
