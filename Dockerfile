@@ -26,6 +26,7 @@ COPY --from=build /build/dist ./dist
 COPY bin ./bin
 COPY crews ./crews
 COPY console ./console
+COPY docs ./docs
 COPY package.json LICENSE ./
 # Workflows are bundled once, here: workers cannot write to this folder, so they would bundle at each start.
 RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"

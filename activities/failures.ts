@@ -5,6 +5,7 @@ import { isAbortError } from '@temporalio/common/lib/type-helpers.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
+import { SearchIndexError } from '../domain/content/search.js';
 import { FileStoreError } from '../domain/file-store.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { FOR_CLIENT, INTERNAL_ERROR } from '../domain/workflow-contract.js';
@@ -65,7 +66,7 @@ function internalFailure(error: unknown, nonRetryable = false): ApplicationFailu
 
 /** Storage errors are transient. */
 function isStorageError(error: unknown): boolean {
-  return error instanceof MongoError || error instanceof FileStoreError;
+  return error instanceof MongoError || error instanceof FileStoreError || error instanceof SearchIndexError;
 }
 
 /**

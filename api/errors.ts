@@ -2,6 +2,7 @@ import { ServiceError as TemporalServiceError } from '@temporalio/client';
 import type { Middleware } from 'koa';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
+import { SearchIndexError } from '../domain/content/search.js';
 import { EmbeddingError, ServiceError } from '../domain/errors.js';
 import { FileStoreError } from '../domain/file-store.js';
 import type { ErrorShape } from './envelope.js';
@@ -30,6 +31,7 @@ function asServiceError(error: unknown): ServiceError {
   if (error instanceof MongoError && isTransient(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
   if (error instanceof FileStoreError) return unavailable('The file store');
+  if (error instanceof SearchIndexError) return unavailable('The search index');
   if (error instanceof EmbeddingError) return unavailable('The embedding model');
   return new ServiceError(
     'INTERNAL_ERROR',

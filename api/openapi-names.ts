@@ -22,3 +22,24 @@ export function named<Schema extends z.ZodType>(schema: Schema, id: string): Sch
 function capitalise(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
+
+const ID = '01kahqv5f2m8x3d7c9w1n4b6zt';
+const UUID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+
+const PATH_VALUES: Record<string, string> = {
+  database: 'library',
+  tenant_id: 'library',
+  id: 'handbook',
+  connector_id: `con_${ID}`,
+  delivery_id: `dlv_${ID}`,
+  replay_id: `rpl_${ID}`,
+  file_id: `fil_${ID}`,
+  job_id: UUID,
+  crew: 'support-reply',
+  kickoff_id: UUID,
+};
+
+/** The example value of a path parameter. */
+export function examplePathValue(path: string, name: string): string | undefined {
+  return path.startsWith('/authentication') && name === 'id' ? `auth_${ID}` : PATH_VALUES[name];
+}

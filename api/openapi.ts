@@ -9,10 +9,11 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { ERROR_STATUS, type ErrorCode } from '../domain/errors.js';
+import { addCodeSamples } from './code-samples.js';
 import type { Envelope } from './envelope.js';
 import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
-import { named, operationIdOf } from './openapi-names.js';
+import { examplePathValue, named, operationIdOf } from './openapi-names.js';
 import { type Deprecation, type Operation, scopeOf } from './operation.js';
 import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
 
@@ -47,7 +48,7 @@ type DocumentedService = Service & { document: ServiceDocument };
 export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObject {
   const documented = services.filter((service): service is DocumentedService => service.document !== undefined);
   const documents = documented.map(({ document }) => document);
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.0',
       info: INFO,
@@ -72,6 +73,7 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
       },
     },
   );
+  return addCodeSamples(document);
 }
 
 function describePaths(services: readonly DocumentedService[]): ZodOpenApiPathsObject {
@@ -96,7 +98,9 @@ function describeRoute(
   const operation = withDeprecatedNames(declared.operation);
   const { summary, description, deprecated, query } = operation;
   const { security, headers } = service.document;
-  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, z.string()]);
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    return [name!, z.string().meta({ example: examplePathValue(path, name!) })];
+  });
   const operationId = operationIdOf(summary, deprecated !== undefined);
   const body = describeBody(operation, operationId);
   const scope = scopeOf(operation, method);

@@ -1,7 +1,9 @@
 import { createReadStream, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Router from '@koa/router';
+import { guidePages, navigation } from './guides.js';
 import type { RequestState } from './request-context.js';
 
 const packageFile = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
@@ -19,8 +21,18 @@ const PAGE = `<!doctype html>
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
 <link rel="stylesheet" href="/docs/swagger-ui.css?${version}">
 <link rel="stylesheet" href="/docs/page.css">
+<script src="/docs/theme.js"></script>
 </head>
 <body>
+${navigation('/docs')}
+<section class="start">
+<p id="session"></p>
+<p>Samples take the address and the keys from the environment:</p>
+<pre>export POSTBACK_URL=<span class="origin"></span>
+export POSTBACK_KEY=pbk_api_…            # postback keys create --org acme --kind api
+export POSTBACK_CREW_KEY=pbk_crew_…      # --kind crew_org
+export POSTBACK_PAYMENT_KEY=pbk_sk_…     # --kind payment_secret</pre>
+</section>
 <div id="docs"></div>
 <noscript>This page needs JavaScript to show <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script src="/docs/swagger-ui-bundle.js?${version}"></script>
@@ -29,26 +41,8 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-// A separate file, because the page must not run inline scripts. Without a validator URL it sends no request to another host.
-const SCRIPT = `SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#docs',
-  deepLinking: true,
-  defaultModelsExpandDepth: -1,
-  displayRequestDuration: true,
-  filter: true,
-  validatorUrl: null,
-});
-`;
-
-const STYLE = `body { margin: 0; background: #fafafa; }
-.swagger-ui .wrapper { max-width: 1100px; }
-.swagger-ui .info { margin: 32px 0 16px; }
-.swagger-ui .scheme-container { padding: 0; margin: 0; box-shadow: none; background: none; }
-/* All errors of a service have the same shape: it is shown once per operation. */
-.swagger-ui .response:not([data-code^='2'], [data-code='400']) :is(.response-controls, .model-example) { display: none; }
-.swagger-ui .response-col_links { display: none; }
-`;
+/** Separate files, because the page must not run inline scripts. */
+const FILES = fileURLToPath(new URL('../../console/reference', import.meta.url));
 
 const HEADERS = {
   // All files come from this server, no inline scripts or styles, no framing. The package's icons are data URLs.
@@ -76,6 +70,7 @@ authentication.</p>
 <ul>
 <li><a href="/console">Console</a>: items, search, deliveries, jobs and crews of an organisation</li>
 <li><a href="/docs">API documentation</a>: every route, to read and to try</li>
+<li><a href="/docs/guides/quick-start">Quick start</a> and <a href="/docs/guides">all guides</a></li>
 <li><a href="/openapi.json">OpenAPI document</a>: for generators and tools</li>
 <li><a href="/readyz">Readiness</a>: whether requests are served</li>
 </ul>
@@ -104,12 +99,15 @@ export function homeRoutes(): Router<RequestState> {
   return pageRoutes({ '/': ['html', HOME], '/docs/home.css': ['css', HOME_STYLE] });
 }
 
-/** `/docs`: a page to read and try out `/openapi.json`. It sends no request to another host. */
+/** `/docs`: a page to read and try out `/openapi.json`, and the guides. It sends no request to another host. */
 export function docsRoutes(): Router<RequestState> {
+  const own = (name: string) => readFileSync(join(FILES, name), 'utf8');
   const router = pageRoutes({
     '/docs': ['html', PAGE],
-    '/docs/page.js': ['js', SCRIPT],
-    '/docs/page.css': ['css', STYLE],
+    '/docs/page.js': ['js', own('page.js')],
+    '/docs/theme.js': ['js', own('theme.js')],
+    '/docs/page.css': ['css', own('page.css')],
+    ...Object.fromEntries(guidePages()),
   });
   for (const name of ASSETS) {
     router.get(`/docs/${name}`, (ctx) => {
@@ -122,13 +120,13 @@ export function docsRoutes(): Router<RequestState> {
 }
 
 /** Routes of texts, by path: each with its type and its content. */
-function pageRoutes(pages: Record<string, readonly [type: string, text: string]>): Router<RequestState> {
+function pageRoutes(pages: Record<string, readonly [type: string, content: string | Buffer]>): Router<RequestState> {
   const router = new Router<RequestState>();
-  for (const [path, [type, text]] of Object.entries(pages)) {
+  for (const [path, [type, content]] of Object.entries(pages)) {
     router.get(path, (ctx) => {
       ctx.set(HEADERS);
       ctx.type = type;
-      ctx.body = text;
+      ctx.body = content;
     });
   }
   return router;

@@ -16,7 +16,7 @@ const GENERATOR = ['--package=openapi-typescript@7.13.0', '--package=typescript@
 
 /** Words about the API, and limits that types cannot express. Properties with these names have a schema, not a plain value. */
 const UNTYPED =
-  /^(description|summary|title|examples?|pattern|format|(min|max)(imum|Length|Items)|exclusive(Min|Max)imum|default)$/;
+  /^(description|summary|title|examples?|x-codeSamples|pattern|format|(min|max)(imum|Length|Items)|exclusive(Min|Max)imum|default)$/;
 
 /** @returns SHA-256 over what the types of a document depend on, hex */
 export function hashOfTypes(document) {

@@ -6,8 +6,14 @@ import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
 import { runningSettings, sealingKey } from './data-folder.js';
+import { print } from './remote/output.js';
 
-interface NewKeyOptions {
+interface Output {
+  /** Print JSON. */
+  json?: boolean;
+}
+
+interface NewKeyOptions extends Output {
   org: string;
   kind: KeyKind;
   label: string;
@@ -16,18 +22,18 @@ interface NewKeyOptions {
 }
 
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
-export async function createKey({ expires, ...options }: NewKeyOptions): Promise<void> {
+export async function createKey({ expires, json, ...options }: NewKeyOptions): Promise<void> {
   await withKeys(async (keys) => {
     const { key, record } = await keys.create({ ...options, expires_at: expires === 'never' ? null : expires });
-    console.log(`${record._id}  ${record.kind}  ${record.org}`);
-    console.log(key);
+    const { _id: id, org, kind, scopes, expires_at } = record;
+    print({ json, data: { id, org, kind, scopes, expires_at, key } }, () => `${id}  ${kind}  ${org}\n${key}`);
     console.error(`Scopes: ${record.scopes.join(', ')}. Expires: ${record.expires_at?.toISOString() ?? 'never'}.`);
     console.error('Store this key now: only its hash is kept, so it cannot be shown again.');
   });
 }
 
-/** @param org lists the keys of this organisation only */
-export async function listKeys(org?: string): Promise<void> {
+/** `postback keys list`: lists all keys, or those of an organisation. */
+export async function listKeys({ org, json }: Output & { org?: string }): Promise<void> {
   await withKeys(async (keys) => {
     const now = new Date();
     const rows = (await keys.list(org)).map((key) => ({
@@ -41,16 +47,17 @@ export async function listKeys(org?: string): Promise<void> {
       expires: key.expires_at?.toISOString() ?? 'never',
       state: key.revoked_at ? 'revoked' : key.expires_at && key.expires_at <= now ? 'expired' : 'active',
     }));
-    if (rows.length === 0) console.log('No keys.');
+    if (json) console.log(JSON.stringify({ keys: rows }, null, 2));
+    else if (rows.length === 0) console.log('No keys.');
     else console.table(rows);
   });
 }
 
 /** @throws Error when there is no such key, or it is revoked already */
-export async function revokeKey(id: string): Promise<void> {
+export async function revokeKey(id: string, { json }: Output): Promise<void> {
   await withKeys(async (keys) => {
     if (!(await keys.revoke(id))) throw new Error(`there is no active key ${id}`);
-    console.log(`${id} is revoked.`);
+    print({ json, data: { id, state: 'revoked' } }, () => `${id} is revoked.`);
   });
 }
 
@@ -64,14 +71,19 @@ async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
 }
 
 /** `postback signing-key show`: prints the public keys (PEM) that an organisation's receivers may need. */
-export async function showSigningKeys(org: string): Promise<void> {
-  await withSigningKeys(async (keys) => process.stdout.write((await keys.listPublicKeys(org)).join('')));
+export async function showSigningKeys({ org, json }: Output & { org: string }): Promise<void> {
+  await withSigningKeys(async (keys) => {
+    const listed = await keys.listPublicKeys(org);
+    if (json) console.log(JSON.stringify({ org, public_keys: listed }, null, 2));
+    else process.stdout.write(listed.join(''));
+  });
 }
 
 /** `postback signing-key rotate`: creates a key for an organisation's new jobs; its running jobs use the old key. */
-export async function rotateSigningKey(org: string): Promise<void> {
+export async function rotateSigningKey({ org, json }: Output & { org: string }): Promise<void> {
   await withSigningKeys(async (keys) => {
-    console.log(`${await keys.rotate(org)} signs new jobs of ${org}.`);
+    const id = await keys.rotate(org);
+    print({ json, data: { org, signing_key: id } }, () => `${id} signs new jobs of ${org}.`);
     console.error(
       'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
     );
@@ -79,17 +91,21 @@ export async function rotateSigningKey(org: string): Promise<void> {
 }
 
 /** `postback sealing-key rotate`: seals every stored secret with the first key of POSTBACK_SEALING_KEY. */
-export async function rotateSealingKey(): Promise<void> {
+export async function rotateSealingKey({ json }: Output): Promise<void> {
   await withSecrets(async ({ db }, sealer) => {
     const { resealed, unreadable } = await resealAll(db, sealer);
-    console.log(`${resealed} values were sealed again with the key ${sealer.keyId}.`);
     const lost = Object.entries(unreadable).map(([collection, count]) => `${count} in ${collection}`);
+    const { keyId } = sealer;
+    print({ json, data: { resealed, sealing_key: keyId, unreadable } }, () => {
+      const done = `${resealed} values were sealed again with the key ${keyId}.`;
+      if (lost.length > 0) return done;
+      return `${done}\nEvery stored secret is sealed with this key. The other keys are not needed any more.`;
+    });
     if (lost.length > 0) {
       throw new Error(
         `values that no key of POSTBACK_SEALING_KEY opens: ${lost.join(', ')}. Add their key and repeat.`,
       );
     }
-    console.log('Every stored secret is sealed with this key. The other keys are not needed any more.');
   });
 }
 

@@ -5,7 +5,9 @@ import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.
 import { QUOTAS } from '../domain/quotas.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
-import { addRemoteCommands, asNumber, examples, remote } from './remote/program.js';
+import { addExamples } from './examples.js';
+import { print } from './remote/output.js';
+import { addRemoteCommands, asNumber, remote } from './remote/program.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -44,9 +46,10 @@ export function createProgram(program = new Command('postback')): Command {
   worker
     .command('promote')
     .description('make the version of this release the current version of the workers (POSTBACK_WORKER_VERSIONING)')
-    .action(async () => {
-      await (await import('./rollout.js')).promoteWorkers();
-      console.log('The version of this release is the current version of the workers.');
+    .option('--json', 'print JSON')
+    .action(async ({ json }) => {
+      const version = await (await import('./rollout.js')).promoteWorkers();
+      print({ json, data: { version } }, () => 'The version of this release is the current version of the workers.');
     });
 
   program
@@ -60,12 +63,12 @@ export function createProgram(program = new Command('postback')): Command {
   program
     .command('replay-open')
     .description('before a rollout: replay all open executions on the code of this release')
-    .action(async () => (await import('./rollout.js')).replayOpenExecutions());
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./rollout.js')).replayOpenExecutions(options));
 
-  const doctor = remote(program.command('doctor'))
+  remote(program.command('doctor'))
     .description('check this installation, and say how to fix each problem')
     .action(async (options) => (await import('./doctor.js')).doctor(options));
-  examples(doctor, ['doctor', 'doctor --profile work --json']);
   const logs = program.command('logs').description('read the logs of the instance in this folder');
   logs
     .command('tail')
@@ -75,7 +78,6 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--json', 'print the logs as they are, in JSON')
     .option('--no-follow', 'end after these lines')
     .action(async (names, options) => (await import('./logs.js')).tailLogs(names, options));
-  examples(logs, ['logs tail worker', 'logs tail --json --no-follow --lines 100']);
 
   program
     .command('demo')
@@ -110,17 +112,20 @@ export function createProgram(program = new Command('postback')): Command {
         .argParser(asExpiry)
         .default(asExpiry('365d'), '365d'),
     )
+    .option('--json', 'print JSON')
     .action(async (options) => (await import('./keys.js')).createKey(options));
   keys
     .command('list')
     .description('list keys, without the keys themselves')
     .option('--org <name>', 'only the keys of this organisation')
-    .action(async ({ org }) => (await import('./keys.js')).listKeys(org));
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./keys.js')).listKeys(options));
   keys
     .command('revoke')
     .description('revoke a key')
     .argument('<id>', 'id of the key, as `keys list` shows it')
-    .action(async (id) => (await import('./keys.js')).revokeKey(id));
+    .option('--json', 'print JSON')
+    .action(async (id, options) => (await import('./keys.js')).revokeKey(id, options));
 
   const signingKeys = program
     .command('signing-key')
@@ -129,12 +134,14 @@ export function createProgram(program = new Command('postback')): Command {
     .command('show')
     .description('print the public keys that receivers of an organisation may need, the current key first')
     .requiredOption('--org <name>', 'organisation')
-    .action(async ({ org }) => (await import('./keys.js')).showSigningKeys(org));
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./keys.js')).showSigningKeys(options));
   signingKeys
     .command('rotate')
     .description('sign new jobs of an organisation with a new key; running jobs use the old key')
     .requiredOption('--org <name>', 'organisation')
-    .action(async ({ org }) => (await import('./keys.js')).rotateSigningKey(org));
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./keys.js')).rotateSigningKey(options));
 
   const limits = program
     .command('orgs')
@@ -167,9 +174,10 @@ export function createProgram(program = new Command('postback')): Command {
     .description('manage the keys that seal stored secrets')
     .command('rotate')
     .description('seal every stored secret with the first key of POSTBACK_SEALING_KEY, while the service runs')
-    .action(async () => (await import('./keys.js')).rotateSealingKey());
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./keys.js')).rotateSealingKey(options));
 
-  const setup = program
+  program
     .command('operators')
     .description("prepare Temporal's UI for the people who run Postback")
     .command('setup')
@@ -179,7 +187,6 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--ui <address>', "address of Temporal's UI (default: that of the instance in this folder)")
     .option('--json', 'print JSON')
     .action(async (options) => (await import('./operators.js')).setUpOperators(options));
-  examples(setup, ['operators setup', 'operators setup --ui https://temporal.example.com --json']);
 
   const index = program.command('index').description('manage the search index');
   index
@@ -191,14 +198,16 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--all', 'with --embed: also databases that have vectors of the model')
     .option('--price <amount>', 'with --embed: price of a million tokens, for the estimate', asPrice)
     .option('--yes', 'with --embed: do not ask before it starts')
+    .option('--json', 'print JSON')
     .action(async ({ embed, ...options }) => {
       if (embed) await (await import('./rebuild-embeddings.js')).rebuildEmbeddings(options);
-      else await (await import('./rebuild-index.js')).rebuildIndex(options.database);
+      else await (await import('./rebuild-index.js')).rebuildIndex(options);
     });
   index
     .command('cancel')
     .description('cancel the rebuild that runs; databases that are not switched yet keep their index')
-    .action(async () => (await import('./rebuild-embeddings.js')).cancelRebuild());
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./rebuild-embeddings.js')).cancelRebuild(options));
 
   program
     .command('model')
@@ -206,9 +215,11 @@ export function createProgram(program = new Command('postback')): Command {
     .command('fetch')
     .description('download and check the embedding model')
     .option('--to <folder>', 'copy its files to this folder')
-    .action(async ({ to }) => (await import('./fetch-model.js')).fetchModel(to));
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./fetch-model.js')).fetchModel(options));
   program.commandsGroup('Help:');
   addCompletion(program, { completionCommandName: 'completion' });
+  addExamples(program);
   return program;
 }
 

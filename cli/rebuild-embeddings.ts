@@ -8,6 +8,7 @@ import { connectTemporal, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters, type Starters } from '../temporal/starters.js';
 import { runningSettings } from './data-folder.js';
+import { print } from './remote/output.js';
 
 export interface RebuildOptions {
   /** Internal id of the only database. */
@@ -19,6 +20,8 @@ export interface RebuildOptions {
   yes?: boolean;
   /** Price of a million tokens, for the estimate. */
   price?: number;
+  /** Print the plan or the outcome as JSON; the progress then goes to the standard error. */
+  json?: boolean;
 }
 
 const POLL_MS = 500;
@@ -36,13 +39,16 @@ const TEXTS_PER_CALL = 64;
  * progress. The workflow goes on when this process ends; the same command shows it again.
  */
 export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
+  const say = options.json ? console.error : console.log;
   await withRebuilds(async (rebuilds, starters) => {
     const running = await rebuilds.getRunning();
     if (running) {
-      console.log(`A rebuild is running (${running._id}).`);
+      say(`A rebuild is running (${running._id}).`);
       // After a termination of its workflow, it continues.
       if (!options.dryRun) await starters.startRebuild(running._id);
-      return options.dryRun ? undefined : follow(rebuilds, running._id);
+      if (!options.dryRun) return follow(rebuilds, running._id, options);
+      if (options.json) printRebuild(running);
+      return;
     }
     const request = { database: options.database ?? null, all: options.all ?? false };
     const planned = await rebuilds.add(request, 'planning');
@@ -51,24 +57,27 @@ export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> 
     const { plan } = await until(rebuilds, planned._id, ({ status }) => status !== 'planning');
     clearTimeout(hint);
     if (!plan) return fail(rebuilds, planned._id);
-    for (const line of describePlan(plan, options.price)) console.log(line);
-    if (options.dryRun || plan.databases === 0 || !(options.yes || (await confirmed()))) return;
+    for (const line of describePlan(plan, options.price)) say(line);
+    if (options.dryRun || plan.databases === 0 || !(options.yes || (await confirmed()))) {
+      if (options.json) console.log(JSON.stringify({ plan }, null, 2));
+      return;
+    }
     const rebuild = await rebuilds.add(request, 'running');
     await starters.startRebuild(rebuild._id);
-    await follow(rebuilds, rebuild._id);
+    await follow(rebuilds, rebuild._id, options);
   });
 }
 
 /** `postback index cancel`: stops the rebuild that runs. Databases that are not switched yet keep their index. */
-export async function cancelRebuild(): Promise<void> {
+export async function cancelRebuild({ json }: { json?: boolean }): Promise<void> {
   await withRebuilds(async (rebuilds, starters) => {
     const running = await rebuilds.getRunning();
-    if (!running) return console.log('No rebuild is running.');
+    if (!running) return print({ json, data: { cancelled: null } }, () => 'No rebuild is running.');
     // If its workflow was terminated, a new run takes the request.
     await starters.startRebuild(running._id);
     await starters.cancelRebuild(running._id);
     await until(rebuilds, running._id, ({ status }) => status !== 'running');
-    console.log(`The rebuild ${running._id} is cancelled.`);
+    print({ json, data: { cancelled: running._id } }, () => `The rebuild ${running._id} is cancelled.`);
   });
 }
 
@@ -103,26 +112,32 @@ async function until(
 }
 
 /** Prints the progress until the rebuild ends. */
-async function follow(rebuilds: Rebuilds, id: string): Promise<void> {
-  console.log(`Rebuild ${id}: it goes on when you press Ctrl-C; "postback index cancel" stops it.`);
+async function follow(rebuilds: Rebuilds, id: string, { json }: Pick<RebuildOptions, 'json'>): Promise<void> {
+  const say = json ? console.error : console.log;
+  say(`Rebuild ${id}: it goes on when you press Ctrl-C; "postback index cancel" stops it.`);
   let shown = '';
   let shownAt = Number.NEGATIVE_INFINITY;
   const ended = await until(rebuilds, id, (rebuild) => {
     const line = progressOf(rebuild);
     if (line !== shown && performance.now() - shownAt > PROGRESS_MS) {
-      console.log(line);
+      say(line);
       [shown, shownAt] = [line, performance.now()];
     }
     return rebuild.status !== 'running';
   });
+  if (json) printRebuild(ended);
   if (ended.status === 'failed') return fail(rebuilds, id);
-  console.log(progressOf(ended));
-  console.log(
+  say(progressOf(ended));
+  say(
     ended.status === 'completed'
       ? `Done: queries use ${describeModel(ended.plan?.model ?? null)}.`
       : 'Cancelled: databases that were not switched keep their index.',
   );
   if (ended.status !== 'completed') process.exitCode = 1;
+}
+
+function printRebuild({ _id: id, status, plan, handled, embedded, error }: IndexRebuildRecord): void {
+  console.log(JSON.stringify({ id, status, plan, handled, embedded, error }, null, 2));
 }
 
 function progressOf({ plan, handled, embedded, remaining, error }: IndexRebuildRecord): string {

@@ -6,25 +6,35 @@ import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
 import { runningSettings } from './data-folder.js';
 
+export interface RebuildIndexOptions {
+  /** Internal id of the only database to rebuild; all databases without it. */
+  database?: string;
+  /** Print JSON. */
+  json?: boolean;
+}
+
 /** Chunks read and written at a time. */
 const BATCH = 5_000;
 
 /**
  * `postback index rebuild`: writes the search index again from the chunks in MongoDB, vectors included. While it runs,
  * searches find what has been written so far.
- * @param databaseId internal id of the only database to rebuild; all databases when undefined
  */
-export async function rebuildIndex(databaseId?: string): Promise<void> {
+export async function rebuildIndex({ database: databaseId, json }: RebuildIndexOptions): Promise<void> {
   const config = runningSettings(process.env);
   const settings = { ...config, POSTBACK_EMBEDDINGS: 'off' } as const;
   const log = createLogger('warn', 'rebuild');
   const dependencies = await createSharedDependencies(settings, log, { opensSecrets: false });
+  const rebuilt: { id: string; org: string; name: string; chunks: number }[] = [];
   try {
     for (const database of await dependencies.databases.listAll()) {
       if (database.status === 'deleting' || (databaseId !== undefined && database._id !== databaseId)) continue;
       const written = await rebuildDatabase(dependencies, database);
-      console.log(`${database.org}/${database.name} (${database._id}): ${written} chunks`);
+      const { _id: id, org, name } = database;
+      rebuilt.push({ id, org, name, chunks: written });
+      if (!json) console.log(`${org}/${name} (${id}): ${written} chunks`);
     }
+    if (json) console.log(JSON.stringify({ databases: rebuilt }, null, 2));
   } finally {
     await dependencies.close();
   }

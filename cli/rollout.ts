@@ -9,18 +9,22 @@ import { promoteVersion } from '../temporal/worker-deployment.js';
 import { workflowBuildId, workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { runningSettings } from './data-folder.js';
+import { print } from './remote/output.js';
 
 /** How long the workers of a new version have to start. */
 const PROMOTE_WAIT_MS = 5 * 60_000;
 
 /**
  * `postback worker promote`: makes the version of this code the current version of the workers.
+ * @returns the id of the version
  * @throws Error when no workers of this version run
  */
-export async function promoteWorkers(config = runningSettings(process.env)): Promise<void> {
+export async function promoteWorkers(config = runningSettings(process.env)): Promise<string> {
   const { client, close } = await connect(config);
   try {
-    await promoteVersion(client, workflowBuildId(), PROMOTE_WAIT_MS);
+    const build = workflowBuildId();
+    await promoteVersion(client, build, PROMOTE_WAIT_MS);
+    return build;
   } finally {
     await close();
   }
@@ -30,25 +34,26 @@ export async function promoteWorkers(config = runningSettings(process.env)): Pro
  * `postback replay-open`: replays the histories of all open executions on the workflow code of this release, and lists
  * those that it would break. Sets the exit code 1 when there are any.
  */
-export async function replayOpenExecutions(): Promise<void> {
+export async function replayOpenExecutions({ json }: { json?: boolean }): Promise<void> {
   installTemporalLogger(createLogger('silent', 'replay'));
   const { client, dataConverter, close } = await connect(runningSettings(process.env));
   let replayed = 0;
-  const broken: string[] = [];
+  const broken: { workflow_id: string; run_id: string; error: string }[] = [];
   try {
     const options = { workflowBundle: await workflowBundle(), dataConverter };
     for await (const result of Worker.runReplayHistories(options, openHistories(client))) {
       replayed += 1;
       const { workflowId, runId, error } = result;
-      if (error) broken.push(`${workflowId} (run ${runId}): ${error.message.split('\n')[0]}`);
+      if (error) broken.push({ workflow_id: workflowId, run_id: runId, error: error.message.split('\n')[0]! });
     }
   } finally {
     await close();
   }
-  console.log(
-    `${replayed} open ${replayed === 1 ? 'execution' : 'executions'} replayed, ${broken.length} would break.`,
-  );
-  for (const line of broken) console.log(line);
+  print({ json, data: { replayed, broken } }, () => {
+    const executions = replayed === 1 ? 'execution' : 'executions';
+    const lines = broken.map(({ workflow_id, run_id, error }) => `${workflow_id} (run ${run_id}): ${error}`);
+    return [`${replayed} open ${executions} replayed, ${broken.length} would break.`, ...lines].join('\n');
+  });
   if (broken.length > 0) process.exitCode = 1;
 }
 

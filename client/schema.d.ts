@@ -158,7 +158,7 @@ export interface paths {
         };
         /**
          * Get indexing status
-         * @description Of the items that `id` and `ids` name; without both, of the newest 100 items. Scope: `read`.
+         * @description Returns the items that `id` and `ids` name; without both, the newest 100 items. Scope: `read`.
          */
         get: operations["getIndexingStatus"];
         put?: never;
@@ -846,7 +846,7 @@ export interface paths {
         };
         /**
          * List outputs that wait for a person
-         * @description Of all crews of the organisation, the longest wait first. Scope: `read`.
+         * @description Lists the outputs of all crews of the organisation, the longest wait first. Scope: `read`.
          */
         get: operations["listOutputsThatWaitForPerson"];
         put?: never;
@@ -2274,7 +2274,7 @@ export interface components {
         ItemStatus: {
             id: string;
             collection: string | null;
-            /** @description Of the newest version; null for an unknown id. */
+            /** @description The status of the newest version; null for an unknown id. */
             indexing_status: ("queued" | "processing" | "graph_creation" | "completed" | "errored") | null;
             /** @description The newest version. Each replacement counts one. */
             version: number | null;
@@ -2331,7 +2331,7 @@ export interface components {
             type: "knowledge" | "memory";
             title: string | null;
             /**
-             * @description Of the newest version.
+             * @description The status of the newest version.
              * @enum {string}
              */
             indexing_status: "queued" | "processing" | "graph_creation" | "completed" | "errored";
@@ -2378,7 +2378,7 @@ export interface components {
             type: "knowledge" | "memory";
             title: string | null;
             /**
-             * @description Of the newest version.
+             * @description The status of the newest version.
              * @enum {string}
              */
             indexing_status: "queued" | "processing" | "graph_creation" | "completed" | "errored";
@@ -2910,7 +2910,7 @@ export interface components {
             /** @description With status `fail`. */
             error?: {
                 /**
-                 * @description Of a cancelled job.
+                 * @description Only for a cancelled job.
                  * @constant
                  */
                 code?: "cancelled";
@@ -2935,7 +2935,7 @@ export interface components {
             /** @description With status `fail`. */
             error?: {
                 /**
-                 * @description Of a cancelled job.
+                 * @description Only for a cancelled job.
                  * @constant
                  */
                 code?: "cancelled";

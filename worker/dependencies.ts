@@ -44,7 +44,6 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
   });
   const graphExtractor = createGraphExtractor();
-  if (config.POSTBACK_QUEUES.includes('content')) graphExtractor.warmUp();
   const foreignParser = createForeignParser();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {

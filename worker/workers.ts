@@ -144,16 +144,25 @@ function versioning(version: WorkerDeploymentVersion | undefined): Partial<Worke
 }
 
 /**
- * Makes a Temporal worker class whose instances run their workflows in one sandbox. Without this each worker starts a
- * thread that loads the SDK and all workflows: 0.7 s of CPU and 40 MB per task queue, for code that is the same in all.
+ * Makes a Temporal worker class whose instances run their workflows in one sandbox. Without this each worker parses the
+ * bundle and starts a thread that loads the SDK and all workflows, for code that is the same in all.
  * @param activities of all workers that share the sandbox: workflows may call those of any of them as local activities
  */
 function workerWithSharedSandbox(activities: readonly object[]): typeof Worker {
   const allActivities = new Map(activities.flatMap((functions) => Object.entries(functions)));
+  let parsed: Promise<Bundle | undefined> | undefined;
   let sandbox: Promise<WorkflowCreator> | undefined;
   let users = 0;
 
   return class extends Worker {
+    protected static override getOrCreateBundle(
+      options: CompiledWorkerOptions,
+      logger: SdkLogger,
+    ): Promise<Bundle | undefined> {
+      parsed ??= Worker.getOrCreateBundle(options, logger);
+      return parsed;
+    }
+
     protected static override async createWorkflowCreator(
       bundle: Bundle,
       options: CompiledWorkerOptions,

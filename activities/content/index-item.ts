@@ -106,6 +106,7 @@ export function createItemActivities(deps: ItemDependencies) {
         const { index: current, next_index: next } = database;
         const { generation } = current;
         const chunksOf = await pagedChunks(chunks, ref, generation);
+        deps.graphExtractor.warmUp();
         const model = modelFor(database._id, current);
         if (model) {
           for await (const page of chunksOf()) {

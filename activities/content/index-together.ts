@@ -18,6 +18,8 @@ import { isSuperseded, superseded } from './item-failures.js';
 import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
 export interface GraphExtractor {
+  /** Called before texts are embedded: its process starts during that, and costs nothing while no item is indexed. */
+  warmUp(): void;
   extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
 }
 
@@ -65,6 +67,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const stored = await chunks.listStored(items);
     const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
     const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
+    deps.graphExtractor.warmUp();
     await embed(work, stored, read, signal);
     work = await keep(work, itemGroups.keepInProgress);
     if (work.length === 0) return;

@@ -39,7 +39,7 @@ export function paintState(state: string): string {
 }
 
 /** Prints data as JSON when that was asked for, else as `text` says. */
-export function print({ json, data }: { json: boolean | undefined; data: unknown }, text: () => string): void {
+export function print({ json, data }: { json?: boolean | undefined; data: unknown }, text: () => string): void {
   console.log(json ? JSON.stringify(data, null, 2) : text());
 }
 

@@ -13,10 +13,10 @@ export interface Profile {
 type Profiles = Record<string, Profile>;
 
 /** `postback profiles add`: stores a profile, or replaces it. */
-export function addProfile(name: string, { url, key }: { url: string; key: string[] }): void {
+export function addProfile(name: string, { url, key, json }: { url: string; key: string[]; json?: boolean }): void {
   if (!URL.canParse(url)) throw new Error(`"${url}" is not a URL such as https://postback.example.com`);
   writeProfiles({ ...readProfiles(process.env), [name]: { url, keys: key } });
-  console.log(`Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`);
+  print({ json, data: { name, url } }, () => `Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`);
 }
 
 /** `postback profiles list`: prints the profiles without their keys. */
@@ -29,11 +29,11 @@ export function listProfiles({ json = false }: { json?: boolean }): void {
 }
 
 /** `postback profiles remove` */
-export function removeProfile(name: string): void {
+export function removeProfile(name: string, { json }: { json?: boolean }): void {
   const { [name]: removed, ...others } = readProfiles(process.env);
   if (!removed) throw new Error(`There is no profile "${name}".`);
   writeProfiles(others);
-  console.log(`Removed ${name}.`);
+  print({ json, data: { removed: name } }, () => `Removed ${name}.`);
 }
 
 /** @throws Error that lists the profiles when there is none of this name */

@@ -35,6 +35,7 @@ function addProfiles(program: Command): void {
     .argument('<name>')
     .requiredOption('--url <url>', 'address of the API')
     .requiredOption('--key <key>', 'a key; repeat it for keys of other kinds', append, [])
+    .option('--json', 'print JSON')
     .action(async (name, options) => (await import('./profiles.js')).addProfile(name, options));
   profiles
     .command('list')
@@ -45,11 +46,8 @@ function addProfiles(program: Command): void {
     .command('remove')
     .description('remove a profile')
     .argument('<name>')
-    .action(async (name) => (await import('./profiles.js')).removeProfile(name));
-  examples(profiles, [
-    'profiles add work --url https://postback.example.com --key pbk_api_…',
-    'databases list --profile work',
-  ]);
+    .option('--json', 'print JSON')
+    .action(async (name, options) => (await import('./profiles.js')).removeProfile(name, options));
 }
 
 function addDatabases(program: Command): void {
@@ -69,11 +67,10 @@ function addDatabases(program: Command): void {
     .description('delete a database with everything in it')
     .argument('<name>')
     .action(run(async (options, name) => (await import('./databases.js')).deleteDatabase(name, options)));
-  examples(databases, ['databases create library', 'databases stats library --json']);
 }
 
 function addContent(program: Command): void {
-  const ingest = inCollection(remote(program.command('ingest')))
+  inCollection(remote(program.command('ingest')))
     .description('send files, whose paths become the ids of the items')
     .argument('<paths...>', 'files, folders, patterns such as "docs/**/*.md", or - for the standard input')
     .option('--watch', 'wait until each file is indexed, and show the progress')
@@ -82,13 +79,8 @@ function addContent(program: Command): void {
     .option('--metadata <json>', 'metadata of each item', asObject)
     .option('--no-upsert', 'reject files whose id exists, instead of replacing the items')
     .action(run(async (options, paths) => (await import('./ingest.js')).ingest(paths, options)));
-  examples(ingest, [
-    'ingest handbook.pdf fees.csv --database library --watch',
-    'ingest ./docs "notes/**/*.md" --database library --metadata \'{"year": 2026}\'',
-    'date | postback ingest - --database library',
-  ]);
 
-  const query = inCollection(remote(program.command('query')))
+  inCollection(remote(program.command('query')))
     .description('ask a database a question')
     .argument('<words...>', 'the question')
     .option('--max <number>', 'hits', asNumber)
@@ -96,25 +88,19 @@ function addContent(program: Command): void {
     .option('--graph', 'also print the relations between what the hits mention')
     .option('--explain', 'print the parts of each score')
     .action(run(async (options, words) => (await import('./query.js')).query(words, options)));
-  examples(query, [
-    'query "When does the library open?" --database library',
-    'query fees --database library --max 3 --explain',
-  ]);
 }
 
 function addTransfer(program: Command): void {
-  const exported = remote(program.command('export'))
+  remote(program.command('export'))
     .description('write the items of a database to a file of JSON lines; called again, it continues')
     .argument('<file>')
     .requiredOption('--database <name>', 'the database')
     .action(run(async (options, file) => (await import('./transfer.js')).exportDatabase(file, options)));
-  const imported = remote(program.command('import'))
+  remote(program.command('import'))
     .description('ingest such a file; called again, it continues')
     .argument('<file>')
     .requiredOption('--database <name>', 'the database')
     .action(run(async (options, file) => (await import('./transfer.js')).importDatabase(file, options)));
-  examples(exported, ['export library.ndjson --database library']);
-  examples(imported, ['import library.ndjson --database library --profile work']);
 }
 
 function addItems(program: Command): void {
@@ -132,7 +118,6 @@ function addItems(program: Command): void {
     .description('delete items, also while they are processed')
     .argument('<ids...>')
     .action(run(async (options, ids) => (await import('./items.js')).deleteItems(ids, options)));
-  examples(items, ['items list --database library --status errored', 'items show handbook.pdf --database library']);
 }
 
 function addDeliveries(program: Command): void {
@@ -156,50 +141,44 @@ function addDeliveries(program: Command): void {
   ofService(deliveries.command('tail'))
     .description('print deliveries as they change, until Ctrl-C')
     .action(run(async (options) => (await import('./deliveries.js')).tailDeliveries(options)));
-  examples(deliveries, ['deliveries list --status permanently_failed', 'deliveries tail --crew support-reply']);
 }
 
 function addEvents(program: Command): void {
-  const events = remote(program.command('events'))
+  remote(program.command('events'))
     .description('print changes of items, deliveries, AI jobs and crews as they happen, until Ctrl-C')
     .addOption(new Option('--types <types...>', 'only these types').choices(STREAMED_EVENTS))
     .option('--database <name>', 'only items of this database, and their deliveries')
     .action(run(async (options) => (await import('./events.js')).tailEvents(options)));
-  examples(events, ['events', 'events --types job.status_changed --json']);
 }
 
 function addAssistants(program: Command): void {
-  const mcp = program
+  program
     .command('mcp')
     .description('serve the tools of an assistant (MCP) over standard input and output')
     .option('--profile <name>', 'the server of this profile (default: POSTBACK_PROFILE, else POSTBACK_URL)')
     .action(run(async (options) => (await import('./mcp.js')).serveMcp(options)));
-  examples(mcp, ['mcp --profile work']);
 }
 
 function addCallbacks(program: Command): void {
-  const listen = withKeys(remote(program.command('listen')))
+  withKeys(remote(program.command('listen')))
     .description('receive callbacks on this machine, verify and print them, until Ctrl-C')
     .option('--port <number>', 'port on loopback (default: a free one)', asNumber, 0)
     .option('--register', 'register it for the indexing webhooks of the organisation while it runs')
     .option('--forward-to <url>', 'pass verified callbacks on, and respond as this receiver does')
     .action(run(async (options) => (await import('./listen.js')).listen(options)));
-  examples(listen, ['listen --register', 'listen --port 4000 --forward-to http://127.0.0.1:8000/hooks']);
 
-  const trigger = remote(program.command('trigger'))
+  remote(program.command('trigger'))
     .description('make the service send a callback')
     .addArgument(new Argument('<kind>', 'what it is about').choices(TRIGGERS))
     .option('--to <url>', 'the receiver; indexing webhooks go to the registered one')
     .option('--crew <name>', 'the crew to start (default: the first)')
     .action(run(async (options, kind) => (await import('./trigger.js')).trigger(kind, options)));
-  examples(trigger, ['trigger indexing', 'trigger job --to http://127.0.0.1:4000/']);
 
-  const verify = withKeys(remote(program.command('verify')))
+  withKeys(remote(program.command('verify')))
     .description('check the signature of a stored callback, of any age')
     .argument('<body>', 'file with the raw body')
     .requiredOption('--headers <file>', 'file with a header on each line, or a JSON object')
     .action(run(async (options, body) => (await import('./callbacks.js')).verify(body, options)));
-  examples(verify, ['verify body.json --headers headers.txt --secret whsec_…']);
 }
 
 function addJobs(program: Command): void {
@@ -228,10 +207,6 @@ function addJobs(program: Command): void {
     .description('cancel a job')
     .argument('<id>')
     .action(run(async (options, id) => (await import('./jobs.js')).cancelJob(id, options)));
-  examples(jobs, [
-    'jobs run ocr/ocr_async/tesseract scan.pdf --wait',
-    'jobs run text/language_detection/eld --text "Guten Morgen" --wait --json',
-  ]);
 }
 
 function addCrews(program: Command): void {
@@ -273,11 +248,6 @@ function addCrews(program: Command): void {
     .argument('<crew>')
     .argument('<execution>')
     .action(run(async (options, crew, id) => (await import('./crews.js')).cancelExecution(crew, id, options)));
-  examples(crews, [
-    'crews kickoff document-brief --input database=library --input topic=fees',
-    'crews waiting',
-    'crews reject 7c9e… --feedback "Shorter."',
-  ]);
 }
 
 /** Adds the options that say how signatures are checked. */
@@ -312,11 +282,6 @@ function ofService(command: Command): Command {
   return remote(command)
     .option('--jobs', 'deliveries of AI jobs')
     .addOption(new Option('--crew <name>', 'deliveries of this crew').conflicts('jobs'));
-}
-
-export function examples(command: Command, lines: readonly string[]): void {
-  const shown = lines.map((line) => `  $ ${line.includes('|') ? line : `postback ${line}`}`).join('\n');
-  command.addHelpText('after', `\nExamples:\n${shown}`);
 }
 
 /**

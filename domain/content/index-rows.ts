@@ -42,7 +42,7 @@ export interface IndexableItem {
 
 /** @returns the rows of an item in the search index. Each row has the item's metadata, so that a search can filter by it */
 export function rowsOf(
-  item: Pick<IndexableItem, 'metadata' | 'additional_metadata'>,
+  item: Pick<IndexableItem, 'metadata' | 'additional_metadata' | 'rows_revision'>,
   chunks: readonly IndexableChunk[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
@@ -56,6 +56,7 @@ export function rowsOf(
     language: chunk.language,
     vector: chunk.vector,
     metadata,
+    revision: item.rows_revision,
   }));
 }
 

@@ -37,6 +37,8 @@ export interface IndexRow {
   vector: Float32Array | null;
   /** Metadata of the item, so that a search can filter by it. */
   metadata: IndexedMetadata;
+  /** `rows_revision` of the item as it was read. An engine that compares it keeps the row of the higher one. */
+  revision?: number | undefined;
 }
 
 export const QUERY_MODES = ['hybrid', 'text', 'vector'] as const;
@@ -88,7 +90,12 @@ export interface SearchHit extends SourceName {
   vector_score?: number;
 }
 
-/** The search index. It can be rebuilt from MongoDB at any time. `table` is a database's internal id (`tnt_…`). */
+/** The search index could not be reached, or failed. Another attempt may succeed. */
+export class SearchIndexError extends Error {
+  override readonly name = 'SearchIndexError';
+}
+
+/** The search index. It can be rebuilt from MongoDB at any time. `table` is made by `tableOf`. */
 export interface SearchIndex {
   /** Creates an empty table, unless it exists. */
   create(table: string): Promise<void>;

@@ -183,6 +183,7 @@ describe('a group of items', () => {
         },
       ]),
       graphExtractor: {
+        warmUp: () => undefined,
         async extract([chunk]: { chunk_id: string; text: string }[]) {
           await onGraph(chunk!.text);
           const mentions = [{ chunk_id: chunk!.chunk_id, sentence: chunk!.text }];

@@ -81,7 +81,7 @@ test('a model is copied with its description', async () => {
   writeTinyModel(folder, SETTINGS);
   const copy = join(folder, 'copy');
   for (const method of ['log', 'error'] as const) jest.spyOn(console, method).mockReturnValue();
-  await fetchModel(copy, { POSTBACK_EMBEDDING_MODEL_DIR: folder });
+  await fetchModel({ to: copy }, { POSTBACK_EMBEDDING_MODEL_DIR: folder });
   expect(readdirSync(copy).sort()).toEqual(['model.json', 'model_quantized.onnx', 'tokenizer.json']);
 });
 

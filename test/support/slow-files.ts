@@ -7,6 +7,7 @@ export const SLOW_FILES: readonly string[] = [
   'recovery',
   'content/embedding-model-change',
   'cli',
+  'content/opensearch-index',
   'compose-run',
   'console',
   'continue-as-new',

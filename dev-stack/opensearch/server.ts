@@ -1,0 +1,60 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Env } from '../downloads.js';
+import { startOnPorts } from '../ports.js';
+import { startSupervisedChild, waitUntilReady } from '../supervised-child.js';
+import { NODE_CLASS } from './node-source.js';
+
+export interface OpenSearchOptions {
+  readonly classPath: string;
+  /** Holds the data and the log. */
+  readonly dir: string;
+  readonly claimsDir: string;
+  readonly env: Env;
+  /** Of the Java heap, in MB. Lucene's files are beside it. */
+  readonly heapMb?: number;
+}
+
+export interface OpenSearch {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** Errors to the standard output, which is the log file. */
+const LOGGING = `
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d{ISO8601}][%-5p][%-25c{1.}] %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+`;
+
+/** Starts one node on loopback, for tests and benchmarks, and waits until it responds. @throws Error with the end of its log */
+export function startOpenSearch({
+  classPath,
+  dir,
+  claimsDir,
+  env,
+  heapMb = 256,
+}: OpenSearchOptions): Promise<OpenSearch> {
+  mkdirSync(join(dir, 'config'), { recursive: true });
+  writeFileSync(join(dir, 'config', 'log4j2.properties'), LOGGING);
+  return startOnPorts({ dir, claimsDir }, { opensearch: 9200 }, async ({ opensearch: port }) => {
+    const server = await startSupervisedChild({
+      command: 'java',
+      args: [
+        ...[`-Xms${heapMb}m`, `-Xmx${heapMb}m`, '-XX:+UseSerialGC', '-Xshare:auto'],
+        ...['-cp', classPath, NODE_CLASS, dir, `${port}`],
+      ],
+      env,
+      logFile: join(dir, 'opensearch.log'),
+      pidFile: join(dir, 'opensearch.pid'),
+    });
+    const url = `http://127.0.0.1:${port}`;
+    await waitUntilReady(server, 'OpenSearch', async () => (await fetch(url)).ok);
+    return { ...server, url };
+  });
+}

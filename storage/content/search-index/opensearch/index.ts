@@ -1,0 +1,113 @@
+import { Client } from '@opensearch-project/opensearch';
+import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
+import { createTextAnalysis } from '../analysis.js';
+import { type Change, createChangeQueue } from '../changes.js';
+import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
+import { writeRows } from './bulk.js';
+import { readable } from './errors.js';
+import { createIndices } from './indices.js';
+import { type Fields, fieldsFor, type IndexSchema, schemaOf } from './mapping.js';
+import { searchIndex } from './query.js';
+
+export interface OpenSearchOptions {
+  /** With user and password, if the cluster requires them. */
+  url: string;
+  /** Begins the name of every index. */
+  prefix: string;
+}
+
+/**
+ * The search index in OpenSearch with its k-NN plugin, one index per table. Texts arrive analysed, so both engines find the
+ * same words. OpenSearch merges its segments itself.
+ */
+export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): SearchIndex & { ping(): Promise<boolean> } {
+  const client = new Client({ node: url });
+  const indices = createIndices(client);
+  const analysis = createTextAnalysis();
+  const queues = new Map<string, { queue: ReturnType<typeof createChangeQueue>; waiting: number }>();
+  const aliasOf = (table: string) => `${prefix}-${table}`;
+
+  /** @throws Error when the table does not exist */
+  async function readSchema(alias: string): Promise<IndexSchema> {
+    const response = await client.indices.getMapping({ index: alias });
+    const [index] = Object.values(response.body);
+    return schemaOf((index?.mappings?.properties ?? {}) as Fields);
+  }
+
+  async function commit(table: string, { rows, remove }: Change): Promise<void> {
+    const alias = aliasOf(table);
+    if (rows.length > 0) await fitFields(alias, rows);
+    await writeRows(client, alias, rows, remove);
+  }
+
+  /** Adds the fields that these rows need and the index lacks. Another process may add the same. */
+  async function fitFields(alias: string, rows: readonly IndexRow[]): Promise<void> {
+    const { columns, dimensions: existing } = await readSchema(alias);
+    const dimensions = dimensionsIn(rows);
+    if (existing !== null && dimensions !== null && existing !== dimensions)
+      throw dimensionsDiffer(existing, dimensions);
+    const needed = Object.entries(fieldsFor(rows, dimensions));
+    const properties = Object.fromEntries(needed.filter(([name]) => !columns.has(name)));
+    if (Object.keys(properties).length > 0)
+      await client.indices.putMapping({ index: alias, body: { properties } as object });
+  }
+
+  async function push(table: string, change: Change): Promise<void> {
+    const entry = queues.get(table) ?? { queue: createChangeQueue((merged) => commit(table, merged)), waiting: 0 };
+    queues.set(table, entry);
+    entry.waiting += 1;
+    try {
+      await entry.queue.push(change);
+    } finally {
+      entry.waiting -= 1;
+      if (entry.waiting === 0) queues.delete(table);
+    }
+  }
+
+  /** Gives errors of the client a form that callers know. */
+  async function on<T>(table: string, work: (alias: string) => Promise<T>): Promise<T> {
+    try {
+      return await work(aliasOf(table));
+    } catch (error) {
+      throw readable(error, table);
+    }
+  }
+
+  return {
+    create: (table) => on(table, (alias) => indices.create(alias)),
+    clear: (table) => on(table, (alias) => indices.clear(alias)),
+    exists: (table) => on(table, (alias) => indices.hasAlias(alias)),
+    write: (table, rows, remove = []) =>
+      on(table, async () => {
+        if (rows.length === 0 && remove.length === 0) return;
+        dimensionsIn(rows);
+        const texts = await analysis.analyse(rows);
+        await push(table, { rows: rows.map((row, at) => ({ ...row, text: texts[at]! })), remove });
+      }),
+    search: (table, request) =>
+      on(table, async (alias) => searchIndex({ client, alias, schema: await readSchema(alias), analysis }, request)),
+    warm: (table) =>
+      on(table, async (alias) => {
+        const schema = await readSchema(alias);
+        const { dimensions } = schema;
+        const vector = dimensions === null ? null : new Float32Array(dimensions).fill(1);
+        const request = { mode: 'hybrid', query: 'warm', operator: 'or', vector, limit: 1 } as const;
+        await searchIndex({ client, alias, schema, analysis }, request);
+      }),
+    compact: (table) =>
+      on(table, async (alias) => {
+        // Segments with few deleted rows stay as they are.
+        await client.indices.forcemerge({ index: alias, only_expunge_deletes: true });
+      }),
+    drop: (table) => on(table, (alias) => indices.drop(alias)),
+    ping: () =>
+      client.ping().then(
+        () => true,
+        () => false,
+      ),
+    async close() {
+      await Promise.allSettled([...queues.values()].map(({ queue }) => queue.idle()));
+      await client.close();
+    },
+  };
+}

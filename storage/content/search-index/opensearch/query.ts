@@ -1,0 +1,100 @@
+import type { Client } from '@opensearch-project/opensearch';
+import type { VectorHit } from '../../../../domain/content/fusion.js';
+import type { SearchHit, SearchRequest } from '../../../../domain/content/search.js';
+import type { TextAnalysis } from '../analysis.js';
+import { languagesOf } from '../columns.js';
+import { rankedSearch, type TextHit, type WordQuery } from '../ranked-search.js';
+import { dimensionsDiffer } from '../vectors.js';
+import { anyOf, filtersOf, type Query } from './filters.js';
+import type { IndexSchema } from './mapping.js';
+import { unitVector, vectorOf } from './vector-form.js';
+
+/** Nearest vectors that the graph is asked for, as a multiple of the hits: the last of few are often not the nearest. */
+const CANDIDATES = 3;
+/** Terms of a query. OpenSearch accepts 1,024 clauses, with those of the filters. */
+const MAX_TERMS = 800;
+/** A search takes milliseconds. A client would not wait for two attempts of this length. */
+const TIMEOUT = { requestTimeout: 10_000, maxRetries: 1 };
+
+const FIELDS = ['source_id', 'collection'];
+
+interface Hit {
+  _id: string;
+  _score: number;
+  _source: { source_id: string; collection: string; text?: string; vector_bytes?: string };
+}
+
+/** An index, by its alias, and how its texts are analysed. */
+export interface SearchedIndex {
+  client: Client;
+  alias: string;
+  schema: IndexSchema;
+  analysis: TextAnalysis;
+}
+
+/** @returns hits, best first */
+export async function searchIndex(searched: SearchedIndex, request: SearchRequest): Promise<SearchHit[]> {
+  if (request.limit <= 0) return [];
+  const { analysis, schema } = searched;
+  const filter = filtersOf(request, schema.columns);
+  const byTerms = (words: WordQuery, limit: number, fields = FIELDS) =>
+    hitsOf(searched, { bool: { must: [termsQuery(words)], filter } }, limit, fields);
+  return rankedSearch(
+    {
+      languages: languagesOf(schema.columns),
+      byTerms: async (words, limit) => (await byTerms(words, limit)).map(searchHit),
+      textsByTerms: async (words, limit) => (await byTerms(words, limit, [...FIELDS, 'text'])).map(textHit),
+      byVector: (vector, limit) => byVector(searched, filter, vector, limit),
+    },
+    analysis,
+    request,
+  );
+}
+
+/** The terms are values of match queries, not query syntax, so a client's text cannot inject operators. */
+function termsQuery(words: WordQuery): Query {
+  if ('any' in words) return match(words.any, 'or', MAX_TERMS);
+  const { all } = words;
+  return anyOf(all.map((terms) => match(terms, 'and', Math.floor(MAX_TERMS / all.length))));
+}
+
+function match(terms: string, operator: 'and' | 'or', limit: number): Query {
+  return { match: { text: { query: terms.split(' ').slice(0, limit).join(' '), operator } } };
+}
+
+async function byVector(
+  searched: SearchedIndex,
+  filter: readonly Query[],
+  vector: Float32Array,
+  limit: number,
+): Promise<VectorHit[]> {
+  const { dimensions } = searched.schema;
+  if (dimensions === null) return [];
+  if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
+  const unit = unitVector(vector);
+  if (!unit) return [];
+  // The filter inside the query, so that a narrow filter still gets enough rows.
+  const restricted = filter.length === 0 ? {} : { filter: { bool: { filter } } };
+  const query = { knn: { vector: { vector: unit, k: limit * CANDIDATES, ...restricted } } };
+  const hits = await hitsOf(searched, query, limit, [...FIELDS, 'vector_bytes']);
+  return hits.map((hit) => ({
+    ...searchHit(hit),
+    // OpenSearch's scores are never negative: (1 + cosine) / 2.
+    score: 2 * hit._score - 1,
+    vector: vectorOf(hit._source.vector_bytes!),
+  }));
+}
+
+async function hitsOf({ client, alias }: SearchedIndex, query: Query, size: number, fields: string[]): Promise<Hit[]> {
+  const body = { query, size, _source: fields, track_total_hits: false };
+  const response = await client.search({ index: alias, body }, TIMEOUT);
+  return response.body.hits.hits as unknown as Hit[];
+}
+
+function searchHit({ _id, _score, _source: { source_id, collection } }: Hit): SearchHit {
+  return { chunk_id: _id, source_id, collection, score: _score };
+}
+
+function textHit(hit: Hit): TextHit {
+  return { ...searchHit(hit), text: hit._source.text! };
+}
