@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fetchModel } from '../../cli/fetch-model.js';
 import { obtainEmbeddingModel } from '../../dev-stack/index.js';
 import type { Embedder } from '../../domain/content/search.js';
@@ -19,7 +19,6 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'postback-model-'));
 });
 afterEach(async () => {
-  jest.restoreAllMocks();
   await embedder?.close();
   embedder = null;
   rmSync(folder, { recursive: true });
@@ -80,7 +79,6 @@ test.each([
 test('a model is copied with its description', async () => {
   writeTinyModel(folder, SETTINGS);
   const copy = join(folder, 'copy');
-  for (const method of ['log', 'error'] as const) jest.spyOn(console, method).mockReturnValue();
   await fetchModel({ to: copy }, { POSTBACK_EMBEDDING_MODEL_DIR: folder });
   expect(readdirSync(copy).sort()).toEqual(['model.json', 'model_quantized.onnx', 'tokenizer.json']);
 });
