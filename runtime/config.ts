@@ -89,6 +89,11 @@ export const settingsSchema = z.object({
   POSTBACK_EMBEDDING_MODEL_DIR: z.string().optional(),
   /** Unix socket of the embedding process. Without it, each process that embeds loads the model itself. */
   POSTBACK_EMBEDDER_SOCKET: z.string().optional(),
+  /** The embedding process on another machine, or several behind one name. Used instead of the socket. */
+  POSTBACK_EMBEDDER_URL: z.url({ protocol: /^http$/ }).optional(),
+  /** Where the embedding process listens, instead of on the socket. It has no authentication. */
+  POSTBACK_EMBEDDER_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  POSTBACK_EMBEDDER_HOST: z.string().default('127.0.0.1'),
   /** An OpenAI-compatible endpoint, used instead of the local model. */
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
   POSTBACK_EMBEDDINGS_KEY: z.string().optional(),

@@ -73,8 +73,9 @@ export function previousEmbedders(config: Config): EmbedderConfig[] {
 /** The local model, in the embedding process or in this one. */
 function localEmbedder(config: Config): EmbedderConfig | undefined {
   const local = localModel(config);
-  const socketPath = config.POSTBACK_EMBEDDER_SOCKET;
-  if (socketPath) return { kind: 'socket', socketPath, model: local?.model };
+  const { POSTBACK_EMBEDDER_SOCKET: socketPath, POSTBACK_EMBEDDER_URL: url } = config;
+  const address = url ? { url } : socketPath ? { socketPath } : undefined;
+  if (address) return { kind: 'socket', address, model: local?.model };
   return local && { kind: 'local', ...local };
 }
 

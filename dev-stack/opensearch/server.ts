@@ -11,7 +11,7 @@ export interface OpenSearchOptions {
   readonly dir: string;
   readonly claimsDir: string;
   readonly env: Env;
-  /** Of the Java heap, in MB. Lucene's files are beside it. */
+  /** Size of the Java heap in MB. Lucene's files need memory beside it. */
   readonly heapMb?: number;
 }
 
