@@ -53,6 +53,13 @@ export const settingsSchema = z.object({
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   /** A folder, or `s3://bucket/prefix`. Default: the folder `index` in the data folder. */
   POSTBACK_INDEX_URI: z.string().optional(),
+  /** OpenSearch with its k-NN plugin, for the search indexes of new databases. User and password are part of the URL. */
+  POSTBACK_SEARCH_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Begins the names of the indexes there. */
+  POSTBACK_SEARCH_PREFIX: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_]{0,63}$/, 'must be lower-case letters, digits and _')
+    .default('postback'),
   /** `s3://bucket/prefix`. Default: GridFS. */
   POSTBACK_FILES_URI: z
     .string()

@@ -77,6 +77,13 @@ describe('work on foreign input in child processes', () => {
     expect(() => process.kill(before, 0)).toThrow(/ESRCH/);
   });
 
+  test('the tasks of several organisations take turns', async () => {
+    const order: string[] = [];
+    const runFor = (org: string) => pool.run('pid', undefined, undefined, org).then(() => void order.push(org));
+    await Promise.all([...['a', 'a', 'a', 'a', 'a'].map(runFor), runFor('b')]);
+    expect(order.indexOf('b')).toBeLessThanOrEqual(2);
+  });
+
   test('where memory is short, the system is told to take this process first', async () => {
     if (process.platform !== 'linux') return;
     expect(readFileSync(`/proc/${await pid()}/oom_score_adj`, 'utf8').trim()).toBe('1000');
