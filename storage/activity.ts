@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import type { JobStatus } from '../domain/ai-jobs/jobs.js';
 import { lowestDeliveryId } from '../domain/ids.js';
-import { DELIVERY_STATES, type DeliveryState, type IndexingStatus } from '../domain/states.js';
+import type { DeliveryState, IndexingStatus } from '../domain/states.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
 import type { Collections } from './collections.js';
 import { COLLECTION_INDEX, JOB_LIST_INDEX } from './indexes.js';
@@ -62,15 +62,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       { from, to, intervalMs }: ActivityPeriod,
     ): Promise<{ by_status: Partial<Record<DeliveryState, number>>; attempts: AttemptInterval[]; truncated: boolean }> {
       const newest: Document[] = [
-        {
-          $match: {
-            org,
-            event_type: { $in: EVENTS },
-            // Each status: the index is sorted by it.
-            status: { $in: [...DELIVERY_STATES] },
-            _id: { $gte: lowestDeliveryId(from.getTime()) },
-          },
-        },
+        { $match: { org, event_type: { $in: EVENTS }, _id: { $gte: lowestDeliveryId(from.getTime()) } } },
         { $sort: { _id: -1 } },
         { $limit: MAX_DELIVERIES },
       ];
