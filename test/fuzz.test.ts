@@ -10,10 +10,10 @@ describe('mutated input', () => {
   afterAll(() => Promise.all(open.map((target) => target.close())));
 
   test.each<[string, number, () => Target | Promise<Target>]>([
-    ['files', 300, () => files({ slow: false })],
-    ['sitemaps, feeds, listings, pages and robots.txt', 80, listings],
-    ['multipart requests', 70, forms],
-    ["crews' files", 70, crews],
+    ['files', 200, () => files({ slow: false })],
+    ['sitemaps, feeds, listings, pages and robots.txt', 110, listings],
+    ['multipart requests', 110, forms],
+    ["crews' files", 100, crews],
   ])('%s: %i cases', async (_what, cases, create) => {
     const target = await create();
     open.push(target);
