@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
-import { GrowingBuffer } from './growing-buffer.js';
+import { GrowingBuffer } from '../domain/growing-buffer.js';
 
 /** The text fields that a form may have, each once: `short` ones such as names, `long` ones such as JSON text. */
 export type KnownFields = ReadonlyMap<string, 'short' | 'long'>;

@@ -4,8 +4,8 @@ import type { Middleware } from 'koa';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
 import { canonicalJson, type Json, JsonError, parseExact } from '../domain/canonical-json.js';
 import { ServiceError } from '../domain/errors.js';
+import { GrowingBuffer } from '../domain/growing-buffer.js';
 import { piecesOf, rejectCompressedBody } from './body-pieces.js';
-import { GrowingBuffer } from './growing-buffer.js';
 import type { RequestState } from './request-context.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;

@@ -12,6 +12,7 @@ import { createNeighbour, type Neighbour } from './hostile/neighbour.js';
 import { startProbe } from './hostile/probe.js';
 import { serveForeign } from './hostile/serve.js';
 import { type CaseResult, printCase, printHeading, printSummary } from './hostile/table.js';
+import { prepareTools } from './hostile/tools.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { percentile } from './support/measure.js';
 import { createDatabase } from './support/work.js';
@@ -31,7 +32,9 @@ export async function hostile(filter = ''): Promise<void> {
   if (cases.length === 0) throw new Error(`no case's name matches "${filter}"`);
   const folder = mkdtempSync(join(tmpdir(), 'postback-bench-'));
   const { ports, release } = await choosePorts(folder, join(defaultCacheDir(process.env), 'ports'), { worker: 21_000 });
+  const tools = await prepareTools();
   const instance = await startBenchInstance({
+    POSTBACK_CREWS_DIR: tools.crewsDir,
     POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
     POSTBACK_RECONCILE_QUIET_SECONDS: '10',
   });
@@ -97,6 +100,7 @@ export async function hostile(filter = ''): Promise<void> {
     memory.stop();
     await Promise.all([probes.api.stop(), probes.worker.stop(), neighbour.close()]);
     await instance.stop();
+    await tools.close();
     release();
     rmSync(folder, { recursive: true });
   }

@@ -38,6 +38,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
   page: { run: async () => (await import('./page/index.js')).page() },
+  fuzz: { run: async (cases) => (await import('./fuzz/index.js')).fuzzing(cases), argument: '[<cases>]' },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
 };
 

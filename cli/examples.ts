@@ -73,6 +73,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'sealing-key rotate': ['sealing-key rotate', 'sealing-key rotate --json'],
   'operators setup': ['operators setup', 'operators setup --ui https://temporal.example.com --json'],
   'index rebuild': ['index rebuild', 'index rebuild --embed --dry-run --price 0.02'],
+  'index move': ['index move --to opensearch --dry-run', 'index move --to opensearch'],
   'index cancel': ['index cancel'],
   'model fetch': ['model fetch --to ./model'],
   completion: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/postback.fish'],

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import addCompletion from '@bomb.sh/tab/commander';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
+import { SEARCH_ENGINES } from '../domain/content/index-generations.js';
 import { QUOTAS } from '../domain/quotas.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
@@ -204,8 +205,19 @@ export function createProgram(program = new Command('postback')): Command {
       else await (await import('./rebuild-index.js')).rebuildIndex(options);
     });
   index
+    .command('move')
+    .description('move the search indexes of databases to another engine, while queries use the present ones')
+    .addOption(new Option('--to <engine>', 'the engine').choices(SEARCH_ENGINES).makeOptionMandatory())
+    .option('--database <id>', 'only the database with this internal id')
+    .option('--dry-run', 'only print what would be moved')
+    .option('--yes', 'do not ask before it starts')
+    .option('--json', 'print JSON')
+    .action(async ({ to, ...options }) => {
+      await (await import('./rebuild-embeddings.js')).rebuildEmbeddings({ ...options, engine: to });
+    });
+  index
     .command('cancel')
-    .description('cancel the rebuild that runs; databases that are not switched yet keep their index')
+    .description('cancel the rebuild or move that runs; databases that are not switched yet keep their index')
     .option('--json', 'print JSON')
     .action(async (options) => (await import('./rebuild-embeddings.js')).cancelRebuild(options));
 

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describeModel } from '../domain/content/embedding-models.js';
+import type { SearchEngine } from '../domain/content/index-generations.js';
 import type { Config } from '../runtime/config.js';
 import { openCollections } from '../storage/collections.js';
 import { createIndexRebuilds, type IndexRebuildRecord, type RebuildPlan } from '../storage/content/index-rebuilds.js';
@@ -16,6 +17,8 @@ export interface RebuildOptions {
   /** Also databases that have all vectors of the model. */
   all?: boolean;
   dryRun?: boolean;
+  /** Moves databases of other engines there, instead of embedding. */
+  engine?: SearchEngine;
   /** Does not ask. */
   yes?: boolean;
   /** Price of a million tokens, for the estimate. */
@@ -35,8 +38,8 @@ const CHARACTERS_PER_TOKEN = 4;
 const TEXTS_PER_CALL = 64;
 
 /**
- * `postback index rebuild --embed`: prints what is to be embedded, then starts the workflow that embeds it and shows its
- * progress. The workflow goes on when this process ends; the same command shows it again.
+ * `postback index rebuild --embed` and `postback index move`: prints what is to be embedded or moved, then starts the
+ * workflow that does it and shows its progress. The workflow goes on when this process ends; the same command shows it again.
  */
 export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
   const say = options.json ? console.error : console.log;
@@ -50,14 +53,15 @@ export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> 
       if (options.json) printRebuild(running);
       return;
     }
-    const request = { database: options.database ?? null, all: options.all ?? false };
+    const { database = null, all = false, engine } = options;
+    const request = { database, all, ...(engine ? { engine } : {}) };
     const planned = await rebuilds.add(request, 'planning');
     await starters.startRebuild(planned._id);
     const hint = setTimeout(() => console.error('No plan yet: is a worker for the queue content running?'), HINT_MS);
     const { plan } = await until(rebuilds, planned._id, ({ status }) => status !== 'planning');
     clearTimeout(hint);
     if (!plan) return fail(rebuilds, planned._id);
-    for (const line of describePlan(plan, options.price)) say(line);
+    for (const line of describePlan(plan, options)) say(line);
     if (options.dryRun || plan.databases === 0 || !(options.yes || (await confirmed()))) {
       if (options.json) console.log(JSON.stringify({ plan }, null, 2));
       return;
@@ -130,7 +134,7 @@ async function follow(rebuilds: Rebuilds, id: string, { json }: Pick<RebuildOpti
   say(progressOf(ended));
   say(
     ended.status === 'completed'
-      ? `Done: queries use ${describeModel(ended.plan?.model ?? null)}.`
+      ? `Done: queries use ${ended.engine ?? describeModel(ended.plan?.model ?? null)}.`
       : 'Cancelled: databases that were not switched keep their index.',
   );
   if (ended.status !== 'completed') process.exitCode = 1;
@@ -147,8 +151,9 @@ function progressOf({ plan, handled, embedded, remaining, error }: IndexRebuildR
   return error === null ? counts : `${counts}. Waiting: ${error}`;
 }
 
-function describePlan(plan: RebuildPlan, price: number | undefined): string[] {
+function describePlan(plan: RebuildPlan, { price, engine }: RebuildOptions): string[] {
   const { model, databases, chunks, to_embed: toEmbed, characters, list } = plan;
+  if (engine) return describeMove(plan, engine);
   if (databases === 0) {
     return [`All databases have vectors of ${describeModel(model)}. To embed them again, use --all.`];
   }
@@ -165,6 +170,16 @@ function describePlan(plan: RebuildPlan, price: number | undefined): string[] {
     ),
     ...(databases > list.length ? [`  and ${databases - list.length} other databases`] : []),
     `${toEmbed} of ${chunks} chunks in ${databases} databases: about ${characters} characters, ${tokens} tokens, ${Math.ceil(toEmbed / TEXTS_PER_CALL)} calls of the model or more; ${cost}.`,
+  ];
+}
+
+function describeMove({ databases, chunks, list }: RebuildPlan, engine: SearchEngine): string[] {
+  if (databases === 0) return [`All databases are in ${engine}.`];
+  return [
+    `Move to ${engine}:`,
+    ...list.map(({ _id, org, name, chunks: own }) => `  ${org}/${name} (${_id}): ${own} chunks`),
+    ...(databases > list.length ? [`  and ${databases - list.length} other databases`] : []),
+    `${chunks} chunks in ${databases} databases.`,
   ];
 }
 

@@ -27,6 +27,10 @@ const embeddingsSchema = z.union([
 export const readinessSchema = z.object({
   temporal: z.boolean(),
   mongodb: z.boolean(),
+  opensearch: z.boolean().optional().meta({
+    description:
+      'Whether OpenSearch responds; absent when it is not configured. Without it, queries fail and the rest works.',
+  }),
   embeddings: embeddingsSchema,
   outdated_texts: z
     .object({

@@ -11,20 +11,23 @@ const CLOSE_MS = 10_000;
 
 await runProcess(runEmbedder);
 
-/** The embedding process: holds the model once for all processes of this machine, until it is asked to stop. */
+/** The embedding process: holds the model once for all processes that share it, until it is asked to stop. */
 async function runEmbedder(): Promise<void> {
   const stopped = stopRequested();
   const config = readConfig(process.env);
   const log = createLogger(config.LOG_LEVEL, 'embedder');
-  const { POSTBACK_EMBEDDER_SOCKET: socket } = config;
+  const { POSTBACK_EMBEDDER_SOCKET: socket, POSTBACK_EMBEDDER_PORT: port, POSTBACK_EMBEDDER_HOST: host } = config;
   const model = localModel(config);
-  if (socket === undefined) throw new Error('POSTBACK_EMBEDDER_SOCKET is not set');
+  if (socket === undefined && port === undefined) {
+    throw new Error('neither POSTBACK_EMBEDDER_SOCKET nor POSTBACK_EMBEDDER_PORT is set');
+  }
   if (model === undefined) throw new Error('POSTBACK_EMBEDDING_MODEL_DIR is not set');
 
   const embedder = createLocalEmbedder(model);
   const server = createEmbeddingServer(embedder);
-  await listenOnSocket(server, socket);
-  log.info({ socket }, 'embedder listening');
+  if (port !== undefined) await once(server.listen(port, host), 'listening');
+  else await listenOnSocket(server, socket!);
+  log.info({ address: server.address() }, 'embedder listening');
   process.send?.({ ready: true });
 
   await stopped;

@@ -53,6 +53,13 @@ export const settingsSchema = z.object({
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   /** A folder, or `s3://bucket/prefix`. Default: the folder `index` in the data folder. */
   POSTBACK_INDEX_URI: z.string().optional(),
+  /** OpenSearch with its k-NN plugin, for the search indexes of new databases. User and password are part of the URL. */
+  POSTBACK_SEARCH_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Begins the names of the indexes there. */
+  POSTBACK_SEARCH_PREFIX: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_]{0,63}$/, 'must be lower-case letters, digits and _')
+    .default('postback'),
   /** `s3://bucket/prefix`. Default: GridFS. */
   POSTBACK_FILES_URI: z
     .string()
@@ -89,6 +96,11 @@ export const settingsSchema = z.object({
   POSTBACK_EMBEDDING_MODEL_DIR: z.string().optional(),
   /** Unix socket of the embedding process. Without it, each process that embeds loads the model itself. */
   POSTBACK_EMBEDDER_SOCKET: z.string().optional(),
+  /** The embedding process on another machine, or several behind one name. Used instead of the socket. */
+  POSTBACK_EMBEDDER_URL: z.url({ protocol: /^http$/ }).optional(),
+  /** Where the embedding process listens, instead of on the socket. It has no authentication. */
+  POSTBACK_EMBEDDER_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  POSTBACK_EMBEDDER_HOST: z.string().default('127.0.0.1'),
   /** An OpenAI-compatible endpoint, used instead of the local model. */
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
   POSTBACK_EMBEDDINGS_KEY: z.string().optional(),

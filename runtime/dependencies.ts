@@ -31,6 +31,7 @@ import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
 import { createInterruptedNotifier, createRemovedItems } from '../storage/content/removed-items.js';
+import { createSearchIndex } from '../storage/content/search-index/engines.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
@@ -54,7 +55,13 @@ import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
 import { measuredEmbedder } from './metrics.js';
-import { embedderConfig, filesLocation, indexLocation, previousEmbedders } from './provider-config.js';
+import {
+  connectOpenSearch,
+  embedderConfig,
+  filesLocation,
+  indexLocation,
+  previousEmbedders,
+} from './provider-config.js';
 
 /**
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
@@ -70,7 +77,11 @@ export async function createSharedDependencies(
 ) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback');
   const sealer = createConfiguredSealer(config, opensSecrets);
-  const index = createLanceIndex({ location: await indexLocation(config), log });
+  const opensearch = await connectOpenSearch(config);
+  const index = createSearchIndex({
+    lancedb: createLanceIndex({ location: await indexLocation(config), log }),
+    opensearch,
+  });
   const embedding = embedderConfig(config);
   const embedders = createEmbedders(
     [embedding, ...previousEmbedders(config)]
@@ -90,6 +101,8 @@ export async function createSharedDependencies(
     mongoClient: collections.mongoClient,
     db: collections.db,
     index,
+    /** Null: not configured. */
+    searchReachable: opensearch ? () => opensearch.ping() : null,
     embedders,
     embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
@@ -103,7 +116,7 @@ export async function createSharedDependencies(
       defaultLimits(config),
     ),
     activity: createActivity(collections),
-    databases: createDatabases(collections),
+    databases: createDatabases(collections, opensearch ? 'opensearch' : 'lancedb'),
     databaseIndexes: createDatabaseIndexes(collections),
     indexRebuilds: createIndexRebuilds(collections),
     items: createItems(collections),

@@ -20,6 +20,15 @@ export async function indexLocation(config: Config): Promise<string | S3Location
   return location;
 }
 
+/** The search index in OpenSearch; undefined without its URL. */
+export async function connectOpenSearch(config: Config) {
+  const { POSTBACK_SEARCH_URL: url, POSTBACK_SEARCH_PREFIX: prefix } = config;
+  if (url === undefined) return undefined;
+  // Imported on demand: most installations have no OpenSearch.
+  const { createOpenSearchIndex } = await import('../storage/content/search-index/opensearch/index.js');
+  return createOpenSearchIndex({ url, prefix });
+}
+
 /** The bucket of uploaded and ingested files; undefined when they are in GridFS. */
 export function filesLocation(config: Config): S3Location | undefined {
   return config.POSTBACK_FILES_URI === undefined ? undefined : s3Location(config, config.POSTBACK_FILES_URI);
@@ -73,8 +82,9 @@ export function previousEmbedders(config: Config): EmbedderConfig[] {
 /** The local model, in the embedding process or in this one. */
 function localEmbedder(config: Config): EmbedderConfig | undefined {
   const local = localModel(config);
-  const socketPath = config.POSTBACK_EMBEDDER_SOCKET;
-  if (socketPath) return { kind: 'socket', socketPath, model: local?.model };
+  const { POSTBACK_EMBEDDER_SOCKET: socketPath, POSTBACK_EMBEDDER_URL: url } = config;
+  const address = url ? { url } : socketPath ? { socketPath } : undefined;
+  if (address) return { kind: 'socket', address, model: local?.model };
   return local && { kind: 'local', ...local };
 }
 

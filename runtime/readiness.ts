@@ -6,7 +6,10 @@ import type { Readiness } from '../domain/readiness.js';
 import { temporalReachable } from '../temporal/connection.js';
 import type { SharedDependencies } from './dependencies.js';
 
-type ReadinessDependencies = Pick<SharedDependencies, 'databaseIndexes' | 'db' | 'embedders' | 'embeddings'>;
+type ReadinessDependencies = Pick<
+  SharedDependencies,
+  'databaseIndexes' | 'db' | 'embedders' | 'embeddings' | 'searchReachable'
+>;
 
 /** How long a probe waits for MongoDB. By itself, the driver waits longer than a probe does. */
 const PING_MS = 2_000;
@@ -22,13 +25,14 @@ export async function readReadiness(
   client: Client,
   withIndexes: boolean,
 ): Promise<Readiness> {
-  const { databaseIndexes, db, embedders, embeddings } = deps;
-  const [temporal, mongodb, uses, outdated] = await Promise.all([
+  const { databaseIndexes, db, embedders, embeddings, searchReachable } = deps;
+  const [temporal, mongodb, opensearch, uses, outdated] = await Promise.all([
     temporalReachable(client),
     within(
       db.command({ ping: 1 }).then(() => true),
       false,
     ),
+    searchReachable && within(searchReachable(), false),
     withIndexes ? within(databaseIndexes.listModels(), []) : [],
     withIndexes ? within(databaseIndexes.countOutdatedTexts(), 0) : 0,
   ]);
@@ -36,6 +40,7 @@ export async function readReadiness(
   return {
     temporal,
     mongodb,
+    ...(opensearch === null ? {} : { opensearch }),
     embeddings:
       'model' in embeddings
         ? { available: true, ...modelOf(embeddings), ...(others.length > 0 ? { other_models: others } : {}) }

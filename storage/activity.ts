@@ -62,15 +62,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       { from, to, intervalMs }: ActivityPeriod,
     ): Promise<{ by_status: Partial<Record<DeliveryState, number>>; attempts: AttemptInterval[]; truncated: boolean }> {
       const newest: Document[] = [
-        {
-          $match: {
-            org,
-            event_type: { $in: EVENTS },
-            // Each status: the index is sorted by it.
-            status: { $in: [...DELIVERY_STATES] },
-            _id: { $gte: lowestDeliveryId(from.getTime()) },
-          },
-        },
+        { $match: { org, event_type: { $in: EVENTS }, _id: { $gte: lowestDeliveryId(from.getTime()) } } },
         { $sort: { _id: -1 } },
         { $limit: MAX_DELIVERIES },
       ];

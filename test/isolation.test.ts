@@ -10,6 +10,7 @@ import type { Behaviour } from './support/hostile-work.js';
 const worker = new URL('./support/hostile-work.js', import.meta.url);
 
 describe('work on foreign input in child processes', () => {
+  const STUCK = 'The task waits for something that never happens.';
   let pool: ProcessPool<Behaviour, unknown, number>;
 
   beforeAll(() => {
@@ -41,8 +42,10 @@ describe('work on foreign input in child processes', () => {
     ['fills native memory', 'fill native memory', { name: 'TaskLimitError', limit: 'memory' }],
     ['returns too much', 'return too much', { name: 'TaskLimitError', limit: 'output' }],
     ['crashes in native code', 'crash', { name: 'ProcessLostError' }],
+    ['waits for nothing', 'wait for nothing', { name: 'TaskLimitError', message: STUCK }],
+    ['waits for nothing after a part', 'wait for a part and then for nothing', { message: STUCK }],
   ] as const)('a task that %s ends alone, and the next task runs', async (_, behaviour, error) => {
-    await expect(pool.run(behaviour)).rejects.toMatchObject(error);
+    await expect(pool.run(behaviour, undefined, async () => undefined)).rejects.toMatchObject(error);
     expect(await pool.run('work', undefined, async () => undefined)).toBe('no secret');
   });
 
@@ -50,6 +53,13 @@ describe('work on foreign input in child processes', () => {
     const short = createProcessPool<Behaviour, unknown>({ worker, processes: 1, memoryMb: 64, timeoutMs: 500 });
     await expect(short.run('spin')).rejects.toMatchObject({ name: 'TaskLimitError', limit: 'time' });
     await short.close();
+  });
+
+  test('a task that waits long for its parent is not stuck', async () => {
+    const before = await pid();
+    const slowly = async () => new Promise<void>((resolve) => setTimeout(resolve, 300));
+    expect(await pool.run('work', undefined, slowly)).toBe('no secret');
+    expect(await pid()).toBe(before);
   });
 
   test('an error of the taker of a part ends the task', async () => {
@@ -65,6 +75,13 @@ describe('work on foreign input in child processes', () => {
     stopped.abort(new Error('cancelled'));
     await expect(spinning).rejects.toThrow('cancelled');
     expect(() => process.kill(before, 0)).toThrow(/ESRCH/);
+  });
+
+  test('the tasks of several organisations take turns', async () => {
+    const order: string[] = [];
+    const runFor = (org: string) => pool.run('pid', undefined, undefined, org).then(() => void order.push(org));
+    await Promise.all([...['a', 'a', 'a', 'a', 'a'].map(runFor), runFor('b')]);
+    expect(order.indexOf('b')).toBeLessThanOrEqual(2);
   });
 
   test('where memory is short, the system is told to take this process first', async () => {

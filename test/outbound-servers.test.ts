@@ -203,6 +203,29 @@ describe('a receiver that misbehaves', () => {
     expect(written).toBeLessThan(150 * 1024 * 1024);
   });
 
+  test('a response in chunks of one byte does not keep what it was read into', async () => {
+    const { port } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.end(`${'1\r\nx\r\n'.repeat(100_000)}0\r\n\r\n`);
+    });
+    const { body } = await post(clientWith(), `http://127.0.0.1:${port}/`, { maxResponseBytes: 100_000 });
+    expect(body.equals(Buffer.alloc(100_000, 'x'))).toBe(true);
+    expect(body.buffer.byteLength).toBeLessThanOrEqual(2 * body.length);
+  });
+
+  test('a few interim responses come before a response; too many fail the attempt', async () => {
+    const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+    const respond = (count: number) =>
+      raw((socket) => socket.end(`${interim.repeat(count)}HTTP/1.1 204 No Content\r\n\r\n`));
+    const few = await respond(3);
+    expect(await post(clientWith(), `http://127.0.0.1:${few.port}/`)).toMatchObject({ status: 204 });
+    const many = await respond(10_000);
+    await expect(post(clientWith(), `http://127.0.0.1:${many.port}/`)).rejects.toMatchObject({
+      code: 'EPROTO',
+      message: 'too many interim responses',
+    });
+  });
+
   test('a response of exactly the limit is complete and keeps its connection', async () => {
     const { port, connections } = await responding((_request, response) => response.end('x'.repeat(1024)));
     const client = clientWith({ maxConnectionsPerOrigin: 1 });
@@ -382,6 +405,25 @@ describe('a download', () => {
     expect(to.writableFinished).toBe(true);
   });
 
+  test('a body in chunks of one byte is written in blocks, and waits for a slow writer', async () => {
+    const bytes = 200_000;
+    const { port } = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.end(`${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`);
+    });
+    const sizes: number[] = [];
+    const to = new Writable({
+      highWaterMark: 1,
+      write(piece: Buffer, _encoding, done) {
+        sizes.push(piece.length);
+        setImmediate(done);
+      },
+    });
+    await get(clientWith(), port, to, { maxBytes: bytes });
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(bytes);
+    expect(sizes.length).toBeLessThan(10);
+  });
+
   test('returns any other response, redirects included, and writes nothing', async () => {
     const { port } = await responding((_request, response) =>
       response.writeHead(302, { location: '/other' }).end('elsewhere'),
@@ -390,6 +432,14 @@ describe('a download', () => {
     expect(await get(clientWith(), port, to)).toMatchObject({ status: 302, headers: { location: '/other' } });
     expect(text()).toBe('');
     expect(to.destroyed).toBe(true);
+  });
+
+  test('a response without a body keeps its connection', async () => {
+    const { port, connections } = await responding((_request, response) => response.writeHead(304).end());
+    const client = clientWith();
+    for (let n = 0; n < 8; n += 1) expect(await get(client, port, collect().to)).toMatchObject({ status: 304 });
+    // A request may start a moment before the connection of the one before it is free.
+    expect(connections.length).toBeLessThan(8);
   });
 
   test('fails at its size limit, however much is sent', async () => {

@@ -5,6 +5,7 @@ import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
 import { createForeignParser } from '../providers/connectors/index.js';
+import { createToolDocumentReader } from '../providers/crews/tool-documents/index.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
@@ -45,6 +46,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
   });
   const graphExtractor = createGraphExtractor();
   const foreignParser = createForeignParser();
+  const toolDocuments = createToolDocumentReader();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
   return {
     ...shared,
@@ -56,12 +58,14 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     extractor,
     graphExtractor,
     foreignParser,
+    toolDocuments,
     providers,
     models,
     scratch: await createCleanScratch(log),
     metrics: createWorkerMetrics(metrics.registry),
     async close(): Promise<void> {
-      await Promise.allSettled([providers.close(), extractor.close(), graphExtractor.close(), foreignParser.close()]);
+      const withProcesses = [providers, extractor, graphExtractor, foreignParser, toolDocuments];
+      await Promise.allSettled(withProcesses.map((provider) => provider.close()));
       await shared.close();
       await connection.close();
       await client.connection.close();

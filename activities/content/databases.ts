@@ -1,4 +1,4 @@
-import { tableOf } from '../../domain/content/index-generations.js';
+import { SEARCH_ENGINES, tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
@@ -25,9 +25,12 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
 
   return {
     async createSearchTable(databaseId: string): Promise<void> {
-      await index.create(databaseId);
+      const database = await databases.getById(databaseId);
+      if (!database) return;
+      const table = tableOf(databaseId, database.index);
+      await index.create(table);
       // The database may have been deleted at the same time, and its table dropped before this created it.
-      if (!(await databases.isOpen(databaseId))) await index.drop(databaseId);
+      if (!(await databases.isOpen(databaseId))) await index.drop(table);
     },
 
     /** A graph needs no collection of its own, so only the status changes. */
@@ -53,7 +56,7 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
       withHeartbeat(async () => {
         const database = await databases.getById(databaseId);
         for (let generation = 1; generation <= (database?.index_generations ?? 1); generation += 1) {
-          await index.drop(tableOf(databaseId, { generation }));
+          for (const engine of SEARCH_ENGINES) await index.drop(tableOf(databaseId, { generation, engine }));
         }
       }),
 

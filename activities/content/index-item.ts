@@ -88,7 +88,7 @@ export function createItemActivities(deps: ItemDependencies) {
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
           if (stored === 0 && item.title === null && title) await items.setTitle(ref, title.slice(0, 500));
-          await chunks.put(withLanguages(chunkRecords(item, item.title ?? title, drafts)));
+          await chunks.put(await withLanguages(chunkRecords(item, item.title ?? title, drafts)));
           stored += drafts.length;
           if (!(await items.isCurrent(ref))) throw superseded();
         };
@@ -136,7 +136,7 @@ export function createItemActivities(deps: ItemDependencies) {
     linkItemGraph: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
-        const graph = await deps.graphExtractor.extract(texts, signal);
+        const graph = await deps.graphExtractor.extract(texts, signal, item.org);
         await deps.graph.put([{ item, graph }], { replace: true });
         if (!(await items.isCurrent(ref))) throw superseded();
       }),

@@ -20,7 +20,7 @@ import { createReadItem, type ReadItemDependencies } from './read-item.js';
 export interface GraphExtractor {
   /** Called before texts are embedded: its process starts during that, and costs nothing while no item is indexed. */
   warmUp(): void;
-  extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal): Promise<Graph>;
+  extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal, org?: string): Promise<Graph>;
 }
 
 export interface IndexTogetherDependencies
@@ -140,8 +140,8 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
       await deps.items.setTitle({ item: item._id, version: item.version }, title.slice(0, 500));
     }
     const withLanguages = await createLanguageMarks();
-    const records = withLanguages(chunkRecords(item, title, drafts)).map((record) => ({ ...record, vector: null }));
-    return { item: { ...item, title }, chunks: records };
+    const records = await withLanguages(chunkRecords(item, title, drafts));
+    return { item: { ...item, title }, chunks: records.map((record) => ({ ...record, vector: null })) };
   }
 
   /** Embeds all chunks in one batch, except those that an earlier run has stored. */
@@ -202,7 +202,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const extracted = await Promise.all(
       work.map(async ({ item, chunks: own }) => {
         try {
-          return [{ item, graph: await deps.graphExtractor.extract(textsOf(own), signal) }];
+          return [{ item, graph: await deps.graphExtractor.extract(textsOf(own), signal, item.org) }];
         } catch (error) {
           if (signal.aborted) throw error;
           failures.set(item._id, error);

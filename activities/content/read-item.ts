@@ -19,7 +19,7 @@ export interface ReadItemDependencies {
  * @throws as `Extractor.extractChunks`; FileStoreError
  */
 export type ReadItem = (
-  item: Pick<ItemRecord, 'source'>,
+  item: Pick<ItemRecord, 'source' | 'org'>,
   store: (title: string | null, chunks: Chunk[]) => Promise<void>,
   signal: AbortSignal,
   checkpoints?: Checkpoints,
@@ -27,7 +27,7 @@ export type ReadItem = (
 
 /** A short text is divided here, where its cost is bounded; everything else is read in another process. */
 export function createReadItem({ files, scratch, extractor }: ReadItemDependencies): ReadItem {
-  return async ({ source }, store, signal, checkpoints = noCheckpoints) => {
+  return async ({ source, org }, store, signal, checkpoints = noCheckpoints) => {
     if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
       return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
     }
@@ -37,7 +37,7 @@ export function createReadItem({ files, scratch, extractor }: ReadItemDependenci
       else await files.copyTo(source.file_id, path);
       const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
       const language = source.kind === 'text' ? undefined : source.language;
-      await extractor.extractChunks({ path, kind, language }, store, signal, checkpoints);
+      await extractor.extractChunks({ path, kind, language, org }, store, signal, checkpoints);
     });
   };
 }

@@ -2,7 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { describeModel, type Embedders, isSameModel, modelOf } from '../../domain/content/embedding-models.js';
 import { type NextIndex, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
-import type { Embedder, SearchIndex } from '../../domain/content/search.js';
+import { type Embedder, type SearchIndex, SearchIndexError } from '../../domain/content/search.js';
 import type { RebuildProgress, RebuildRef, RebuiltDatabase } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { isTerminal } from '../../domain/states.js';
@@ -41,13 +41,17 @@ const MAX_SCANS = 10;
 /** A text that any model accepts. */
 const ACCEPTABLE = 'A short sentence.';
 
-/** The part of an error that is shown: the embedder's own sentences, without keys and texts. */
+/** The part of an error that is shown: sentences of the embedder and of the search index, without keys and texts. */
 const failureRules: FailureRules = {
-  describe: (error) =>
-    error instanceof EmbeddingError ? { code: 'E3001', message: error.message, retryable: true } : undefined,
+  describe(error) {
+    if (error instanceof EmbeddingError) return { code: 'E3001', message: error.message, retryable: true };
+    if (error instanceof SearchIndexError)
+      return { code: 'SERVICE_UNAVAILABLE', message: error.message, retryable: true };
+    return undefined;
+  },
 };
 
-/** Write the search indexes again with vectors of the configured model. Each activity can be repeated. */
+/** Write the search indexes again, with vectors of the configured model or in another engine. Each activity can be repeated. */
 export function createRebuildActivities(deps: RebuildDependencies) {
   const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, log } = deps;
 
@@ -57,12 +61,12 @@ export function createRebuildActivities(deps: RebuildDependencies) {
       forRebuild(id, async (signal) => {
         const rebuild = await indexRebuilds.getById(id);
         if (!rebuild || rebuild.plan || rebuild.status === 'cancelled') return;
-        if (!embedders.current) {
+        if (!embedders.current && !rebuild.engine) {
           const message = 'The worker has no embedding model: set POSTBACK_EMBEDDINGS_URL, or a local model.';
           await indexRebuilds.end(id, 'failed', message);
           throw ApplicationFailure.nonRetryable(message, 'E3001', FOR_CLIENT);
         }
-        const { plan, ids } = await planOf(deps, rebuild, modelOf(embedders.current), signal);
+        const { plan, ids } = await planOf(deps, rebuild, embedders.current && modelOf(embedders.current), signal);
         await indexRebuilds.setPlan(rebuild, plan, ids);
       }),
 
@@ -76,9 +80,10 @@ export function createRebuildActivities(deps: RebuildDependencies) {
         const database = await databases.getById(database_id);
         if (database?.next_index?.generation === generation) {
           // Before the switch, so that the first queries find the indexes of words and vectors.
-          await index.compact(tableOf(database_id, { generation }));
+          const { embeddings, engine } = database.next_index;
+          await index.compact(tableOf(database_id, { generation, engine }));
           await databaseIndexes.switchTo(database_id, generation);
-          log.info({ database: database_id, model: describeModel(database.next_index.embeddings) }, 'index switched');
+          log.info({ database: database_id, engine, model: describeModel(embeddings) }, 'index switched');
         }
         await indexRebuilds.finishDatabase(id, database_id);
       }),
@@ -93,10 +98,10 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     /** Removes the tables and vectors of indexes that have not been used for so long. */
     removeOldIndexes: (graceMs: number): Promise<void> =>
       withHeartbeat(async () => {
-        for (const { database_id, generation } of await databaseIndexes.listRetired(new Date(Date.now() - graceMs))) {
-          await index.drop(tableOf(database_id, { generation }));
-          await chunks.dropVectors(database_id, generation);
-          await databaseIndexes.markRemoved(database_id, generation);
+        for (const { database_id, ...place } of await databaseIndexes.listRetired(new Date(Date.now() - graceMs))) {
+          await index.drop(tableOf(database_id, place));
+          await chunks.dropVectors(database_id, place.generation);
+          await databaseIndexes.markRemoved(database_id, place.generation);
         }
       }),
   };
@@ -128,7 +133,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   }
 
   /** @returns the database with the index to write; null when the database was deleted */
-  async function withNextIndex({ _id: rebuild, plan }: IndexRebuildRecord, databaseId: string) {
+  async function withNextIndex({ _id: rebuild, plan, engine: target }: IndexRebuildRecord, databaseId: string) {
     let created: string | undefined;
     for (;;) {
       const database = await databases.getById(databaseId);
@@ -142,11 +147,13 @@ export function createRebuildActivities(deps: RebuildDependencies) {
       if (next) await databaseIndexes.abandon(next.rebuild);
       const generation = await databaseIndexes.reserveGeneration(databaseId);
       if (generation === null) continue;
-      created = tableOf(databaseId, { generation });
+      const engine = target ?? database.index.engine ?? 'lancedb';
+      created = tableOf(databaseId, { generation, engine });
       await index.create(created);
       await databaseIndexes.begin(databaseId, {
         generation,
-        embeddings: plan!.model,
+        engine,
+        embeddings: (target && database.index.embeddings) ?? plan!.model,
         analysis: TEXT_ANALYSIS,
         rebuild,
       });
@@ -159,17 +166,16 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     { _id: databaseId, org, index: current, next_index: next }: DatabaseRecord & { next_index: NextIndex },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const model = modelFor(next);
+    const model = modelFor(rebuild, next);
     const { position: after, scan } = rebuild;
     const page = await chunks.listOfDatabase(databaseId, next.generation, { after, limit: PAGE, missing: scan > 0 });
     if (page.length === 0) return false;
     const wanted = await currentOf(page);
-    if (!rebuild.all && isSameModel(current.embeddings, next.embeddings)) {
-      await copyVectors(wanted, current.generation, next.generation);
-    }
-    const embedded = await embedAccepted(model, wanted, { generation: next.generation, org }, signal);
+    const isCopied = !rebuild.all && isSameModel(current.embeddings, next.embeddings);
+    const copied = isCopied ? await copyVectors(wanted, current.generation, next.generation) : 0;
+    const embedded = model ? await embedAccepted(model, wanted, { generation: next.generation, org }, signal) : 0;
     await writeRowsAlone(deps, databaseId, next, wanted, signal);
-    const counts = { handled: page.length, embedded, found: embedded };
+    const counts = { handled: page.length, embedded, found: copied + embedded };
     await indexRebuilds.advance(rebuild, { next: page.at(-1)!._id, ...counts });
     return true;
   }
@@ -200,9 +206,10 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     return missing.filter(({ vector }) => vector !== null).length;
   }
 
-  function modelFor(next: NextIndex): Embedder {
+  /** @returns null when a move goes on without the model: a chunk without a vector keeps none */
+  function modelFor({ engine }: IndexRebuildRecord, next: NextIndex): Embedder | null {
     const model = embedders.find(next.embeddings);
-    if (model) return model;
+    if (model || engine) return model;
     const configured = embedders.current ? describeModel(embedders.current) : 'no embedding model';
     throw new EmbeddingError(
       `The rebuild needs ${describeModel(next.embeddings)}, and this worker has ${configured}: start workers with that model, or cancel the rebuild.`,
@@ -222,8 +229,8 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     return page.filter(({ item, version }) => current.has(`${item}/${version}`));
   }
 
-  /** Uses the vectors of the old index, which have the same model. */
-  async function copyVectors(all: readonly EmbeddedChunk[], from: number, to: number): Promise<void> {
+  /** Uses the vectors of the old index, which have the same model. @returns how many there were */
+  async function copyVectors(all: readonly EmbeddedChunk[], from: number, to: number): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
     const vectors = await chunks.getVectors(
       missing.map(({ _id }) => _id),
@@ -231,6 +238,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     );
     await chunks.setVectors(vectors, to);
     for (const chunk of missing) chunk.vector = vectors.get(chunk._id) ?? null;
+    return vectors.size;
   }
 
   /** Runs a step with heartbeats, and shows an error that is retried. */

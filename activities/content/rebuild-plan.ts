@@ -11,22 +11,23 @@ export interface PlanDependencies {
 /** Databases that a plan lists; the sums have all. */
 const LISTED = 200;
 
-/** @returns what a rebuild would embed, and the internal ids of its databases */
+/** @returns what a rebuild or a move would embed, and the internal ids of its databases */
 export async function planOf(
   { databases, chunks }: PlanDependencies,
-  { database, all }: RebuildRequest,
-  model: EmbeddingModel,
+  { database, all, engine }: RebuildRequest,
+  model: EmbeddingModel | null,
   signal: AbortSignal,
 ): Promise<{ plan: RebuildPlan; ids: string[] }> {
   const planned: PlannedDatabase[] = [];
   for (const { _id, org, name, status, index } of await databases.listAll()) {
     signal.throwIfAborted();
     if (status === 'deleting' || (database !== null && database !== _id)) continue;
+    if (engine === (index.engine ?? 'lancedb')) continue;
     const measured = await chunks.measure(_id, index.generation);
-    const isNew = all || !isSameModel(index.embeddings, model);
-    const toEmbed = isNew ? measured.chunks : measured.missing;
+    const isNew = engine ? index.embeddings === null && model !== null : all || !isSameModel(index.embeddings, model);
+    const toEmbed = isNew ? measured.chunks : engine ? 0 : measured.missing;
     // A database without chunks and without vectors gets the model with its first item.
-    if (toEmbed === 0 && (!isNew || index.embeddings === null)) continue;
+    if (!engine && toEmbed === 0 && (!isNew || index.embeddings === null)) continue;
     const characters = Math.round((measured.characters * toEmbed) / Math.max(1, measured.chunks));
     planned.push({ _id, org, name, from: index.embeddings, chunks: measured.chunks, to_embed: toEmbed, characters });
   }

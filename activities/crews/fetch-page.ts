@@ -55,7 +55,7 @@ async function downloadPage(
   const { status, headers } = await download(outbound, request, describeDownloadError);
   if (isSuccess(status)) return;
   // Redirects are not followed: the model requests the new address, which is checked like any other.
-  if (status >= 300 && status < 400 && headers.location) {
+  if (status >= 300 && status < 400 && headers.location && URL.canParse(headers.location, url)) {
     throw new ToolError(`The page has moved to ${new URL(headers.location, url).href}`);
   }
   const message = `The page's server responded with ${status}.`;

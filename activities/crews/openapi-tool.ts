@@ -1,42 +1,16 @@
-import { parse } from 'yaml';
-import { z } from 'zod';
 import type { OpenApiTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
-import { createCache, sendToolRequest, type ToolHttp, type ToolRequest } from './http-request.js';
-import { ToolError } from './tool.js';
+import type { Operation, Parameter, ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
+import { createCache, sendToolRequest, type ToolHttp } from './http-request.js';
+import { asToolError, ToolError } from './tool.js';
 
 const CACHE_MS = 10 * 60_000;
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-/** Limits the expansion of a document that refers to itself. */
-const MAX_DEPTH = 12;
-const MAX_DESCRIPTION = 1_000;
-
-const parameter = z.looseObject({
-  name: z.string(),
-  in: z.enum(['path', 'query', 'header', 'cookie']),
-  required: z.boolean().optional(),
-  description: z.string().optional(),
-  schema: z.unknown().optional(),
-});
-type Parameter = z.output<typeof parameter>;
-
-/** An operation as a tool needs it. */
-interface Operation {
-  method: ToolRequest['method'];
-  /** URL with `{placeholders}`. */
-  url: string;
-  description: string;
-  parameters: Parameter[];
-  /** JSON Schema of a JSON body. */
-  body: unknown;
-  bodyRequired: boolean;
-}
 
 /** Operations of APIs as tools. The body of a request is the argument `body`. */
-export function createOpenApiTools(http: ToolHttp) {
+export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader) {
   const cached = createCache<Operation>(CACHE_MS);
   const operationOf = (tool: OpenApiTool, signal: AbortSignal) =>
-    cached(JSON.stringify(tool), () => loadOperation(http, tool, signal));
+    cached(JSON.stringify(tool), () => loadOperation(http, documents, tool, signal));
 
   return {
     async offer(tool: OpenApiTool, signal: AbortSignal): Promise<Omit<ToolOffer, 'name'>> {
@@ -61,16 +35,17 @@ export function createOpenApiTools(http: ToolHttp) {
       const operation = await operationOf(tool, signal);
       const { method, parameters } = operation;
       for (const wanted of parameters) {
-        if (isRequired(wanted) && args[wanted.name] === undefined) throw new ToolError(`${wanted.name}: is required`);
+        if (isRequired(wanted) && given(args, wanted.name) === undefined)
+          throw new ToolError(`${wanted.name}: is required`);
       }
       if (operation.bodyRequired && args.body === undefined) throw new ToolError('body: is required');
-      const given = parameters.filter(({ name }) => args[name] !== undefined && args[name] !== null);
-      const headers = given
+      const present = parameters.filter(({ name }) => given(args, name) !== undefined && args[name] !== null);
+      const headers = present
         .filter((parameter) => parameter.in === 'header')
         .map(({ name }) => [name, headerText(args[name])]);
       const response = await sendToolRequest(http, {
         method,
-        url: urlOf(operation.url, given, args),
+        url: urlOf(operation.url, present, args),
         // The headers of crew.yaml win: a model does not replace a credential.
         headers: { ...lowerCase(Object.fromEntries(headers)), ...lowerCase(tool.headers) },
         ...(operation.body === undefined || args.body === undefined ? {} : { body: args.body }),
@@ -83,87 +58,20 @@ export function createOpenApiTools(http: ToolHttp) {
   };
 }
 
-async function loadOperation(http: ToolHttp, tool: OpenApiTool, signal: AbortSignal): Promise<Operation> {
-  const request = { method: 'GET', url: tool.openapi, headers: tool.headers, repeatable: true, signal } as const;
-  const { body } = await sendToolRequest(http, request);
-  let document: unknown;
-  try {
-    // YAML includes JSON.
-    document = parse(body.toString('utf8'));
-  } catch {
-    throw new ToolError('The OpenAPI document of the tool cannot be read.');
-  }
-  const root = isObject(document) ? document : {};
-  for (const [path, item] of Object.entries(isObject(root.paths) ? root.paths : {})) {
-    if (!isObject(item)) continue;
-    for (const method of METHODS) {
-      const operation = item[method];
-      if (isObject(operation) && operation.operationId === tool.operation) {
-        return readOperation(root, tool, path, item, method, operation);
-      }
-    }
-  }
-  throw new ToolError(`The OpenAPI document of the tool has no operation "${tool.operation}".`);
+async function loadOperation(
+  http: ToolHttp,
+  documents: ToolDocumentReader,
+  { openapi: address, operation, headers }: OpenApiTool,
+  signal: AbortSignal,
+): Promise<Operation> {
+  const response = await sendToolRequest(http, { method: 'GET', url: address, headers, repeatable: true, signal });
+  const text = response.body.toString('utf8');
+  return documents.read('openapi', { text, operation, address }, signal).catch(asToolError);
 }
 
-function readOperation(
-  root: Record<string, unknown>,
-  tool: OpenApiTool,
-  path: string,
-  item: Record<string, unknown>,
-  method: (typeof METHODS)[number],
-  operation: Record<string, unknown>,
-): Operation {
-  const listed = [item.parameters, operation.parameters].flatMap((list) => (Array.isArray(list) ? list : []));
-  const parameters = new Map<string, Parameter>();
-  for (const entry of listed) {
-    const read = parameter.safeParse(resolve(root, entry));
-    // The service keeps no cookies.
-    if (read.success && read.data.in !== 'cookie') parameters.set(`${read.data.in} ${read.data.name}`, read.data);
-  }
-  const requestBody = resolve(root, operation.requestBody);
-  const content = isObject(requestBody) && isObject(requestBody.content) ? requestBody.content : {};
-  const json = content['application/json'];
-  const servers = [operation.servers, item.servers, root.servers].find(Array.isArray) as unknown[] | undefined;
-  const [server] = servers ?? [];
-  const base = baseUrl(isObject(server) && typeof server.url === 'string' ? server.url : '/', tool.openapi);
-  const about = [operation.summary, operation.description].filter((text) => typeof text === 'string').join('\n');
-  return {
-    method: method.toUpperCase() as ToolRequest['method'],
-    url: `${base.href.replace(/\/$/, '')}${path}`,
-    description: (about || `${method.toUpperCase()} ${path}`).slice(0, MAX_DESCRIPTION),
-    parameters: [...parameters.values()],
-    body: isObject(json) ? (json.schema ?? {}) : undefined,
-    bodyRequired: isObject(json) && isObject(requestBody) && requestBody.required === true,
-  };
-}
-
-/** @param server relative to the document */
-function baseUrl(server: string, document: string): URL {
-  if (URL.canParse(server, document)) return new URL(server, document);
-  throw new ToolError('The OpenAPI document of the tool has a server whose URL is not valid.');
-}
-
-/** Replaces references within the document by what they refer to. */
-function resolve(root: Record<string, unknown>, value: unknown, depth = 0): unknown {
-  if (depth > MAX_DEPTH) return {};
-  if (Array.isArray(value)) return value.map((entry) => resolve(root, entry, depth + 1));
-  if (!isObject(value)) return value;
-  if (typeof value.$ref === 'string') return resolve(root, lookUp(root, value.$ref), depth + 1);
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, resolve(root, entry, depth + 1)]));
-}
-
-/** @param reference a JSON Pointer such as `#/components/schemas/Place` */
-function lookUp(root: Record<string, unknown>, reference: string): unknown {
-  if (!reference.startsWith('#/')) return {};
-  const steps = reference
-    .slice(2)
-    .split('/')
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return steps.reduce<unknown>(
-    (value, step) => (isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined),
-    root,
-  );
+/** A model may leave an argument out, and a document may name one as objects name their own functions. */
+function given(args: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(args, name) ? args[name] : undefined;
 }
 
 function urlOf(template: string, parameters: Parameter[], args: Record<string, unknown>): string {

@@ -1,6 +1,7 @@
 import { CREW_TOOLS, type CrewToolName, type McpServer } from '../../domain/crews/crews.js';
 import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
+import type { ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
 import { type FetchPageDependencies, fetchPage } from './fetch-page.js';
 import type { ToolHttp } from './http-request.js';
 import { createMcpTools } from './mcp-server.js';
@@ -11,6 +12,7 @@ import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 export type CrewToolDependencies = QueryDatabaseDependencies &
   FetchPageDependencies & {
     outbound: ToolHttp['outbound'];
+    toolDocuments: ToolDocumentReader;
     /** Values for `${NAME}` in the headers of tools. */
     toolSecrets: ToolHttp['secrets'];
   };
@@ -30,8 +32,8 @@ const MAX_RESULT_CHARACTERS = 20_000;
 export function createCrewTools(deps: CrewToolDependencies) {
   const builtIn: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
   const http: ToolHttp = { outbound: deps.outbound, secrets: deps.toolSecrets };
-  const openApi = createOpenApiTools(http);
-  const mcp = createMcpTools(http);
+  const openApi = createOpenApiTools(http, deps.toolDocuments);
+  const mcp = createMcpTools(http, deps.toolDocuments);
 
   return {
     /**

@@ -5,6 +5,7 @@ import { FILE_CASES } from './files.js';
 import { RECEIVER_CASES } from './receivers.js';
 import { REQUEST_CASES } from './requests.js';
 import { SITE_CASES } from './sites.js';
+import { TOOL_CASES } from './tools.js';
 
 export const HOSTILE_CASES: readonly HostileCase[] = [
   ...FIELD_CASES,
@@ -13,4 +14,5 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   ...FILE_CASES,
   ...SITE_CASES,
   ...RECEIVER_CASES,
+  ...TOOL_CASES,
 ];

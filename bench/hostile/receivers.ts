@@ -49,6 +49,11 @@ export const RECEIVER_CASES: readonly HostileCase[] = [
     response.on('drain', more);
     more();
   }),
+  receiver('announces its response 200,000 times', ({ socket }) => {
+    socket
+      .on('error', () => undefined)
+      .end(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(200_000)}HTTP/1.1 200 OK\r\n\r\n`);
+  }),
   receiver('redirects to itself', (_request, response) => response.writeHead(307, { Location: '/' }).end()),
   receiver('closes the connection', (_request, response) => response.destroy()),
   receiver('sends garbage headers', ({ socket }) => {

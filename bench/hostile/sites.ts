@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { request as call } from '../../cli/api-client.js';
 import type { HostileCase, Target } from './case.js';
+import { sendChunksOfOneByte } from './serve.js';
 
 type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
 
@@ -103,6 +104,13 @@ export const SITE_CASES: readonly HostileCase[] = [
     'a page with 200,000 links',
     (url) => ({ '/page': `<html>${Array.from({ length: 200_000 }, (_, n) => `<a href="${url}${n}">x</a>`).join('')}` }),
     (url) => ({ ...start(url), follow_links: true, max_pages: 5 }),
+  ),
+  site(
+    'a page in chunks of one byte',
+    () => ({
+      '/page': ({ socket }) => sendChunksOfOneByte(socket, 'text/html'),
+    }),
+    start,
   ),
   site(
     'a page that never ends',

@@ -12,7 +12,7 @@ const PLUGIN_JARS = [
   ...['commons-lang-2.6.jar', 'failureaccess-1.0.1.jar', 'guava-32.1.3-jre.jar', 'jna-platform-5.13.0.jar'],
   ...['oshi-core-6.4.13.jar', 'slf4j-api-1.7.36.jar'],
 ];
-/** Of OpenSearch 2.19. */
+/** The oldest Java that OpenSearch 2.19 runs on. */
 const MIN_JAVA = 17;
 const PARALLEL = 8;
 const MINUTE = 60_000;

@@ -11,8 +11,10 @@ export interface OpenSearchOptions {
   readonly dir: string;
   readonly claimsDir: string;
   readonly env: Env;
-  /** Of the Java heap, in MB. Lucene's files are beside it. */
+  /** Size of the Java heap in MB. Lucene's files need memory beside it. */
   readonly heapMb?: number;
+  /** Compiles quickly instead of well, for a server that runs for a minute. */
+  readonly isBrief?: boolean;
 }
 
 export interface OpenSearch {
@@ -39,6 +41,7 @@ export function startOpenSearch({
   claimsDir,
   env,
   heapMb = 256,
+  isBrief = false,
 }: OpenSearchOptions): Promise<OpenSearch> {
   mkdirSync(join(dir, 'config'), { recursive: true });
   writeFileSync(join(dir, 'config', 'log4j2.properties'), LOGGING);
@@ -46,7 +49,8 @@ export function startOpenSearch({
     const server = await startSupervisedChild({
       command: 'java',
       args: [
-        ...[`-Xms${heapMb}m`, `-Xmx${heapMb}m`, '-XX:+UseSerialGC', '-Xshare:auto'],
+        ...[`-Xms${heapMb}m`, `-Xmx${heapMb}m`, '-XX:+UseSerialGC'],
+        ...(isBrief ? ['-XX:TieredStopAtLevel=1'] : []),
         ...['-cp', classPath, NODE_CLASS, dir, `${port}`],
       ],
       env,

@@ -1,6 +1,10 @@
 import type { EmbeddingModel } from './embedding-models.js';
 import type { FilterableField } from './indexed-metadata.js';
 
+export const SEARCH_ENGINES = ['lancedb', 'opensearch'] as const;
+/** What holds the rows of a search index. */
+export type SearchEngine = (typeof SEARCH_ENGINES)[number];
+
 /** One search index of a database. A rebuild writes the next generation beside the current one. */
 export interface IndexGeneration {
   /** From 1; never used twice for one database. */
@@ -9,6 +13,8 @@ export interface IndexGeneration {
   embeddings: EmbeddingModel | null;
   /** The version of the analysis of its texts: see `TEXT_ANALYSIS`. */
   analysis: number;
+  /** Absent: LanceDB. */
+  engine?: SearchEngine | undefined;
 }
 
 /**
@@ -24,7 +30,6 @@ export function hasCurrentAnalysis({ analysis }: Pick<IndexGeneration, 'analysis
 
 /** An index that a rebuild writes. */
 export interface NextIndex extends IndexGeneration {
-  embeddings: EmbeddingModel;
   /** `rbd_…` */
   rebuild: string;
 }
@@ -38,9 +43,22 @@ export interface IndexedDatabase {
   next_index?: NextIndex | undefined;
 }
 
-/** @returns the name of a generation's table. The first has the database's internal id */
-export function tableOf(databaseId: string, { generation }: Pick<IndexGeneration, 'generation'>): string {
-  return generation === 1 ? databaseId : `${databaseId}_${generation}`;
+/** A generation, and where its rows are. */
+export type IndexPlace = Pick<IndexGeneration, 'engine' | 'generation'>;
+
+const IN_OPENSEARCH = 'opensearch:';
+
+/** @returns the name of a generation's table, which shows its engine. The first in LanceDB has the database's internal id */
+export function tableOf(databaseId: string, { generation, engine }: IndexPlace): string {
+  const name = generation === 1 ? databaseId : `${databaseId}_${generation}`;
+  return engine === 'opensearch' ? `${IN_OPENSEARCH}${name}` : name;
+}
+
+/** @param table made by `tableOf` @returns its engine, and its name there */
+export function placeOf(table: string): { engine: SearchEngine; name: string } {
+  return table.startsWith(IN_OPENSEARCH)
+    ? { engine: 'opensearch', name: table.slice(IN_OPENSEARCH.length) }
+    : { engine: 'lancedb', name: table };
 }
 
 /** @returns the indexes that rows are written to: the current one, and the one of a rebuild */

@@ -17,6 +17,8 @@ export interface RequestLimits {
 }
 
 const NOT_MODIFIED = 304;
+/** Values of ETag and Last-Modified that a request can repeat. */
+const VALIDATOR = /^[!-~][ -~]{0,1023}$/;
 
 export type Requests = ReturnType<typeof createRequests>;
 
@@ -80,7 +82,12 @@ export function conditions({ etag, last_modified }: Validators): Record<string, 
 }
 
 export function validatorsOf(headers: Record<string, string>): Validators {
-  return { etag: headers.etag, last_modified: headers['last-modified'] };
+  return { etag: sendable(headers.etag), last_modified: sendable(headers['last-modified']) };
+}
+
+/** Without a validator, the next sync downloads the resource; with one that cannot be sent, its requests would all fail. */
+function sendable(validator: string | undefined): string | undefined {
+  return validator !== undefined && VALIDATOR.test(validator) ? validator : undefined;
 }
 
 async function withSourceErrors<T>(signal: AbortSignal, request: () => Promise<T>): Promise<T> {

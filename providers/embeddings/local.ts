@@ -117,6 +117,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     const idlest = ready.sort((a, b) => a.documents - b.documents)[0];
     if (idlest) send(idlest, queue.takeQueries());
     for (const worker of ready) if (worker.documents === 0) send(worker, queue.takeDocuments(threads));
+    if (idlest && queue.size > 0) send(idlest, queue.takeShort(orgsInThreads()));
     const loading = ready.length < workers.size;
     if (!loading && workers.size < threads && queue.size > 0) startWorker();
     // A thread that loads the model keeps the process alive while texts wait for it.
@@ -125,6 +126,10 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       if (worker.inFlight.size > 0) worker.idleSince = performance.now();
     }
     if (workers.size > 1) retirement ??= setTimeout(retireIdle, idleMs).unref();
+  }
+
+  function orgsInThreads(): Set<string | undefined> {
+    return new Set([...workers].flatMap(({ inFlight }) => [...inFlight.values()].map(({ org }) => org)));
   }
 
   function send(worker: Worker, texts: QueuedText[]): void {

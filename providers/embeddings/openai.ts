@@ -1,6 +1,7 @@
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { isTransient } from '../openai/client.js';
+import { readBody } from '../openai/read-body.js';
 
 export interface OpenAiEmbedderOptions {
   /** Base URL without `/embeddings`, e.g. `https://api.openai.com/v1`. */
@@ -15,6 +16,8 @@ export interface OpenAiEmbedderOptions {
 /** Texts and characters of one request, well below the limits of the known servers. */
 const BATCH_TEXTS = 64;
 const BATCH_CHARACTERS = 200_000;
+/** Vectors of 64 texts with 4,096 dimensions take 6 MB. */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 /** An embedder for any server that implements OpenAI's `POST /embeddings`. Error messages hold neither the key nor texts. */
 export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
@@ -52,7 +55,9 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
         // A followed redirect would send texts, and perhaps the key, to an address that nobody configured.
         redirect: 'error',
       });
-      body = await response.text();
+      const read = await readBody(response, MAX_RESPONSE_BYTES);
+      if (read === undefined) throw new EmbeddingError('The response of the embedding server is too large.', false);
+      body = read;
       if (!response.ok) {
         const message = `The embedding server responded with status ${response.status} for model "${model}".`;
         if (response.status === 400 || response.status === 422) throw new RejectedError(message, false);

@@ -8,8 +8,8 @@ import { MAX_CHARACTERS, MAX_TEXTS, ORG_HEADER, PATHS, STATUS, unpackVectors } f
 export interface SocketEmbedderOptions {
   /** The model of the process. Default: the built-in model. */
   model?: LocalModel | undefined;
-  /** The socket of the embedding process. It need not exist yet. */
-  socketPath: string;
+  /** The embedding process: its socket, or its URL when it is on another machine. It need not be there yet. */
+  address: { socketPath: string } | { url: string };
   /** How long calls wait for a process that does not accept connections, such as while it restarts. */
   patienceMs?: { documents: number; query: number };
 }
@@ -34,12 +34,12 @@ interface EmbeddingRequest {
 }
 type Outcome = { vectors: Float32Array[] } | { retry: 'busy' | 'unavailable' | 'lost'; error: EmbeddingError };
 
-/** The local model in a process of its own, which the processes of a machine share. Calls outlast its restart. */
+/** The local model in a process of its own, which other processes share. Calls outlast its restart. */
 export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
-  const { socketPath, patienceMs = PATIENCE_MS, model = BUILT_IN_MODEL } = options;
+  const { address, patienceMs = PATIENCE_MS, model = BUILT_IN_MODEL } = options;
   const pool = (kind: Kind) =>
-    new Pool('http://embedder', {
-      connect: { socketPath },
+    new Pool('url' in address ? address.url : 'http://embedder', {
+      ...('url' in address ? {} : { connect: address }),
       connections: CONNECTIONS[kind],
       headersTimeout: RESPONSE_MS[kind],
       bodyTimeout: RESPONSE_MS[kind],

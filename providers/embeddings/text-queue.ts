@@ -4,6 +4,8 @@ const WINDOW = 1_024;
 const LONGEST_TEXT = 512;
 /** A window is not divided further between threads. */
 const SMALLEST_WINDOW = 256;
+/** Tokens of a short text, such as a note. It takes some hundredths of a second. */
+const SHORT_TEXT = 64;
 /** A longer word has several tokens. */
 const LETTERS_PER_TOKEN = 6;
 
@@ -63,6 +65,19 @@ export function createTextQueue() {
     },
     takeQueries(): QueuedText[] {
       return queries.splice(0);
+    },
+    /**
+     * Takes a short document of each organisation that has none in a thread: it does not wait for the long texts of others
+     * that a thread has already. It is urgent from then on.
+     */
+    takeShort(embedded: ReadonlySet<string | undefined>): QueuedText[] {
+      const first = new Map(documents.toReversed().map((text) => [text.org, text]));
+      const short = [...first.values()].filter(
+        ({ org, tokens }) => org !== undefined && !embedded.has(org) && tokens <= SHORT_TEXT,
+      );
+      if (short.length > 0) documents = documents.filter((text) => !short.includes(text));
+      for (const text of short) text.urgent = true;
+      return short;
     },
     /** @returns the documents whose turn it is: a window, or the share of one of so many threads if that is less */
     takeDocuments(threads: number): QueuedText[] {

@@ -34,6 +34,8 @@ export interface ExtractionSource {
   kind: FileKind | 'item-text';
   /** Language of its scanned pages; `en` when left out. */
   language?: OcrLanguage | undefined;
+  /** Whose file it is: organisations whose files wait for a process take turns. */
+  org?: string | undefined;
 }
 
 export interface Extractor {
@@ -80,18 +82,19 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   async function parse(
-    { path, kind, language }: ExtractionSource,
+    { path, kind, language, org }: ExtractionSource,
     as: ExtractionTask['as'],
     onPart: (part: ExtractionPart) => Promise<void>,
     signal: AbortSignal,
     checkpoints: Checkpoints,
   ): Promise<void> {
     const task = { path, kind, limits, as };
-    const run = (read?: PageText[]) => runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart });
+    const run = (read?: PageText[]) =>
+      runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart, owner: org });
     if (kind === 'image') {
       const frames = { ...limits, maxPages: limits.maxScannedPages };
       return void (await run(
-        textsOf(await pages.read({ path, kind }, { limits: frames, language, checkpoints }, signal)),
+        textsOf(await pages.read({ path, kind }, { limits: frames, language, checkpoints, org }, signal)),
       ));
     }
     const { scans } = await run();
@@ -99,7 +102,7 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
     checkScans(scans.length, limits);
     // The PDF is parsed again afterwards, which costs little beside OCR and keeps nothing in memory during it.
     await run(
-      textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, language, checkpoints }, signal)),
+      textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, language, checkpoints, org }, signal)),
     );
   }
 

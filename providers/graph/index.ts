@@ -18,9 +18,10 @@ export interface GraphExtractor {
   /**
    * Extracts the entities and relations of one item, bounded in number, evidence and text. A text that exceeds the time or
    * memory limit has an empty graph: it stays searchable, and a retry would exceed the limit again.
+   * @param org whose item it is: organisations take turns
    * @throws ProcessLostError when its process crashed or was killed; the signal's reason when it was aborted
    */
-  extract(chunks: ChunkText[], signal?: AbortSignal): Promise<Graph>;
+  extract(chunks: ChunkText[], signal?: AbortSignal, org?: string): Promise<Graph>;
   /** Kills the processes with their running tasks. */
   close(): Promise<void>;
 }
@@ -41,9 +42,9 @@ export function createGraphExtractor({ timeoutMs = 30_000 }: GraphExtractorOptio
   const long = createProcessPool<ChunkText[], Graph>(options);
   return {
     warmUp: () => short.warmUp(),
-    extract(chunks, signal) {
+    extract(chunks, signal, org) {
       const characters = chunks.reduce((sum, { text }) => sum + text.length, 0);
-      return (characters <= SHORT ? short : long).run(chunks, signal).catch((error: unknown) => {
+      return (characters <= SHORT ? short : long).run(chunks, signal, undefined, org).catch((error: unknown) => {
         if (error instanceof TaskLimitError) return { entities: [], relations: [] };
         throw error;
       });

@@ -7,6 +7,7 @@ import {
   type FromChild,
   OUT_OF_MEMORY,
   ProcessLostError,
+  StuckTaskError,
   TaskLimitError,
   type ToChild,
 } from './protocol.js';
@@ -91,6 +92,7 @@ export function startChild(options: ChildOptions, memoryMb: number): Child {
       await options.onPart?.(deserialize(message.part) as Part);
       message = await clock.during(nextMessage(signal, { next: true }));
     }
+    if ('stuck' in message) throw new StuckTaskError();
     if ('exceeded' in message) throw new TaskLimitError(message.exceeded);
     if ('error' in message) return { error: Object.assign(new Error(message.error.message), message.error) };
     resident = message.resident;

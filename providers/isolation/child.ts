@@ -22,6 +22,13 @@ process.on('message', (message: ToChild) => {
   else void run(message.task);
 });
 process.on('disconnect', () => process.exit());
+/** A running task that does not wait for its parent. */
+let isRunning = false;
+// Emitted when nothing is in progress that could wake this process up, the channel to the parent apart.
+process.on('beforeExit', () => {
+  whileWaitingForParent();
+  if (isRunning) send({ stuck: true });
+});
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 for (const budget of BUDGETS) setFlagsFromString(budget);
@@ -30,7 +37,7 @@ yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,
   resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
-});
+}).unref();
 const work = import(options.worker).then((module) => module.default as Work<unknown, unknown, unknown>);
 work.catch(() => undefined);
 
@@ -43,20 +50,36 @@ async function run(task: unknown): Promise<void> {
     if (remaining < 0) throw new OutputExceeded();
     return data;
   };
+  whileWorking();
   try {
     const result = await (await work)(task, async (part) => {
       const taken = new Promise<void>((resolve) => {
         parentTookPart = resolve;
       });
+      whileWaitingForParent();
       send({ part: pack(part) });
       await taken;
+      whileWorking();
     });
     send({ result: pack(result), resident: process.memoryUsage.rss() });
   } catch (error) {
     if (error instanceof OutputExceeded) return send({ exceeded: 'output' });
     const { name, message, code } = error as NodeJS.ErrnoException;
     send({ error: { name, message, code } });
+  } finally {
+    isRunning = false;
+    whileWaitingForParent();
   }
+}
+
+/** The channel does not keep this process alive, so that a task that waits for nothing is noticed. */
+function whileWorking(): void {
+  isRunning = true;
+  process.channel?.unref();
+}
+
+function whileWaitingForParent(): void {
+  process.channel?.ref();
 }
 
 class OutputExceeded extends Error {}

@@ -8,22 +8,23 @@ export interface ProcessPoolOptions {
   processes: number;
   /** JavaScript heap of one process in MiB. A task that needs more is ended with its process. */
   memoryMb: number;
-  /** Resident memory of one process in MiB, with its native libraries and buffers. Default: the heap and 256. */
+  /** Resident memory of one process in MiB, with its native libraries and buffers. Default: the heap and 128. */
   residentMb?: number;
   /** For one task from its start, without its time in the queue and without the time that its output waits. */
   timeoutMs: number;
   /** Bytes that one task may return. */
   maxOutputBytes?: number;
-  /** Keeps a process for the next task, however long it takes to come. By default it ends after ten seconds without one. */
+  /** Keeps a process for the next task, however long it takes to come. By default it ends after three seconds without one. */
   keepWarm?: boolean;
 }
 
 export interface ProcessPool<Task, Result, Part = never> {
   /**
+   * @param owner whose task it is: the tasks of owners that wait for a process take turns
    * @throws TaskLimitError when a limit ended the task, ProcessLostError when its process ended by itself, the signal's
    * reason when it was aborted, or the error that the task threw
    */
-  run(task: Task, signal?: AbortSignal, onPart?: TaskOptions<Part>['onPart']): Promise<Result>;
+  run(task: Task, signal?: AbortSignal, onPart?: TaskOptions<Part>['onPart'], owner?: string): Promise<Result>;
   /** Starts a process, which makes the first task faster. */
   warmUp(): void;
   /** Kills the processes with their running tasks. */
@@ -35,7 +36,8 @@ interface IdleChild {
   timer?: NodeJS.Timeout;
 }
 
-const IDLE_MS = 10_000;
+/** Files that arrive one after the other share a process; an idle one must not add its memory to that of another pool's. */
+const IDLE_MS = 3_000;
 
 /**
  * Runs tasks on foreign input in child processes with limits. A task that exceeds a limit, crashes its process or gets it
@@ -45,7 +47,7 @@ export function createProcessPool<Task, Result, Part = never>(
   options: ProcessPoolOptions,
 ): ProcessPool<Task, Result, Part> {
   const { memoryMb, timeoutMs, keepWarm = false, maxOutputBytes = 256 * 1024 * 1024 } = options;
-  const residentMb = options.residentMb ?? memoryMb + 256;
+  const residentMb = options.residentMb ?? memoryMb + 128;
   const semaphore = createSemaphore(options.processes);
   const children = new Set<Child>();
   const idle: IdleChild[] = [];
@@ -80,8 +82,8 @@ export function createProcessPool<Task, Result, Part = never>(
   }
 
   return {
-    async run(task, signal, onPart) {
-      await semaphore.acquire(signal);
+    async run(task, signal, onPart, owner) {
+      await semaphore.acquire(signal, owner);
       const child = take();
       try {
         return await child.run<Result, Part>(task, { timeoutMs, signal, onPart });

@@ -6,6 +6,8 @@ export type FromChild =
   | { part: Buffer }
   | { result: Buffer /** Resident memory afterwards, in bytes. */; resident: number }
   | { exceeded: 'output' }
+  /** The task waits for something that never happens. */
+  | { stuck: true }
   | { error: { name: string; message: string; code?: string | undefined } };
 
 /** How a child is started: its arguments, as JSON. */
@@ -35,6 +37,17 @@ export class TaskLimitError extends Error {
   /** @param limit `output`: the task produced more than it may return */
   constructor(readonly limit: 'time' | 'memory' | 'output') {
     super(`The task exceeded its ${limit} limit.`);
+  }
+}
+
+/**
+ * A task waits, but nothing is in progress in its process that it could wait for: its library lost track of damaged input.
+ * It would use up its time limit.
+ */
+export class StuckTaskError extends TaskLimitError {
+  constructor() {
+    super('time');
+    this.message = 'The task waits for something that never happens.';
   }
 }
 

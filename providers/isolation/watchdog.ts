@@ -5,7 +5,7 @@ import { type ChildOptions, OUT_OF_MEMORY } from './protocol.js';
  * A thread that ends its process when it uses too much memory or its parent has ended. It runs while the main thread is
  * busy, and does not need the parent's event loop.
  */
-const CHECK_MS = 100;
+const CHECK_MS = 25;
 const { parent, residentMb } = workerData as ChildOptions;
 
 setInterval(() => {

@@ -11,22 +11,29 @@ export interface ChatRequest {
   max_tokens?: number | undefined;
 }
 
+/** Tool calls of a message that are read; a server may send any number. */
+const MAX_TOOL_CALLS = 100;
+
+const toolCall = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+const choice = z.object({
+  message: z.object({
+    content: z.string().nullish(),
+    refusal: z.string().nullish(),
+    tool_calls: z
+      .array(z.unknown())
+      .nullish()
+      .transform((calls) => calls?.slice(0, MAX_TOOL_CALLS))
+      .pipe(z.array(toolCall).optional()),
+  }),
+  finish_reason: z.string().nullish(),
+});
+
 /** The fields that are read. Servers add fields and leave others out. */
 const response = z.object({
   choices: z
-    .array(
-      z.object({
-        message: z.object({
-          content: z.string().nullish(),
-          refusal: z.string().nullish(),
-          tool_calls: z
-            .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
-            .nullish(),
-        }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .min(1),
+    .array(z.unknown())
+    .transform(([first]) => first)
+    .pipe(choice),
   usage: z
     .object({ prompt_tokens: z.int().nonnegative(), completion_tokens: z.int().nonnegative() })
     .nullish()
@@ -56,7 +63,7 @@ export async function complete(
   const original = await post(client, request, signal);
   const parsed = response.safeParse(original);
   if (!parsed.success) throw new ProviderError('The response of the AI server holds no message.', true);
-  const { message, finish_reason } = parsed.data.choices[0]!;
+  const { message, finish_reason } = parsed.data.choices;
   if (message.refusal || finish_reason === 'content_filter')
     throw new ProviderError('The model declined the request.', false);
   const { usage } = parsed.data;

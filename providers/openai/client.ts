@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
 import type { TokenMeter } from '../../domain/quotas.js';
+import { readBody } from './read-body.js';
 
 export interface OpenAiOptions {
   /** Base URL without `/chat/completions`, e.g. `https://api.openai.com/v1`. Set by the operator, so it may be private. */
@@ -62,16 +63,11 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
   return { post };
 }
 
+/** @throws ProviderError */
 async function readLimited(response: Response, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  // Leaving the loop closes the connection.
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > limit) throw new ProviderError('The response of the AI server is too large.', false);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const text = await readBody(response, limit);
+  if (text === undefined) throw new ProviderError('The response of the AI server is too large.', false);
+  return text;
 }
 
 function parse(body: string): unknown {

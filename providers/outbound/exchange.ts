@@ -1,11 +1,14 @@
 /** One exchange with a server: a request, and the beginning of its response. */
 import type { Dispatcher } from 'undici';
+import { GrowingBuffer } from '../../domain/growing-buffer.js';
 import type { OutboundRequest, OutboundResponse } from '../../domain/outbound.js';
-import { cancelled, describeFailure, timedOut } from './failure.js';
+import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
 import { joinValues } from './response.js';
 
 /** How long an excerpt waits for the beginning of a body. */
 const EXCERPT_MS = 1_000;
+/** Reserved for a body; most are shorter. */
+const FIRST_BYTES = 1_024;
 
 type Limits = Pick<OutboundRequest, 'timeoutMs' | 'maxResponseBytes' | 'excerpt' | 'signal'>;
 
@@ -21,11 +24,12 @@ export function exchange(
 ): Promise<OutboundResponse> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(cancelled());
-    const chunks: Buffer[] = [];
+    const body = new GrowingBuffer(Math.min(maxResponseBytes, FIRST_BYTES));
     let room = maxResponseBytes;
     let response: Omit<OutboundResponse, 'body'> | undefined;
     let controller: Dispatcher.DispatchController | undefined;
     let ended = false;
+    const checkInterim = createInterimLimit();
     let excerptEnds: NodeJS.Timeout | undefined;
     const timeLimit = setTimeout(() => stop(timedOut(timeoutMs)), timeoutMs);
     const cancel = () => stop(cancelled());
@@ -40,7 +44,7 @@ export function exchange(
     const succeed = () => {
       if (ended) return;
       end();
-      resolve({ ...response!, body: Buffer.concat(chunks) });
+      resolve({ ...response!, body: body.bytes });
     };
     const fail = (error: unknown) => {
       if (ended) return;
@@ -60,7 +64,11 @@ export function exchange(
         if (ended) started.abort(cancelled());
       },
       onResponseStart(_controller, status, headers) {
-        if (ended || status < 200) return;
+        if (ended) return;
+        if (status < 200) {
+          const excess = checkInterim();
+          return excess && stop(excess);
+        }
         response = { status, headers: joinValues(headers) };
         if (excerpt) {
           excerptEnds = setTimeout(() => {
@@ -71,7 +79,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         if (ended) return;
-        chunks.push(chunk.subarray(0, room));
+        body.append(chunk.subarray(0, room));
         room -= chunk.length;
         if (room >= 0) return;
         succeed();

@@ -1,13 +1,12 @@
 /** The guarded client: every request to an address that someone else chose goes through it (docs/decisions/0007). */
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
 import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
 import { createLookup, guardedConnector, type Lookup } from './connector.js';
+import { download } from './download.js';
 import { exchange } from './exchange.js';
-import { cancelled, describeFailure, timedOut } from './failure.js';
-import { joinValues, limitedTo, readUpTo } from './response.js';
+import { describeFailure } from './failure.js';
 import { addressesToConnect, createTargets, hostOf, literalAddresses, readTarget } from './target.js';
 
 export interface OutboundClientOptions {
@@ -61,26 +60,12 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
       return exchange(agent, { ...targets.read(request.url), headers: lowerCase(headers), method, body }, request);
     },
     async download(request) {
+      const { url, headers = {}, to } = request;
       try {
-        const target = targets.read(request.url);
-        return await within(request, async (signal) => {
-          const { statusCode, headers, body } = await agent.request({
-            ...target,
-            headers: lowerCase(request.headers ?? {}),
-            method: 'GET',
-            signal,
-          });
-          if (statusCode >= 200 && statusCode < 300) {
-            await pipeline(body, limitedTo(request.maxBytes), request.to, { signal });
-          } else {
-            await readUpTo(body, 0);
-            request.to.destroy();
-          }
-          return { status: statusCode, headers: joinValues(headers) };
-        });
-      } catch (error) {
-        request.to.destroy();
-        throw error;
+        const get = { ...targets.read(url), headers: lowerCase(headers), method: 'GET' } as const;
+        return await download(agent, get, request);
+      } finally {
+        to.destroy();
       }
     },
     async check(text) {
@@ -98,33 +83,6 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     },
     close: () => agent.destroy(),
   };
-}
-
-/** Runs an exchange within its time limit. @throws BlockedAddressError or OutboundError */
-async function within<T>(
-  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
-  exchange: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  if (signal?.aborted) throw cancelled();
-  const stop = new AbortController();
-  const cancel = () => stop.abort(cancelled());
-  const timer = setTimeout(() => stop.abort(timedOut(timeoutMs)), timeoutMs);
-  signal?.addEventListener('abort', cancel, { once: true });
-  try {
-    return await Promise.race([exchange(stop.signal), rejectionOf(stop.signal)]);
-  } catch (error) {
-    throw describeFailure(stop.signal.aborted ? stop.signal.reason : error);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', cancel);
-  }
-}
-
-/** Rejects with the signal. A request that waits for a connection would notice the signal only once it has one. */
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 /** Headers in lower case, without Host, which is the URL's, and with a User-Agent. */

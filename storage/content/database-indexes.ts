@@ -1,6 +1,11 @@
 import type { Collection } from 'mongodb';
 import { type EmbeddingModel, type ModelUse, modelOf } from '../../domain/content/embedding-models.js';
-import { type IndexedDatabase, type NextIndex, TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
+import {
+  type IndexedDatabase,
+  type IndexPlace,
+  type NextIndex,
+  TEXT_ANALYSIS,
+} from '../../domain/content/index-generations.js';
 import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
@@ -51,7 +56,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
 
     /** Makes the next index the one that queries read. Does nothing when it is, or when the rebuild was cancelled. */
     async switchTo(databaseId: string, generation: number): Promise<void> {
-      const retired = { generation: '$index.generation', retired_at: new Date() };
+      const retired = { generation: '$index.generation', engine: '$index.engine', retired_at: new Date() };
       await databases.updateOne({ _id: databaseId, 'next_index.generation': generation }, [
         {
           $set: {
@@ -59,6 +64,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
               generation: '$next_index.generation',
               embeddings: '$next_index.embeddings',
               analysis: '$next_index.analysis',
+              engine: { $ifNull: ['$next_index.engine', 'lancedb'] },
             },
             retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] },
           },
@@ -69,7 +75,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
 
     /** Ends the writing to the next indexes of a rebuild that was cancelled. */
     async abandon(rebuild: string): Promise<void> {
-      const retired = { generation: '$next_index.generation', retired_at: new Date() };
+      const retired = { generation: '$next_index.generation', engine: '$next_index.engine', retired_at: new Date() };
       await databases.updateMany({ 'next_index.rebuild': rebuild }, [
         { $set: { retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] } } },
         { $unset: 'next_index' },
@@ -77,14 +83,14 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
     },
 
     /** @returns the indexes that were used last before `before` */
-    async listRetired(before: Date): Promise<{ database_id: string; generation: number }[]> {
+    async listRetired(before: Date): Promise<(IndexPlace & { database_id: string })[]> {
       const found = await databases
         .find({ 'retired_indexes.retired_at': { $lte: before } }, { projection: { retired_indexes: 1 } })
         .toArray();
       return found.flatMap(({ _id, retired_indexes = [] }) =>
         retired_indexes
           .filter(({ retired_at }) => retired_at <= before)
-          .map(({ generation }) => ({ database_id: _id, generation })),
+          .map(({ generation, engine }) => ({ database_id: _id, generation, engine })),
       );
     },
 

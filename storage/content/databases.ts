@@ -1,6 +1,12 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
-import { type IndexGeneration, type NextIndex, TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
+import {
+  type IndexGeneration,
+  type IndexPlace,
+  type NextIndex,
+  type SearchEngine,
+  TEXT_ANALYSIS,
+} from '../../domain/content/index-generations.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
@@ -30,15 +36,19 @@ export interface DatabaseRecord {
   updated_at: Date;
 }
 
-export interface RetiredIndex {
-  generation: number;
+export interface RetiredIndex extends IndexPlace {
   retired_at: Date;
 }
 
 export type Databases = ReturnType<typeof createDatabases>;
 
 /** The record of a database that is to be provisioned. */
-export function newDatabase(org: string, name: string, metadata_schema: MetadataField[] = []): DatabaseRecord {
+export function newDatabase(
+  org: string,
+  name: string,
+  metadata_schema: MetadataField[] = [],
+  engine: SearchEngine = 'lancedb',
+): DatabaseRecord {
   const now = new Date();
   return {
     _id: newDatabaseId(),
@@ -46,7 +56,7 @@ export function newDatabase(org: string, name: string, metadata_schema: Metadata
     name,
     status: 'provisioning',
     metadata_schema,
-    index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS },
+    index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS, engine },
     index_generations: 1,
     graph_ready: false,
     created_at: now,
@@ -54,8 +64,11 @@ export function newDatabase(org: string, name: string, metadata_schema: Metadata
   };
 }
 
-/** Databases. Clients know a database by its name; all other records refer to its internal id. */
-export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }) {
+/**
+ * Databases. Clients know a database by its name; all other records refer to its internal id.
+ * @param engine holds the search indexes of new databases
+ */
+export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }, engine?: SearchEngine) {
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
     async rejectTaken(org: string, name: string): Promise<void> {
@@ -69,7 +82,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       metadataSchema: MetadataField[],
       tx?: ClientSession,
     ): Promise<DatabaseRecord> {
-      const record = newDatabase(org, name, mergeFields([], metadataSchema));
+      const record = newDatabase(org, name, mergeFields([], metadataSchema), engine);
       try {
         await databases.insertOne(record, { session: tx });
       } catch (error) {

@@ -1,5 +1,6 @@
 import type { Collection } from 'mongodb';
 import type { EmbeddingModel } from '../../domain/content/embedding-models.js';
+import type { SearchEngine } from '../../domain/content/index-generations.js';
 import { newRebuildId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { staleRecords } from '../queries.js';
@@ -15,6 +16,8 @@ export interface IndexRebuildRecord {
   database: string | null;
   /** Whether databases are rebuilt that have all vectors of the model. */
   all: boolean;
+  /** The engine that the databases of other engines are moved to; absent: each keeps its engine. */
+  engine?: SearchEngine;
   /** Null until it is planned. */
   plan: RebuildPlan | null;
   /** Internal ids of the databases that are not switched yet, the current one first. */
@@ -40,7 +43,8 @@ export interface IndexRebuildRecord {
 }
 
 export interface RebuildPlan {
-  model: EmbeddingModel;
+  /** Of the new vectors. A move keeps the vectors: null without a model for databases that have none. */
+  model: EmbeddingModel | null;
   databases: number;
   chunks: number;
   /** Chunks to embed; others have a vector of the model. */
@@ -62,7 +66,7 @@ export interface PlannedDatabase {
   characters: number;
 }
 
-export type RebuildRequest = Pick<IndexRebuildRecord, 'database' | 'all'>;
+export type RebuildRequest = Pick<IndexRebuildRecord, 'all' | 'database' | 'engine'>;
 
 export type IndexRebuilds = ReturnType<typeof createIndexRebuilds>;
 

@@ -106,6 +106,13 @@ describe('hostile sites', () => {
     expect(fetched.state === 'content' && fetched.links).toHaveLength(1_000);
   });
 
+  test('validators that a request cannot repeat are not kept', async () => {
+    const headers = { ETag: '"\u00e9\u00e9"', 'Last-Modified': `x${' '.repeat(5_000)}x` };
+    site.pages.set('/etag', { body: html('Page', 'A page.'), headers });
+    const fetched = await web({}).fetch({ key: `${site.url}/etag` }, page, signal);
+    expect(fetched).toMatchObject({ state: 'content', etag: undefined, last_modified: undefined });
+  });
+
   test('a feed title of angle brackets is shortened, and its entry is read', async () => {
     const title = '&lt;'.repeat(1_000_000);
     const source = feed(

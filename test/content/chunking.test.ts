@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { createLanguageMarks } from '../../activities/content/chunk-languages.js';
 import { mean, normalisedGain } from '../../bench/support/measure.js';
 import { chunkSections, searchableText } from '../../domain/content/chunking.js';
 
@@ -136,4 +137,20 @@ describe('chunks of other languages', () => {
     for (const chunk of chunks) expect(words.some((word) => chunk.endsWith(word))).toBe(true);
     expect(chunks.join('')).toBe(words.join('').repeat(120));
   });
+});
+
+test('other work runs while the languages of many chunks are detected', async () => {
+  const mark = await createLanguageMarks();
+  const text = '\u56fe\u3002'.repeat(300);
+  const chunks = Array.from({ length: 3_000 }, () => ({ title: null, text, headings: [] }) as never);
+  let turns = 0;
+  let marked = false;
+  const count = () => {
+    turns += 1;
+    if (!marked) setImmediate(count);
+  };
+  count();
+  await mark(chunks);
+  marked = true;
+  expect(turns).toBeGreaterThan(2);
 });

@@ -12,6 +12,7 @@ import { createSocketEmbedder } from '../../providers/embeddings/socket.js';
 import { createEmbeddingServer, listenOnSocket } from '../../providers/embeddings/socket-server.js';
 import { describeWithModel } from '../support/embedding-model.js';
 import { eventually, PATIENCE_MS } from '../support/eventually.js';
+import { freePorts } from '../support/product.js';
 
 let folder: string;
 let socketPath: string;
@@ -32,7 +33,10 @@ await describeWithModel('the embedding process', (files) => {
     };
     child = startChild('embedder', env, folder, () => undefined);
     // These tests are about what the calls return, not about how long a question may wait for the process.
-    client = createSocketEmbedder({ socketPath, patienceMs: { documents: PATIENCE_MS, query: PATIENCE_MS } });
+    client = createSocketEmbedder({
+      address: { socketPath },
+      patienceMs: { documents: PATIENCE_MS, query: PATIENCE_MS },
+    });
   });
   afterAll(async () => {
     await client.close();
@@ -70,6 +74,25 @@ await describeWithModel('the embedding process', (files) => {
     expect(child.pid()).not.toBe(killed);
   });
 
+  test('listens on a port for clients on other machines', async () => {
+    const { ports, release } = await freePorts(folder, { embedder: 0 });
+    await release();
+    const port = ports.embedder;
+    const env = {
+      PATH: process.env.PATH,
+      POSTBACK_EMBEDDING_MODEL_DIR: dirname(files.modelPath),
+      POSTBACK_EMBEDDER_PORT: `${port}`,
+    };
+    const listening = startChild('embedder', env, folder, () => undefined);
+    const distant = createSocketEmbedder({
+      address: { url: `http://127.0.0.1:${port}` },
+      patienceMs: { documents: PATIENCE_MS, query: PATIENCE_MS },
+    });
+    expect(await distant.embedQuery('Which text?')).toEqual(await client.embedQuery('Which text?'));
+    await distant.close();
+    await listening.stop();
+  });
+
   test('a second process does not take its socket', async () => {
     const second = createServer();
     await expect(listenOnSocket(second, socketPath)).rejects.toThrow('another process listens');
@@ -102,7 +125,10 @@ describe('the queue of the embedding process', () => {
     close: async () => undefined,
   };
   const connect = (patience = PATIENCE_MS) => {
-    const client = createSocketEmbedder({ socketPath, patienceMs: { documents: patience, query: patience } });
+    const client = createSocketEmbedder({
+      address: { socketPath },
+      patienceMs: { documents: patience, query: patience },
+    });
     clients.push(client);
     return client;
   };

@@ -196,6 +196,14 @@ await describeWithModel('the local embedder', (files) => {
     expect(ended).toEqual(['short', 'long']);
   });
 
+  test('a short text does not wait for the long texts of another organisation that the model has already', async () => {
+    const ended: string[] = [];
+    const long = embedder.embedDocuments(new Array(2).fill('words '.repeat(500)), undefined, 'many');
+    const short = embedder.embedDocuments(['A note.'], undefined, 'one');
+    await Promise.all([long.then(() => ended.push('long')), short.then(() => ended.push('short'))]);
+    expect(ended).toEqual(['short', 'long']);
+  });
+
   test('an aborted call rejects at once, and the next call works', async () => {
     const controller = new AbortController();
     const call = embedder.embedDocuments(new Array(50).fill('words '.repeat(200)), controller.signal);

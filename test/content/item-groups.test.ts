@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -13,10 +12,8 @@ import { createItemActivities } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import { groupNumbers, isSmall } from '../../domain/content/small-items.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import type { FileKind } from '../../domain/extraction.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { createExtractor } from '../../providers/extraction/index.js';
@@ -39,58 +36,11 @@ import { createGridFsFiles } from '../../storage/files/gridfs.js';
 import { createScratch } from '../../storage/scratch.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
-import { connectTemporal } from '../../temporal/connection.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
-import { listedWorkflows } from '../support/listed-workflows.js';
 import { testCollections } from '../support/mongodb.js';
-import { clientOf } from '../support/organisation.js';
-import { databaseBeside, sharedProduct, withDb } from '../support/product.js';
-import { reconcile } from '../support/reconcile.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
 import { readyDatabase } from '../support/records.js';
-
-const text = (id: string, bytes = 20) => ({ id, source: { kind: 'text' as const }, bytes });
-
-const file = (id: string, file_kind: FileKind, bytes = 20) => ({
-  id,
-  source: { kind: 'file' as const, file_kind },
-  bytes,
-});
-
-describe('the small items of a request', () => {
-  test('are texts, and files of text, of at most 16 KiB', () => {
-    expect(isSmall(text('note', 16 * 1024))).toBe(true);
-    expect(isSmall(text('long', 16 * 1024 + 1))).toBe(false);
-    const small = (['text', 'markdown', 'html', 'csv', 'pdf'] as const).filter((kind) => isSmall(file('file', kind)));
-    expect(small).toEqual(['text', 'markdown']);
-    expect(isSmall(file('long', 'text', 16 * 1024 + 1))).toBe(false);
-  });
-
-  test('form groups of at most 32 items and 32 KiB; a single item, a PDF and a long text form none', () => {
-    expect(groupNumbers([text('one')])).toEqual([undefined]);
-    const mixed = [text('a'), text('long', 17_000), file('scan', 'pdf'), text('b')];
-    expect(groupNumbers(mixed)).toEqual([0, undefined, undefined, 0]);
-    const notes = groupNumbers(Array.from({ length: 65 }, (_, n) => text(`note-${n}`)));
-    expect(notes).toEqual([...Array(32).fill(0), ...Array(32).fill(1), undefined]);
-    expect(groupNumbers(Array.from({ length: 5 }, (_, n) => text(`page-${n}`, 8_000)))).toEqual([
-      0,
-      0,
-      0,
-      0,
-      undefined,
-    ]);
-  });
-
-  test('form groups of files alone', () => {
-    const mixed = [text('a'), file('b', 'text'), text('c'), file('d', 'markdown'), file('e', 'csv')];
-    expect(groupNumbers(mixed)).toEqual([0, 1, 0, 1, undefined]);
-  });
-
-  test('form groups whose ids fit in a search attribute', () => {
-    const numbers = groupNumbers(Array.from({ length: 20 }, (_, n) => text(`${n}${'é'.repeat(200)}`)));
-    expect(numbers.filter((number) => number === 0)).toHaveLength(4);
-  });
-});
 
 describe('a group of items', () => {
   const { mongodbUri } = sharedProduct();
@@ -560,56 +510,5 @@ describe('a group of items', () => {
     await collections.deliveries.updateOne(stored, { $set: { attempts: 1 } });
     await run(() => indexTogether(ref), 3);
     expect(announced).toHaveLength(1);
-  });
-});
-
-describe('the workflow of a group', () => {
-  const { mongodbUri, temporalAddress } = sharedProduct();
-  const org = 'group-workflow';
-  let temporal: TemporalClient;
-  beforeAll(async () => {
-    temporal = await connectTemporal(temporalAddress, 'default');
-  });
-  afterAll(() => temporal?.connection.close());
-
-  /** Ids and types of the item workflows that the Temporal UI finds for an item. */
-  const workflowsOf = async (id: string) => {
-    const query = `PostbackOrganisation="${org}" AND PostbackSource="${id}" AND WorkflowType STARTS_WITH "indexItem"`;
-    return (await listedWorkflows(temporal, query)).map(({ type, workflowId }) => [type, workflowId]);
-  };
-
-  test('is found by the id of each of its items, and a single item has a workflow of its own', async () => {
-    const api = await clientOf(org);
-    await api.createDatabase('notes');
-    const ids = ['north "1"', 'south', 'west'];
-    const memories = ids.map((id) => ({ id, text: `The ${id} lamp.` }));
-    await api.ingest({ database: 'notes', memories: JSON.stringify(memories) });
-    await api.ingest({ database: 'notes', memories: '[{"id":"alone","text":"A lamp."}]' });
-    for (const id of [...ids, 'alone']) await api.ended('notes', id);
-    const [first, ...others] = await Promise.all(['south', 'west'].map(workflowsOf));
-    expect(first).toHaveLength(1);
-    expect(first![0]![0]).toBe('indexItems');
-    expect(others).toEqual([first]);
-    expect((await workflowsOf('alone')).map(([type]) => type)).toEqual(['indexItem']);
-  });
-
-  test('is started by the reconciler with all of its items when it is missing', async () => {
-    const api = await clientOf(org);
-    await api.createDatabase('lost');
-    await api.ingest({ database: 'lost', memories: '[{"id":"pattern","text":"A lamp."}]' });
-    await api.ended('lost', 'pattern');
-    const batch = newBatchId();
-    // More than the reconciler reads at a time.
-    const ids = Array.from({ length: 25 }, (_, n) => `member-${n}`);
-    await withDb(mongodbUri, async (db) => {
-      const { _id, ...pattern } = (await db.collection('items').findOne({ org, id: 'pattern' }))!;
-      const queued = { ...pattern, batch, group: 0, indexing_status: 'queued', check_at: new Date(0) };
-      const records = ids.map((id) => ({ ...queued, _id: `${_id}-${id}`, id }));
-      await db.collection<{ _id: string }>('items').insertMany(records);
-    });
-    await reconcile(sharedProduct());
-    for (const id of ids) expect(await api.ended('lost', id)).toMatchObject({ indexing_status: 'completed' });
-    for (const id of [ids[0]!, ids[24]!])
-      expect(await workflowsOf(id)).toEqual([['indexItems', `items/${org}/${batch}/0`]]);
   });
 });

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { fetchModel } from '../../cli/fetch-model.js';
 import { obtainEmbeddingModel } from '../../dev-stack/index.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
@@ -73,6 +74,13 @@ test.each([
   writeTinyModel(folder, SETTINGS);
   writeFileSync(join(folder, 'model.json'), text);
   expect(configured).toThrow(message);
+});
+
+test('a model is copied with its description', async () => {
+  writeTinyModel(folder, SETTINGS);
+  const copy = join(folder, 'copy');
+  await fetchModel({ to: copy }, { POSTBACK_EMBEDDING_MODEL_DIR: folder });
+  expect(readdirSync(copy).sort()).toEqual(['model.json', 'model_quantized.onnx', 'tokenizer.json']);
 });
 
 test('npm start takes a folder with a description as it is, and says which file is missing', async () => {

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { OpenSearch } from '../../dev-stack/opensearch/server.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { createOpenSearchIndex } from '../../storage/content/search-index/opensearch/index.js';
+import type { Client } from '../support/client.js';
+import { runCommand } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
 import { openSearchIfAvailable } from '../support/opensearch.js';
+import { clientOf } from '../support/organisation.js';
+import { type Product, startProcesses, withDb } from '../support/product.js';
 import { question, row, testSearchIndex, vector } from '../support/search-index-contract.js';
 
 const start = await openSearchIfAvailable();
@@ -15,7 +21,8 @@ const start = await openSearchIfAvailable();
   afterAll(() => server?.stop());
   const open = () => createOpenSearchIndex({ url: server.url, prefix: 'test' });
 
-  testSearchIndex(open);
+  // OpenSearch merges its segments itself.
+  testSearchIndex(open, ['after compaction']);
 
   describe('several writers', () => {
     const table = 'tnt_late';
@@ -55,6 +62,77 @@ const start = await openSearchIfAvailable();
       await index.write(table, [row('c:1', 'after', { vector: vector(1, 0, 0), language: 'de' })]);
       expect([await found('before'), await found('after')]).toEqual([[], ['c:1']]);
       await other.close();
+    });
+  });
+
+  describe('of a running service', () => {
+    const NAME = 'search-engines';
+    let product: Product;
+    let api: Client;
+    beforeAll(async () => {
+      product = await startProcesses(NAME, { POSTBACK_SEARCH_URL: server.url, POSTBACK_SEARCH_PREFIX: 'service' });
+      api = await clientOf(NAME, product);
+      await api.createDatabase('library');
+      await add('otter', 'The otter swims in the river.');
+      await add('kiln', 'The kiln is hot.');
+    });
+    afterAll(() => product?.remove());
+
+    async function add(id: string, text: string): Promise<void> {
+      await api.ingest({ database: 'library', memories: JSON.stringify([{ id, text }]) });
+      expect(await api.ended('library', id)).toMatchObject({ indexing_status: 'completed' });
+    }
+    const query = (text: string, query_by: string) =>
+      api.post('/query', { database: 'library', query: text, query_by });
+    const idsOf = ({ body }: Awaited<ReturnType<typeof query>>) =>
+      body.data.chunks.map(({ source_id }: { source_id: string }) => source_id);
+    const engine = () =>
+      withDb(product.mongodbUri, async (db) => {
+        return (await db.collection<DatabaseRecord>('databases').findOne({ name: 'library' }))?.index.engine;
+      });
+
+    test('has new databases in OpenSearch, and its readiness says that OpenSearch responds', async () => {
+      expect(await engine()).toBe('opensearch');
+      await eventually('OpenSearch in the readiness', async () => {
+        const response = await fetch(`${product.apiUrl}/readyz`);
+        return ((await response.json()) as { opensearch?: boolean }).opensearch;
+      });
+      expect(idsOf(await query('otters', 'text'))).toEqual(['otter']);
+      expect(idsOf(await query('an animal in the water', 'vector'))[0]).toBe('otter');
+    });
+
+    test.each(['lancedb', 'opensearch'])('is moved to %s while it is queried and changed', async (target) => {
+      await add(`gone-${target}`, 'A goner.');
+      const responses: Awaited<ReturnType<typeof query>>[] = [];
+      let moved = false;
+      const asking = (async () => {
+        while (!moved) responses.push(await query('otters', 'text'));
+      })();
+      const settings = {
+        POSTBACK_DATA_DIR: product.dataDir,
+        MONGODB_URI: product.mongodbUri,
+        TEMPORAL_ADDRESS: product.temporalAddress,
+        TEMPORAL_NAMESPACE: NAME,
+      };
+      const [result] = await Promise.all([
+        runCommand(['index', 'move', '--to', target], settings),
+        add(`late-${target}`, `A latecomer for ${target}.`),
+        api.request('DELETE', '/context', { json: { database: 'library', ids: [`gone-${target}`] } }),
+      ]).finally(() => {
+        moved = true;
+      });
+      await asking;
+      expect(result).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(`Move to ${target}(.|\n)*Done: queries use ${target}`),
+      });
+      expect(await engine()).toBe(target);
+      expect(responses.map((response) => [response.status, ...idsOf(response)].join(' '))).toEqual(
+        responses.map(() => '200 otter'),
+      );
+      expect(idsOf(await query(`latecomer ${target}`, 'text'))).toContain(`late-${target}`);
+      expect(idsOf(await query('goner', 'text'))).toEqual([]);
+      expect(idsOf(await query('an animal in the water', 'vector'))[0]).toBe('otter');
     });
   });
 

@@ -78,7 +78,8 @@ describe('crews with a language model and tools', () => {
     openai = await startOpenAiServer();
     receiver = await startReceiver();
     pages = createServer((request, response) => {
-      if (request.url === '/moved') response.writeHead(302, { location: '/lamp' }).end();
+      if (request.url === '/astray') response.writeHead(302, { location: 'http://[' }).end();
+      else if (request.url === '/moved') response.writeHead(302, { location: '/lamp' }).end();
       else if (request.url !== '/lamp') response.writeHead(404).end();
       else {
         response.setHeader('content-type', 'text/html');
@@ -206,6 +207,17 @@ describe('crews with a language model and tools', () => {
       'fetch_page',
       'query_database',
     ]);
+  });
+
+  test('a page that moves to no address is an error that the model sees', async () => {
+    script(
+      calls(toolCall('a', 'fetch_page', { url: `${pageUrl}/astray` })),
+      completion('Gone.'),
+      completion('Report.'),
+    );
+    const research = crew('research');
+    await research.reaches(await research.start({ topic: 'the tower' }), 'pending_human_input');
+    expect(messagesOf(openai.requests[1]!)).toContain("The page's server responded with 302.");
   });
 
   test('feedback on a rejected attempt reaches the model, with the rejected output', async () => {

@@ -82,6 +82,7 @@ describe('an execution that waits', () => {
       quotas: { tokenMeter: () => unused },
       retrieval: unused,
       outbound: unused,
+      toolDocuments: unused,
       toolSecrets: {},
       scratch: unused,
       extractor: unused,

@@ -30,10 +30,8 @@ describe('the page on payment authentication', () => {
 
   test('its request and its snippet for the browser work', async () => {
     const merchant = await createMerchant(product, 'payment-docs');
-    const curl = blockWith('curl -s').replace('http://127.0.0.1:8080', product.apiUrl);
-    const created = JSON.parse(
-      execFileSync('sh', ['-c', curl], { env: { ...process.env, SECRET_KEY: merchant.secretKey } }).toString(),
-    );
+    const env = { ...process.env, POSTBACK_URL: product.apiUrl, POSTBACK_PAYMENT_KEY: merchant.secretKey };
+    const created = JSON.parse(execFileSync('sh', ['-c', blockWith('curl -s')], { env }).toString());
     expect(Object.keys(created)).toEqual(Object.keys(JSON.parse(blockWith('"status": "started"'))));
 
     const snippet = blockWith('await fetch').replace('https://postback.example', product.apiUrl);

@@ -4,6 +4,8 @@ export type Behaviour =
   | 'work'
   | 'fail'
   | 'spin'
+  | 'wait for nothing'
+  | 'wait for a part and then for nothing'
   | 'fill the heap'
   | 'fill native memory'
   | 'crash'
@@ -20,6 +22,11 @@ const work: Work<Behaviour, unknown, number> = async (behaviour, emit) => {
       throw Object.assign(new Error('not this one'), { code: 'ENOENT' });
     case 'spin':
       for (;;);
+    case 'wait for nothing':
+      return new Promise(() => undefined);
+    case 'wait for a part and then for nothing':
+      await emit(1);
+      return new Promise(() => undefined);
     case 'fill the heap': {
       const all = [];
       for (;;) all.push({ one: [all.length] });

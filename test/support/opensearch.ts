@@ -15,5 +15,5 @@ export async function openSearchIfAvailable(): Promise<(() => Promise<OpenSearch
   }
   const { classPath } = files;
   const dir = temporaryFolder('opensearch');
-  return () => startOpenSearch({ classPath, dir, claimsDir: join(cacheDir, 'ports'), env: process.env });
+  return () => startOpenSearch({ classPath, dir, claimsDir: join(cacheDir, 'ports'), env: process.env, isBrief: true });
 }

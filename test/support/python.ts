@@ -26,15 +26,17 @@ export function pythonWithCryptography(): string {
 
 /**
  * The environment in which `python3` has a package of PyPI. The package is downloaded once, beside the system's Python.
+ * @param withDependencies also downloads the packages that it needs
  * @returns null when there is no Python 3, or the package cannot be installed
  */
-export function pythonEnvironmentWith(name: string): NodeJS.ProcessEnv | null {
+export function pythonEnvironmentWith(name: string, withDependencies = false): NodeJS.ProcessEnv | null {
   const folder = join(defaultCacheDir(process.env), 'python-packages', name);
   const env = { ...process.env, PYTHONPATH: folder };
   const present = () => spawnSync('python3', ['-c', `import ${name}`], { env, stdio: 'ignore' }).status === 0;
   if (present()) return env;
   const downloaded = `${folder}.${process.pid}`;
-  succeeds('python3', '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', downloaded, name);
+  const options = ['--quiet', ...(withDependencies ? [] : ['--no-deps']), '--target', downloaded];
+  succeeds('python3', '-m', 'pip', 'install', ...options, name);
   try {
     // In one step, because other test processes look for it too.
     renameSync(downloaded, folder);

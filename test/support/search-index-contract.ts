@@ -51,8 +51,12 @@ const WITHOUT_WORDS = [
 /**
  * The tests that every engine of the search index passes.
  * @param open connects to the engine, as another process does; every call sees the same tables
+ * @param times when the searches are tested
  */
-export function testSearchIndex(open: () => SearchIndex): void {
+export function testSearchIndex(
+  open: () => SearchIndex,
+  times: readonly string[] = ['before compaction', 'after compaction'],
+): void {
   let index: SearchIndex;
   let table: string;
   let tables = 0;
@@ -70,7 +74,7 @@ export function testSearchIndex(open: () => SearchIndex): void {
   const found = async (request: SearchRequest, by = index) =>
     (await by.search(table, request)).map(({ chunk_id }) => chunk_id);
 
-  describe.each(['before compaction', 'after compaction'])('search %s', (when) => {
+  describe.each(times)('search %s', (when) => {
     const store = async (rows: IndexRow[]) => {
       await index.write(table, rows);
       if (when === 'after compaction') await index.compact(table);

@@ -1,6 +1,6 @@
 import { SourceError } from '../../../domain/connectors/connectors.js';
 import { createProcessPool } from '../../isolation/pool.js';
-import { ProcessLostError, TaskLimitError } from '../../isolation/protocol.js';
+import { ProcessLostError, StuckTaskError, TaskLimitError } from '../../isolation/protocol.js';
 import type { ParseOutcome, ParseTask, Parsing } from './worker.js';
 
 export interface ForeignParser {
@@ -27,6 +27,7 @@ export function createForeignParser(limits: Partial<typeof LIMITS> = {}): Foreig
         // The kill may have had its cause elsewhere.
         .catch((error: unknown) => (error instanceof ProcessLostError ? pool.run(task, signal) : Promise.reject(error)))
         .catch((error: unknown) => {
+          if (error instanceof StuckTaskError) throw new SourceError('INVALID_LISTING', 'It is damaged.');
           if (error instanceof TaskLimitError)
             throw new SourceError('TOO_LARGE', `Reading it took too much ${error.limit}.`);
           if (error instanceof ProcessLostError)

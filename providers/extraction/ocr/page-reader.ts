@@ -28,6 +28,8 @@ export interface ReadPagesOptions {
   language?: OcrLanguage | undefined;
   /** Each finished page is saved by its number and the form in which it is needed. Saved pages are not read again. */
   checkpoints?: Checkpoints;
+  /** Whose file it is: organisations whose pages wait for a process take turns. */
+  org?: string | undefined;
 }
 
 export interface PageReader {
@@ -70,8 +72,12 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     timeoutMs: options.timeoutMs,
   });
 
-  async function allPages(file: ScannedFile, limits: ExtractionLimits, signal: AbortSignal): Promise<number[]> {
-    const result = await runOnFile(pool, { ...file, page: null, limits }, signal);
+  async function allPages(
+    file: ScannedFile,
+    { limits, org }: ReadPagesOptions,
+    signal: AbortSignal,
+  ): Promise<number[]> {
+    const result = await runOnFile(pool, { ...file, page: null, limits }, signal, { owner: org });
     if (!('count' in result)) throw new Error('The process read a page instead of counting pages.');
     return Array.from({ length: result.count }, (_, index) => index + 1);
   }
@@ -80,7 +86,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     file: ScannedFile,
     page: number,
     { step: name, schema, of, eraseLines = false }: Form<Page>,
-    { limits, language = DEFAULT_OCR_LANGUAGE, checkpoints = noCheckpoints }: ReadPagesOptions,
+    { limits, language = DEFAULT_OCR_LANGUAGE, checkpoints = noCheckpoints, org }: ReadPagesOptions,
     signal: AbortSignal,
   ): Promise<Page> {
     const step = `${name}-${page}`;
@@ -88,6 +94,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     if (saved.success) return saved.data;
     const result = await runOnFile(pool, { ...file, page, limits, language, eraseLines }, signal, {
       subject: `page ${page}`,
+      owner: org,
     });
     if (!('page' in result)) throw new Error('The process counted pages instead of reading one.');
     await checkpoints.save(step, of(result));
@@ -98,7 +105,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     <Page>(form: Form<Page>) =>
     async ({ path, kind }: ScannedFile, reading: ReadPagesOptions, signal: AbortSignal): Promise<Page[]> => {
       const file = { path, kind };
-      const numbers = reading.pages ?? (await allPages(file, reading.limits, signal));
+      const numbers = reading.pages ?? (await allPages(file, reading, signal));
       return mapConcurrently(numbers, options.processes, signal, (page, stop) =>
         readPage(file, page, form, reading, stop),
       );
