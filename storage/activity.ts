@@ -3,7 +3,7 @@ import { AI_FEATURE_NAMES } from '../domain/ai-jobs/features.js';
 import { JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/jobs.js';
 import { lowestDeliveryId } from '../domain/ids.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
-import { DELIVERY_STATES, type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
+import { type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
 import type { Collections } from './collections.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
