@@ -14,6 +14,9 @@ The checks are formatting and lint (Biome), types, the direction of imports (dep
 regular expressions (ESLint), and known vulnerabilities of packages (npm audit).
 `;
 
+// For tests that load the embedding model in Jest's process: providers/embeddings/model-thread.ts says why.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 const args = process.argv.slice(2);
 if (args.includes('--help')) {
   console.log(HELP);

@@ -65,7 +65,7 @@ async function startOnce(
       ...SETTINGS.flatMap((setting) => ['--dynamic-config-value', setting]),
       '--ui-disable-news-fetch',
     ],
-    env,
+    env: { ...env, TEMPORAL_VERSION_CHECK_DISABLED: 'true' },
     logFile: join(dir, 'temporal.log'),
     pidFile: pidFile(dir),
   });

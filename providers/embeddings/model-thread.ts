@@ -38,6 +38,9 @@ export interface ModelThread {
 export function startModelThread(settings: Omit<WorkerSettings, 'state'>, events: ModelThreadEvents): ModelThread {
   const state = new Int32Array(new SharedArrayBuffer(8));
   const heapMb = MAX_HEAP_MB + HEAP_PER_TOKENIZER_MB * megabytesOf(settings.tokenizerPath);
+  // Onnxruntime reports its use to its maker unless this is set in the process before the library is loaded. The
+  // environment of a thread is a copy, which native code does not see.
+  process.env.ORT_DISABLE_TELEMETRY = '1';
   const worker = new Worker(new URL('./local-worker.js', import.meta.url), {
     workerData: { ...settings, state: state.buffer } satisfies WorkerSettings,
     // The flags of the process are not passed on, because some of them do not allow a file as entry point.

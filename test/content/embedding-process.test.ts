@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -16,9 +16,13 @@ import { freePorts } from '../support/product.js';
 
 let folder: string;
 let socketPath: string;
+/** The home folder of the process. */
+let home: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'postback-embedder-'));
   socketPath = join(folder, 'embedder.sock');
+  home = join(folder, 'home');
+  mkdirSync(home);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -28,6 +32,7 @@ await describeWithModel('the embedding process', (files) => {
   beforeAll(() => {
     const env = {
       PATH: process.env.PATH,
+      HOME: home,
       POSTBACK_EMBEDDING_MODEL_DIR: dirname(files.modelPath),
       POSTBACK_EMBEDDER_SOCKET: socketPath,
     };
@@ -50,6 +55,12 @@ await describeWithModel('the embedding process', (files) => {
     expect(remote).toEqual((await local.embedDocuments([text]))[0]);
     expect(query).toEqual(await local.embedQuery(text));
     await local.close();
+  });
+
+  test('the library of the model reports nothing to its maker, and leaves no id in the home folder', async () => {
+    await client.embedQuery('loaded');
+    expect(readdirSync(home)).toEqual([]);
+    expect(existsSync(join(tmpdir(), `mat-debug-${child.pid()}.log`))).toBe(false);
   });
 
   test('accepts more texts than one request holds, and returns their vectors in order', async () => {
