@@ -3,7 +3,7 @@ import { AI_FEATURE_NAMES } from '../domain/ai-jobs/features.js';
 import { JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/jobs.js';
 import { lowestDeliveryId } from '../domain/ids.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
-import { type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
+import { DELIVERY_STATES, type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
 import type { CallbackEvent } from '../domain/webhooks/events.js';
 import type { Collections } from './collections.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
@@ -62,7 +62,15 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       { from, to, intervalMs }: ActivityPeriod,
     ): Promise<{ by_status: Partial<Record<DeliveryState, number>>; attempts: AttemptInterval[]; truncated: boolean }> {
       const newest: Document[] = [
-        { $match: { org, event_type: { $in: EVENTS }, _id: { $gte: lowestDeliveryId(from.getTime()) } } },
+        {
+          $match: {
+            org,
+            event_type: { $in: EVENTS },
+            // Each status: the index is sorted by it.
+            status: { $in: [...DELIVERY_STATES] },
+            _id: { $gte: lowestDeliveryId(from.getTime()) },
+          },
+        },
         { $sort: { _id: -1 } },
         { $limit: MAX_DELIVERIES },
       ];

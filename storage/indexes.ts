@@ -13,6 +13,8 @@ export const COLLECTION_INDEX = {
 
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
 
+export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
+
 /** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
 export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1, org: 1 } as const;
 
@@ -62,15 +64,21 @@ const INDEXES: Record<string, IndexDescription[]> = {
   entities: [{ key: { item: 1, version: 1 } }, { key: { database_id: 1 } }],
   relations: [{ key: { item: 1, version: 1, _id: 1 } }, { key: { database_id: 1, _id: 1 } }],
   deliveries: [
-    { key: { org: 1, event_type: 1, _id: -1 } },
-    { key: { org: 1, event_type: 1, status: 1, _id: -1 } },
+    // Lists with any filter: an absent filter is queried as the list of all values.
+    { key: DELIVERY_LIST_INDEX },
     // The deliveries of an item, a job or an execution.
     { key: { org: 1, doc_id: 1, _id: -1 } },
     // The deliveries of one crew.
     { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
     { key: { dedupe_key: 1 }, unique: true },
-    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+    // Without the unfinished deliveries, which have no time: each index that a change touches costs as much as the change.
+    {
+      key: { expires_at: 1 },
+      name: 'expiring',
+      expireAfterSeconds: 0,
+      partialFilterExpression: { expires_at: { $gt: new Date(0) } },
+    },
     {
       key: { check_at: 1 },
       name: 'to_check',

@@ -39,6 +39,6 @@ export async function measureDeliveries(
   await completions.backlog(backlog);
   await measure('a backlog, drained', backlog, () => completions.startLane());
   await measure(`completions, ${GROUP} in a transaction`, grouped, () => completions.many('lanes', grouped, GROUP));
-  await measure('completions, a transaction each', single, () => completions.many('lanes', single, 1));
+  await measure('completions, one each', single, () => completions.each(single));
   return figures;
 }

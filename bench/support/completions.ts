@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { createCompletion } from '../../activities/webhooks/completion.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
@@ -26,6 +27,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     own: createDeliveries(collections),
     lanes: createDeliveries(collections, undefined, createLaneSwitch({ lanes: LANES })),
   };
+  const complete = createCompletion({ mongoClient: collections.mongoClient, deliveries: stores.lanes, starters });
   const lane = laneOf(org, LANES);
   let next = 0;
 
@@ -65,6 +67,12 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
         await collections.deliveries.insertMany(records, { ordered: false });
       }
     },
+    /** Completes so many pieces of work side by side, each as if it were alone, as the activities that end work do. */
+    each: (count: number) =>
+      runConcurrently(count, CONCURRENCY, () => {
+        const delivery = newDelivery();
+        return complete(delivery.dedupe_key, async () => delivery);
+      }),
     startLane: () => starters.startLane(lane),
   };
 }

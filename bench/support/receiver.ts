@@ -14,11 +14,14 @@ export interface BenchReceiver {
 export async function startReceiver(
   respond: (body: Buffer, headers: IncomingHttpHeaders) => number | null,
 ): Promise<BenchReceiver> {
-  const server = createServer(async (request, response) => {
+  // Without an iterator over the body, which costs more than the rest: the receiver has the same cores as the product.
+  const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const status = respond(Buffer.concat(chunks), request.headers);
-    if (status !== null) response.writeHead(status).end();
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const status = respond(Buffer.concat(chunks), request.headers);
+      if (status !== null) response.writeHead(status).end();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Document, Filter, UpdateFilter } from 'mongodb';
 import { lowestDeliveryId } from '../../domain/ids.js';
-import { type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { type DeliveryRecord, NOT_CHECKED, receiverOf } from './deliveries.js';
@@ -55,7 +55,9 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
 
     /** @returns one page, newest first, without bodies and attempts */
     list(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
-      return newestFirst(deliveries, matching(scope, filter), page).project<DeliveryRecord>(SUMMARY).toArray();
+      // An absent filter is the list of all values, so that one index serves every combination.
+      const matches = { status: { $in: [...DELIVERY_STATES] }, ...matching(scope, filter) };
+      return newestFirst(deliveries, matches, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
     /** @returns the number of deliveries that match and can be retried */

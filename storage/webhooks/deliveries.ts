@@ -111,9 +111,15 @@ export interface RecordedAttempt {
   error_message: string | null;
 }
 
-/** @returns the record of a new delivery: pending, and due at once */
-export function pendingDelivery({ now, url, ...delivery }: NewDelivery, lane: number | null = null): DeliveryRecord {
-  const receiver = url === undefined ? null : receiverKey(delivery.org, url);
+/**
+ * @param receiver `receiverKey` of the URL
+ * @returns the record of a new delivery: pending, and due at once
+ */
+export function pendingDelivery(
+  { now, url, ...delivery }: NewDelivery,
+  lane: number | null = null,
+  receiver = url === undefined ? null : receiverKey(delivery.org, url),
+): DeliveryRecord {
   const trace = currentTraceparent();
   return {
     indexing_status: null,
@@ -153,26 +159,30 @@ export function outcomeUpdate(
 ): UpdateFilter<DeliveryRecord> {
   const failed = attempt.status === 'failed';
   const leaves = failed && !stays && typeof claimed.lane === 'number';
+  const failures = attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1;
+  const changed: Partial<DeliveryRecord> = {
+    automatic_attempt_at: null,
+    url: attempt.url,
+    error_code: attempt.error_code,
+    error_message: attempt.error_message,
+  };
   return {
     $set: {
       status: attempt.status,
       next_attempt_at: attempt.next_attempt_at,
-      ...(failed && stays ? {} : { check_at: attempt.next_attempt_at ?? now }),
+      ...(failed && !stays ? { check_at: attempt.next_attempt_at! } : {}),
       expires_at: failed ? null : new Date(now.getTime() + retentionMs),
       claimed_until: null,
-      automatic_attempt_at: null,
-      url: attempt.url,
-      error_code: attempt.error_code,
-      error_message: attempt.error_message,
+      // MongoDB parses and compares each field, and the holder of the claim knows which of them are different.
+      ...Object.fromEntries(
+        Object.entries(changed).filter(([name, value]) => (claimed[name as keyof DeliveryRecord] ?? null) !== value),
+      ),
       updated_at: now,
       ...(leaves ? { lane: null } : {}),
       ...(failed && stays ? { 'queue.due': attempt.next_attempt_at! } : {}),
     },
     ...(failed && stays ? {} : { $unset: { queue: '' } }),
-    $inc: {
-      failures: attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1,
-      attempts: attempt.sent ? 0 : -1,
-    },
+    ...(failures === 0 && attempt.sent ? {} : { $inc: { failures, attempts: attempt.sent ? 0 : -1 } }),
     $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
   };
 }
@@ -188,19 +198,28 @@ export function createDeliveries(
   retentionMs = 30 * DAY_MS,
   laneSwitch: LaneSwitch = createLaneSwitch({ lanes: 0 }),
 ) {
+  /** @returns the records of new deliveries of one event, or of several that happen together */
+  const prepare = (added: readonly NewDelivery[]): DeliveryRecord[] => {
+    const receivers = added.map(({ org, url }) => (url === undefined ? null : receiverKey(org, url)));
+    const lanes = laneSwitch.lanesFor(added.map(({ org }, n) => receivers[n] ?? org));
+    return added.map((delivery, n) => pendingDelivery(delivery, lanes[n], receivers[n]));
+  };
+  /** Stores the records in the transaction of their events. */
+  const insert = async (records: readonly DeliveryRecord[], tx: ClientSession): Promise<void> => {
+    // The driver does more than twice the work for a list.
+    if (records.length === 1) await deliveries.insertOne(records[0]!, { session: tx });
+    else if (records.length > 1) await deliveries.insertMany(records, { session: tx });
+  };
   /** Stores the deliveries of one transaction. */
   const addAll = async (added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> => {
-    if (added.length === 0) return [];
-    const records = added.map((delivery) => pendingDelivery(delivery));
-    const lanes = laneSwitch.lanesFor(records.map(receiverOf));
-    const queued = added.map((delivery, n) => pendingDelivery(delivery, lanes[n]));
-    // The driver does more than twice the work for a list.
-    if (queued.length === 1) await deliveries.insertOne(queued[0]!, { session: tx });
-    else await deliveries.insertMany(queued, { session: tx });
-    return queued;
+    const records = prepare(added);
+    await insert(records, tx);
+    return records;
   };
 
   return {
+    prepare,
+    insert,
     addAll,
 
     /** Stores a delivery, in the transaction of the event. */

@@ -1,0 +1,128 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { ClientSession, MongoClient } from 'mongodb';
+import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
+import { inTransaction } from '../transactions.js';
+import type { Deliveries, DeliveryRecord } from './deliveries.js';
+
+/**
+ * Writes the final state of work. May run several times.
+ * @returns the delivery that notifies the client, null when there is no receiver, or undefined when the work had completed
+ * before
+ */
+export type CompletionWrite = (tx: ClientSession, now: Date) => Promise<NewDelivery | null | undefined>;
+
+/** What was stored: the record of the delivery, or what the write returned instead. */
+export type StoredCompletion = DeliveryRecord | null | undefined;
+
+interface Waiting {
+  write: (tx: ClientSession, now: Date) => Promise<StoredCompletion>;
+  resolve(stored: StoredCompletion | PromiseLike<StoredCompletion>): void;
+}
+
+/** Transactions at the same time: while one waits for the disk, the next one writes. */
+const MAX_RUNNING = 2;
+/** Completions in one transaction. More would hold their records for longer than a commit takes. */
+const MAX_GROUP = 50;
+
+/** A transaction that takes longer, because it is repeated, does not count as running any more. */
+const MAX_TURN_MS = 1_000;
+
+/** The transaction of a group was given up: each of its completions continues alone. */
+class GroupGivenUp extends Error {}
+
+/**
+ * Commits completions that arrive while others are being committed in one transaction, because a commit costs more than
+ * what it commits. None waits for others to arrive. A completion that fails, or conflicts with another change, harms only
+ * itself: then each of its group has a transaction of its own.
+ * @returns a function that resolves after the commit
+ */
+export function createCompletionGroups({
+  mongoClient,
+  deliveries,
+}: {
+  mongoClient: MongoClient;
+  deliveries: Pick<Deliveries, 'insert' | 'prepare'>;
+}): (write: CompletionWrite) => Promise<StoredCompletion> {
+  const waiting: Waiting[] = [];
+  let running = 0;
+
+  return (write) =>
+    new Promise((resolve) => {
+      // In the caller's context: a delivery keeps the trace of its own work.
+      const bound = AsyncResource.bind(async (tx: ClientSession, now: Date): Promise<StoredCompletion> => {
+        const delivery = await write(tx, now);
+        return delivery && deliveries.prepare([delivery])[0];
+      });
+      waiting.push({ write: bound, resolve });
+      startNext();
+    });
+
+  function startNext(): void {
+    while (running < MAX_RUNNING && waiting.length > 0) {
+      running += 1;
+      const committed = commit(waiting.splice(0, MAX_GROUP));
+      void settledWithin(committed, MAX_TURN_MS).then(() => {
+        running -= 1;
+        startNext();
+      });
+    }
+  }
+
+  /** Settles every completion of the group, or leaves that to a transaction of its own. */
+  async function commit(group: readonly Waiting[]): Promise<unknown> {
+    const [first, ...others] = group;
+    const alone = ({ write, resolve }: Waiting) => {
+      const own = inTransaction(mongoClient, (tx) => store([write], tx).then(([stored]) => stored));
+      resolve(own);
+      return own;
+    };
+    if (others.length === 0) return alone(first!);
+    const stored = await commitTogether(group);
+    group.forEach((completion, n) => {
+      if (stored) completion.resolve(stored[n]);
+      else alone(completion);
+    });
+    return stored;
+  }
+
+  /** @returns null when nothing was stored, or it is not known whether it was */
+  async function commitTogether(group: readonly Waiting[]): Promise<StoredCompletion[] | null> {
+    try {
+      return await inTransaction(mongoClient, (tx) =>
+        store(
+          group.map(({ write }) => write),
+          tx,
+        ).catch((error) => {
+          // Without MongoDB's label, so that the driver does not repeat the whole group.
+          throw new GroupGivenUp('one of the completions failed', { cause: error });
+        }),
+      );
+    } catch {
+      return null;
+    }
+  }
+
+  /** One after the other, because the operations of a transaction have an order. */
+  async function store(writes: readonly Waiting['write'][], tx: ClientSession): Promise<StoredCompletion[]> {
+    const now = new Date();
+    const stored: StoredCompletion[] = [];
+    for (const write of writes) stored.push(await write(tx, now));
+    await deliveries.insert(
+      stored.filter((delivery) => delivery != null),
+      tx,
+    );
+    return stored;
+  }
+}
+
+/** Resolves when the work has succeeded or failed, or after so many milliseconds. */
+function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const settled = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(settled, settled);
+  });
+}

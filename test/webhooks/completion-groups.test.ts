@@ -1,0 +1,113 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ClientSession } from 'mongodb';
+import { newDeliveryId } from '../../domain/ids.js';
+import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
+import type { Collections } from '../../storage/collections.js';
+import { type CompletionWrite, createCompletionGroups } from '../../storage/webhooks/completion-groups.js';
+import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { testCollections } from '../support/mongodb.js';
+import { databaseBeside, sharedProduct } from '../support/product.js';
+
+describe('completions', () => {
+  let collections: Collections;
+  let commit: ReturnType<typeof createCompletionGroups>;
+
+  beforeAll(async () => {
+    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
+    commit = createCompletionGroups({
+      mongoClient: collections.mongoClient,
+      deliveries: createDeliveries(collections),
+    });
+  });
+  afterAll(() => collections?.mongoClient.close());
+
+  function newDelivery(dedupe_key: string = newDeliveryId()): NewDelivery {
+    const job = {
+      org: 'groups',
+      event_type: 'async_job_completed',
+      doc_id: 'job',
+      url: 'https://example.com/',
+    } as const;
+    return { ...job, _id: newDeliveryId(), dedupe_key, now: new Date() };
+  }
+  const stored = (keys: readonly string[]) => collections.deliveries.countDocuments({ dedupe_key: { $in: [...keys] } });
+
+  /** Commits these while two transactions run, and so together. */
+  async function commitTogether(writes: readonly CompletionWrite[]) {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const running = [1, 2].map(() => commit(() => held.then(() => null)));
+    const committed = writes.map((write) => commit(write));
+    release();
+    expect(await Promise.all(running)).toEqual([null, null]);
+    return Promise.allSettled(committed);
+  }
+
+  test('that arrive while others are committed share one transaction, each with its own result', async () => {
+    const sessions = new Set<ClientSession>();
+    const deliveries = Array.from({ length: 8 }, () => newDelivery());
+    const withDelivery = deliveries.map((delivery) => async (tx: ClientSession) => {
+      sessions.add(tx);
+      return delivery;
+    });
+    const results = await commitTogether([...withDelivery, async () => null, async () => undefined]);
+    expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([
+      ...deliveries.map(({ _id }) => expect.objectContaining({ _id, status: 'pending', lane: null })),
+      null,
+      undefined,
+    ]);
+    expect(sessions.size).toBe(1);
+    expect(await stored(deliveries.map(({ dedupe_key }) => dedupe_key))).toBe(8);
+  });
+
+  test('that fail harm only themselves', async () => {
+    const [taken, ...others] = Array.from({ length: 4 }, () => newDelivery());
+    await commit(async () => taken!);
+    const deliveries = [...others, newDelivery(taken!.dedupe_key)];
+    const failing = async () => Promise.reject(new Error('no such work'));
+    const results = await commitTogether([failing, ...deliveries.map((delivery) => async () => delivery)]);
+    expect(results.map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+    ]);
+    expect(results[0]).toMatchObject({ reason: { message: 'no such work' } });
+    expect(results[4]).toMatchObject({ reason: { code: 11000 } });
+    expect(await stored(deliveries.map(({ dedupe_key }) => dedupe_key))).toBe(4);
+  });
+
+  test('that conflict with another change are repeated', async () => {
+    const lanes = collections.lanes;
+    await lanes.insertOne({ _id: 1 });
+    let runs = 0;
+    const conflicting = async (tx: ClientSession) => {
+      runs += 1;
+      await lanes.findOne({ _id: 1 }, { session: tx });
+      if (runs === 1) await lanes.updateOne({ _id: 1 }, { $set: { was_awake: true } });
+      await lanes.updateOne({ _id: 1 }, { $set: { awake_until: null } }, { session: tx });
+      return null;
+    };
+    const delivery = newDelivery();
+    const results = await commitTogether([conflicting, async () => delivery]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(runs).toBe(2);
+    expect(await lanes.findOne({ _id: 1 })).toMatchObject({ was_awake: true, awake_until: null });
+    expect(await stored([delivery.dedupe_key])).toBe(1);
+  });
+
+  test('are written in the context of their own work', async () => {
+    const work = new AsyncLocalStorage<number>();
+    const seen: (number | undefined)[] = [];
+    const writes = Array.from({ length: 3 }, () => async () => {
+      seen.push(work.getStore());
+      return null;
+    });
+    await Promise.all([...writes, ...writes].map((write, n) => work.run(n, () => commit(write))));
+    expect(seen.sort()).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+});
