@@ -21,8 +21,9 @@ import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
+import { createJobCollector } from './ai-jobs/jobs.js';
 import { type ApiDependencies, createApps } from './app.js';
-import { createIngestGroups } from './content/ingest-groups.js';
+import { createIngestCollector } from './content/ingest-accept.js';
 import { createStarterMetrics } from './metrics.js';
 import type { RateLimits } from './rate-limit.js';
 import { createApiServer } from './server.js';
@@ -67,10 +68,12 @@ async function runApi(): Promise<void> {
     tracing ? [tracing.client] : [],
   );
   const dependencies = apiDependencies(config, shared, client, crews, metrics);
-  const ingestGroups = createIngestGroups({ starters: dependencies.starters, log });
+  const ingestCollector = createIngestCollector(dependencies.starters, log);
+  const jobCollector = createJobCollector(dependencies.starters, log);
   const apps = createApps({
     ...dependencies,
-    ingestGroups,
+    ingestCollector,
+    jobCollector,
     traceRequest: tracing?.traceRequest,
     log,
     stopping: stopping.signal,
@@ -99,7 +102,7 @@ async function runApi(): Promise<void> {
   exitAfter(DRAIN_MS + CLOSE_MS);
   stopping.abort();
   await closeServer(server);
-  await ingestGroups.close();
+  await Promise.all([ingestCollector.close(), jobCollector.close()]);
   internal?.close();
   internal?.closeAllConnections();
   await shared.close();
@@ -133,7 +136,7 @@ function apiDependencies(
   client: Client,
   { crews, invalid }: LoadedCrews,
   { registry }: ProcessMetrics,
-): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestGroups'> {
+): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestCollector' | 'jobCollector'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });

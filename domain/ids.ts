@@ -37,6 +37,7 @@ export const newReplayId = prefixed('rpl');
 export const newDatabaseId = prefixed('tnt');
 export const newBatchId = prefixed('bat');
 export const newFileId = prefixed('fil');
+export const newJobGroupId = prefixed('grp');
 export const newItemId = prefixed('itm');
 export const newRemovalId = prefixed('rmv');
 export const newRebuildId = prefixed('rbd');

@@ -3,6 +3,7 @@ import type * as workflows from '../workflows/index.js';
 /** What an operator reads about a workflow in Temporal's UI, on the tab User Metadata: Markdown, without any data. */
 export const WORKFLOW_DETAILS: Readonly<Record<keyof typeof workflows, string>> = {
   runAiJob: 'Runs an AI job and stores its callback. A failed job is in the result, with its message.',
+  runAiJobs: 'Runs quick AI jobs that arrived together. Jobs that must be retried continue in workflows of their own.',
   removeConnector: 'Deletes what a deleted connector has left: items, files and records.',
   syncConnector:
     'Reads the source of a connector and ingests what has changed. The connector has the failed resources.',

@@ -12,6 +12,7 @@ export const workflowIds = {
   rebuild: (rebuildId: string) => `index-rebuild/${rebuildId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   job: (jobId: string) => `ai-job/${jobId}`,
+  jobGroup: (org: string, group: string) => `ai-jobs/${org}/${group}`,
   authentication: (authenticationId: string) => `authentication/${authenticationId}`,
   crew: (executionId: string) => `crew/${executionId}`,
   /** Also the id of the connector's schedule; Temporal appends the start time to the workflow id. */

@@ -42,6 +42,7 @@ describe('executions that run during a deployment continue', () => {
       'removeConnector',
       'replayDeliveries',
       'runAiJob',
+      'runAiJobs',
       'runCrew',
       'startIngestedItems',
       'sweep',

@@ -2,6 +2,7 @@ import { type StaleWork, staleWork } from '../activities/reconcile.js';
 import { workflowUnits } from '../domain/content/small-items.js';
 import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
+import type { AiJobRecord } from '../storage/ai-jobs/jobs.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import type { StaleRecords } from '../storage/queries.js';
 import type { Starters } from '../temporal/starters.js';
@@ -42,6 +43,22 @@ function byWorkflow(items: Stores['items']): StaleRecords<ItemRecord[]> {
   };
 }
 
+/** The jobs of one group are one entry, because they have one workflow. */
+function jobsByWorkflow(stale: StaleRecords<AiJobRecord>): StaleRecords<AiJobRecord[]> {
+  return {
+    async list(before, limit) {
+      const units = new Map<string, AiJobRecord[]>();
+      for (const job of await stale.list(before, limit)) {
+        const key = job.group ?? job._id;
+        units.set(key, [...(units.get(key) ?? []), job]);
+      }
+      return [...units.values()];
+    },
+    markStarted: (units, before, next) => stale.markStarted(units.flat(), before, next),
+    markFailed: (units, before, now) => stale.markFailed(units.flat(), before, now),
+  };
+}
+
 /** How the reconciler finds the stale records of each kind, and how it starts their workflow. */
 export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
   return {
@@ -51,12 +68,14 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       start: starters.startItems,
     }),
     jobs: staleWork({
-      records: stores.aiJobs.stale,
-      idOf,
-      async start(job) {
-        await starters.startJob(job);
+      records: jobsByWorkflow(stores.aiJobs.stale),
+      idOf: ([job]) => idOf(job!),
+      async start(jobs) {
+        const [job] = jobs;
+        if (job!.group !== undefined) return starters.startJobs(jobs);
+        await starters.startJob(job!);
         // The request to cancel it may not have reached Temporal.
-        if (job.cancel_requested) await starters.cancelJob(job._id);
+        if (job!.cancel_requested) await starters.cancelJob(job!._id);
       },
     }),
     crews: staleWork({

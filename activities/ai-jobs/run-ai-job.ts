@@ -2,7 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
-import { JOB_CANCELLED, JOB_FAILED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import {
+  JOB_CANCELLED,
+  JOB_FAILED,
+  type JobGroupRef,
+  type JobGroupRun,
+  type JobOutcome,
+  type JobRef,
+} from '../../domain/ai-jobs/workflow-contract.js';
 import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
 import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
@@ -12,6 +19,7 @@ import { type AiJobRecord, type AiJobs, type PackedResult, packResult } from '..
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { Scratch } from '../../storage/scratch.js';
+import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
@@ -19,7 +27,17 @@ import { type JobInputDependencies, prepareInput } from './job-input.js';
 
 export interface AiJobDependencies extends FinishJobDependencies, JobInputDependencies {
   aiJobs: FinishJobDependencies['aiJobs'] &
-    Pick<AiJobs, 'countOrderlyEnd' | 'countProviderFailure' | 'hasResult' | 'saveResult' | 'start'>;
+    Pick<
+      AiJobs,
+      | 'countOrderlyEnd'
+      | 'countProviderFailure'
+      | 'hasResult'
+      | 'leaveGroup'
+      | 'listInProgress'
+      | 'saveResult'
+      | 'start'
+    >;
+  starters: FinishJobDependencies['starters'] & Pick<JobStarters, 'startJob'>;
   checkpoints: CheckpointStore;
   providers: Pick<AiProviders, 'find'>;
   quotas: Pick<Quotas, 'tokenMeter'>;
@@ -59,36 +77,68 @@ export function createAiJobActivities(deps: AiJobDependencies) {
      * The same for a quick job, which also fails here when its error is final.
      * @returns null when `runProvider` must continue
      */
-    runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> => {
-      const job = await aiJobs.start(ref.job);
-      try {
-        const result = job && (await runJob(job, Context.current().cancellationSignal, noCheckpoints));
-        // One transaction: no provider is paid, so a crash before it costs nothing but another run.
-        return await finish(ref, { status: 'success' }, result && (await asTooLarge(packResult(result))));
-      } catch (error) {
-        if (error instanceof ProviderError && !error.retryable)
-          return finish(ref, { status: 'fail', error_message: error.message });
-        if (job) await aiJobs.countOrderlyEnd(job._id);
+    runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> =>
+      runAtOnce(ref.job, await aiJobs.start(ref.job), Context.current().cancellationSignal),
+
+    /** The same for a group of quick jobs. */
+    async runProvidersAtOnce({ jobs }: JobGroupRef): Promise<JobGroupRun> {
+      const { cancellationSignal } = Context.current();
+      const run = async (id: string): Promise<JobOutcome | null> => {
+        const job = await aiJobs.start(id);
+        if (!job || job.runs === 1) return runAtOnce(id, job, cancellationSignal);
+        // A run was lost with its process. The job may be the cause, so it runs alone.
+        await aiJobs.countOrderlyEnd(id);
         return null;
-      }
+      };
+      // An error of the storage is no reason to repeat the others.
+      const outcomes = await Promise.all(jobs.map((id) => run(id).catch(() => null)));
+      return {
+        failed: outcomes.filter((outcome) => outcome?.status === 'fail').length,
+        left: jobs.filter((_, n) => outcomes[n] === null),
+      };
+    },
+
+    /** Starts a workflow for each job that is in progress. */
+    async separateJobs({ jobs }: JobGroupRef): Promise<void> {
+      const open = await aiJobs.listInProgress(jobs);
+      // They belong to the group until their workflows are started, so that the reconciler finds one or the other.
+      await Promise.all(open.map((job) => deps.starters.startJob(job)));
+      await aiJobs.leaveGroup(open.map(({ _id }) => _id));
     },
 
     /** -> fail, with the delivery that notifies the client. */
     failJob: async (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<JobOutcome> => {
-      const outcome = await finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) });
+      const outcome = await finish(ref.job, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) });
       await deps.checkpoints.drop(ref.job);
       return outcome;
     },
   };
 
-  /** @param job null when an earlier attempt has finished it: its delivery may not have been started */
+  /**
+   * @param job null when an earlier attempt has finished it: its delivery may not have been started
+   * @returns null when the job must be continued by `runProvider`
+   */
+  async function runAtOnce(id: string, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome | null> {
+    try {
+      const result = job && (await runJob(job, cancelled, noCheckpoints));
+      // One transaction: no provider is paid, so a crash before it costs nothing but another run.
+      return await finish(id, { status: 'success' }, result && (await asTooLarge(packResult(result))));
+    } catch (error) {
+      if (error instanceof ProviderError && !error.retryable)
+        return finish(id, { status: 'fail', error_message: error.message });
+      if (job) await aiJobs.countOrderlyEnd(job._id);
+      return null;
+    }
+  }
+
+  /** @param job as for `runAtOnce` */
   async function runToSuccess(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome> {
     // A result stored by an earlier attempt is used, so that no provider is paid twice.
     if (job && !(await aiJobs.hasResult(job._id))) {
       const result = await runJob(job, cancelled);
       await asTooLarge(aiJobs.saveResult(job._id, result));
     }
-    const outcome = await finish(ref, { status: 'success' });
+    const outcome = await finish(ref.job, { status: 'success' });
     await deps.checkpoints.drop(ref.job);
     return outcome;
   }
@@ -170,11 +220,11 @@ interface FinishJobDependencies extends CompletionDependencies {
  */
 function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
-  return async (ref: JobRef, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
-    const dedupe_key = `ai-job/${ref.job}`;
+  return async (id: string, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
+    const dedupe_key = `ai-job/${id}`;
     let finished: AiJobRecord | null = null;
     const ended = await complete(dedupe_key, async (tx, now) => {
-      const job = await deps.aiJobs.finish(ref.job, outcome, now, tx, result);
+      const job = await deps.aiJobs.finish(id, outcome, now, tx, result);
       if (!job) return undefined;
       finished = job;
       if (job.webhook_receiver === null) return null;
@@ -189,7 +239,7 @@ function createFinishJob(deps: FinishJobDependencies) {
         now,
       };
     });
-    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(ref.job)), outcome);
+    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(id)), outcome);
     if (ended) deps.metrics.jobFinished(stored.status);
     return stored;
   };

@@ -6,6 +6,7 @@ import { describePolledJob } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
+import { newJobGroupId } from '../../domain/ids.js';
 import type { AiJobRecord, AiJobs, JobPosition } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -13,6 +14,7 @@ import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
+import { createWorkCollector, type Place, type WorkCollector } from '../work-collector.js';
 import { aiJobOperation } from './document.js';
 import { describedJobRequest } from './request-schema.js';
 import { cancellingSchema, jobListSchema, polledJobSchema, submittedSchema, summariseJob } from './responses.js';
@@ -23,7 +25,19 @@ export interface JobDependencies extends SubmissionDependencies {
   idempotencyKeys: IdempotencyKeys;
   quotas: Quotas;
   starters: JobStarters;
+  jobCollector: Pick<WorkCollector<AiJobRecord>, 'join'>;
   log: Logger;
+}
+
+/** @returns a collector of quick jobs */
+export function createJobCollector(
+  starters: Pick<JobStarters, 'startJobs'>,
+  log: Pick<Logger, 'warn'>,
+): WorkCollector<AiJobRecord> {
+  return createWorkCollector({
+    newId: newJobGroupId,
+    start: (group, jobs: AiJobRecord[]) => startOrDefer(log, 'jobs', { group }, () => starters.startJobs(jobs)),
+  });
 }
 
 /** Ids of jobs are random, so the time of creation orders them. */
@@ -67,10 +81,17 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await readSubmission(deps, ctx.state.principal.org, body, ctx.request.text!);
         const { _id: job_id, status, feature, subfeature, provider, model } = job;
         const created_at = job.created_at.toISOString();
-        await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
-          deps.quotas.admit(job.org, { queued_jobs: 1 }, (session) => aiJobs.add(job, session), tx),
-        );
-        await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJob(job));
+        const place = joinGroup(job);
+        let stored: AiJobRecord | null = null;
+        try {
+          await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
+            deps.quotas.admit(job.org, { queued_jobs: 1 }, (session) => aiJobs.add(job, session), tx),
+          );
+          stored = job;
+        } finally {
+          place.settle(stored);
+        }
+        if (place.group === null) await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJob(job));
       },
     ),
   );
@@ -127,6 +148,14 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   );
 
   return router;
+
+  /** Puts a quick job into a group of several requests, when many such requests arrive. */
+  function joinGroup(job: AiJobRecord): Place<AiJobRecord> {
+    const size = { id: job._id, bytes: Buffer.byteLength(job.input) };
+    const place = deps.jobCollector.join(job.org, job.quick ? size : null);
+    if (place.group !== null) job.group = place.group;
+    return place;
+  }
 
   async function requireJob(org: string, id: string): Promise<AiJobRecord> {
     const job = await aiJobs.findForOrg(org, id);

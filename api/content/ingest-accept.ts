@@ -2,17 +2,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
+import { isSmall } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
+import { newBatchId } from '../../domain/ids.js';
 import type { ItemQueue } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { ContentStarters } from '../../temporal/content/starters.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import { createWorkCollector, type Place, type WorkCollector } from '../work-collector.js';
 import type { Draft } from './ingest-drafts.js';
-import type { IngestGroups, IngestPlace } from './ingest-groups.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
 
 export interface AcceptDependencies {
@@ -22,7 +25,7 @@ export interface AcceptDependencies {
   registrations: Registrations;
   quotas: Pick<Quotas, 'admit'>;
   starters: DeliveryStarters;
-  ingestGroups: Pick<IngestGroups, 'join'>;
+  ingestCollector: Pick<WorkCollector<ItemRecord>, 'join'>;
   log: Logger;
 }
 
@@ -30,6 +33,20 @@ export interface AcceptDependencies {
 export interface AcceptedIngest extends IngestPlan {
   /** True when the only item is in a group of several requests, which starts its workflow. */
   grouped: boolean;
+}
+
+/** @returns a collector of the items that are alone in their requests */
+export function createIngestCollector(
+  starters: Pick<ContentStarters, 'startIngest'>,
+  log: Pick<Logger, 'warn'>,
+): WorkCollector<ItemRecord> {
+  return createWorkCollector({
+    newId: newBatchId,
+    start(batch, items: ItemRecord[]) {
+      const { org, database } = items[0]!;
+      return startOrDefer(log, 'ingest', { batch }, () => starters.startIngest({ org, batch }, items, database));
+    },
+  });
 }
 
 /** Runs the writes of an ingest with the response that reports the plan; see `respondWith`. */
@@ -82,11 +99,13 @@ export async function acceptIngest(
 }
 
 /** Puts the only item of a request into a group of several requests, when many such requests arrive. */
-function joinGroup({ ingestGroups }: AcceptDependencies, { records }: IngestPlan): IngestPlace | null {
+function joinGroup({ ingestCollector }: AcceptDependencies, { records }: IngestPlan): Place<ItemRecord> | null {
   const [item] = records;
   if (!item || records.length > 1) return null;
-  const place = ingestGroups.join(item);
-  Object.assign(item, place.group);
+  const small = item.source.kind === 'text' && isSmall(item);
+  // A group belongs to one collection. Versions of an item are told apart by their batch, and a group has one of each item.
+  const place = ingestCollector.join(`${item.database_id}/${item.collection}`, small ? item : null);
+  if (place.group !== null) Object.assign(item, { batch: place.group, group: 0 });
   return place;
 }
 

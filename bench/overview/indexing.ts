@@ -5,6 +5,7 @@ import { createEmbedder } from '../../providers/embeddings/index.js';
 import { readConfig } from '../../runtime/config.js';
 import { embedderConfig } from '../../runtime/provider-config.js';
 import type { BenchInstance } from '../support/instance.js';
+import { runConcurrently } from '../support/measure.js';
 import type { CountingReceiver } from '../support/receiver.js';
 import type { Figure } from '../support/results.js';
 import { measureUnits, type Units } from '../support/units.js';
@@ -12,18 +13,22 @@ import { createDatabase, ingest, noteText, proseText } from '../support/work.js'
 
 /** Items by kind. All texts of a run are different. */
 const KINDS = {
-  'notes of five words': { count: 300, text: noteText, file: false },
-  'abstracts of 1,000 characters': { count: 120, text: (n: number) => proseText(n, 1_000), file: false },
-  'texts of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), file: false },
-  'files of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), file: true },
+  'notes of five words': { count: 300, text: noteText, arrival: 'one request' },
+  'notes, a request each': { count: 300, text: noteText, arrival: 'a request each' },
+  'abstracts of 1,000 characters': { count: 120, text: (n: number) => proseText(n, 1_000), arrival: 'one request' },
+  'texts of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'one request' },
+  'files of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'files' },
 } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS];
+
+/** Clients that send the items that arrive in a request each. */
+const CLIENTS = 16;
 
 /** Items of each kind that are indexed before anything is measured. */
 const WARM_UP = 10;
 
 /**
- * Indexes the items, from one request to the last webhook. Their chunks are embedded alone before and after it, because the
+ * Indexes the items, from the first request to the last webhook. Their chunks are embedded alone before and after it, because the
  * same work takes up to half as much processor time again on a machine that does something else.
  */
 export async function measureIndexing(
@@ -72,7 +77,7 @@ let databases = 0;
 async function index(
   instance: BenchInstance,
   receiver: CountingReceiver,
-  { text, file }: Kind,
+  { text, arrival }: Kind,
   from: number,
   count: number,
 ): Promise<Units> {
@@ -81,8 +86,9 @@ async function index(
   const entries = Array.from({ length: count }, (_, n) => ({ id: `item-${n}`, text: text(Math.abs(from + n)) }));
   const target = receiver.count() + count;
   return measureUnits(instance, count, async () => {
-    if (file) await upload(instance, database, entries);
-    else await ingest(instance, database, 'memories', entries);
+    if (arrival === 'files') await upload(instance, database, entries);
+    else if (arrival === 'one request') await ingest(instance, database, 'memories', entries);
+    else await runConcurrently(count, CLIENTS, (n) => ingest(instance, database, 'memories', [entries[n]!]));
     await receiver.reached(target);
     const completed = { database, indexing_status: 'completed' } as const;
     while ((await instance.collections.items.countDocuments(completed)) < count) await wait(20);

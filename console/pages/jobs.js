@@ -89,7 +89,7 @@ function JobDrawer({ id, onChanged }) {
     await Promise.all([job.refresh(), onChanged()]);
   };
   const actions = html`
-    <${ui.WorkflowLink} attributes=${{ WorkflowId: `ai-job/${id}` }} />
+    <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
     ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel}>Cancel job</${ui.ActionButton}>`}
   `;
   return html`

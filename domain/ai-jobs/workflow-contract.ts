@@ -10,6 +10,31 @@ export interface JobRef {
   quick?: true;
 }
 
+/** Quick jobs of one organisation that run together. */
+export interface JobGroupRef {
+  /** `grp_…` */
+  group: string;
+  org: string;
+  /** Ids of the jobs. */
+  jobs: string[];
+}
+
+/** What running the jobs of a group has brought. */
+export interface JobGroupRun {
+  /** Jobs that finished with an error. */
+  failed: number;
+  /** Ids of the jobs that must be continued. */
+  left: string[];
+}
+
+/** Outcomes of the jobs of a group. */
+export interface JobGroupReport {
+  succeeded: number;
+  failed: number;
+  /** Continued by workflows of their own. */
+  separated: number;
+}
+
 /** How an AI job finished. Its output is in MongoDB. */
 export interface JobOutcome {
   status: FinalJobStatus;

@@ -1,52 +1,22 @@
 /** Short texts and files of text, whose work is less than that of a workflow: those that arrive together are indexed together. */
 import type { FileKind } from '../extraction.js';
+import { type OpenGroup, openGroup, type SizedWork } from '../small-work.js';
 
 /** Larger items are indexed step by step. */
 const MAX_BYTES = 16 * 1024;
 /** Files that are hardly more than their text. Those of other kinds can have many times as much text as bytes. */
 const TEXT_KINDS: readonly FileKind[] = ['text', 'markdown'];
-/**
- * Limits of a group. The bytes keep it short: their chunks are embedded in about a second. The ids must fit in a search
- * attribute of its workflow, which Temporal limits to 2 KiB.
- */
-const GROUP = { items: 32, bytes: 32 * 1024, idBytes: 1_800 };
-
 /** What decides how an item is indexed. */
 export interface SizedSource {
   source: { kind: 'text' } | { kind: 'file'; file_kind: FileKind };
   bytes: number;
 }
 
-export interface SizedItem extends SizedSource {
-  id: string;
-}
+type SizedItem = SizedSource & SizedWork;
 
 /** Whether an item is indexed in one activity. */
 export function isSmall({ source, bytes }: SizedSource): boolean {
   return bytes <= MAX_BYTES && (source.kind === 'text' || TEXT_KINDS.includes(source.file_kind));
-}
-
-/** A group that is being filled. */
-export interface OpenGroup {
-  /** Adds an item if there is room for it; the first item always has room. */
-  add(item: SizedItem): boolean;
-}
-
-export function openGroup(): OpenGroup {
-  const used = { items: 0, bytes: 0, idBytes: 0 };
-  return {
-    add({ id, bytes }) {
-      const after = {
-        items: used.items + 1,
-        bytes: used.bytes + bytes,
-        idBytes: used.idBytes + Buffer.byteLength(JSON.stringify(id)) + 1,
-      };
-      const fits = after.items <= GROUP.items && after.bytes <= GROUP.bytes && after.idBytes <= GROUP.idBytes;
-      if (!fits && used.items > 0) return false;
-      Object.assign(used, after);
-      return true;
-    },
-  };
 }
 
 /**

@@ -33,6 +33,8 @@ export interface AiJobRecord {
   time_limit_ms: number;
   /** Whether the job is expected to take well under a second. */
   quick: boolean;
+  /** Id of its group, whose workflow runs it. Absent when it has a workflow of its own. */
+  group?: string | undefined;
   /** Id of the key that signs the callback: the current key when the job was submitted. */
   signing_key: string | null;
   error_code: typeof CANCELLED | null;
@@ -313,6 +315,17 @@ export function createAiJobs(
     /** Takes back the run that `start` counted, because it returned, with a result or an error. */
     async countOrderlyEnd(jobId: string): Promise<void> {
       await aiJobs.updateOne({ _id: jobId }, { $inc: { runs: -1 } });
+    },
+
+    /** @returns those of the jobs that are in progress, without their inputs */
+    listInProgress(jobIds: readonly string[]): Promise<AiJobRecord[]> {
+      const inProgress = { _id: { $in: [...jobIds] }, status: { $in: IN_PROGRESS_STATUSES } };
+      return aiJobs.find(inProgress, { projection: { input: 0, user_parameters: 0 } }).toArray();
+    },
+
+    /** The jobs have workflows of their own from now. */
+    async leaveGroup(jobIds: readonly string[]): Promise<void> {
+      await aiJobs.updateMany({ _id: { $in: [...jobIds] } }, { $unset: { group: '' } });
     },
 
     /** Whether a job in progress uses this upload. */

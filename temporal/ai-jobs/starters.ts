@@ -11,6 +11,7 @@ export interface StartJobInput {
   provider: string;
   time_limit_ms: number;
   quick: boolean;
+  group?: string | undefined;
 }
 
 export type JobStarters = ReturnType<typeof createJobStarters>;
@@ -26,6 +27,24 @@ export function createJobStarters({ client, call, start }: WorkflowStarter) {
         args: [{ job: _id, org, time_limit_ms, ...(quick ? { quick } : {}) }],
         staticSummary: model,
         ...ownedBy({ org, source: _id, model }),
+      });
+    },
+
+    /**
+     * Starts the workflow of a group of quick jobs.
+     * @param jobs members of one group; all, or those whose work is lost
+     */
+    async startJobs(jobs: readonly StartJobInput[]): Promise<void> {
+      const { org, group } = jobs[0]!;
+      const ids = jobs.map(({ _id }) => _id);
+      await start('runAiJobs', {
+        workflowId: workflowIds.jobGroup(org, group!),
+        // A later run has those that an earlier one has lost; finished ones are skipped.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        taskQueue: 'ai',
+        args: [{ group: group!, org, jobs: ids }],
+        staticSummary: `Run ${ids.length} quick jobs`,
+        ...ownedBy({ org, source: ids }),
       });
     },
 

@@ -2,6 +2,7 @@
  * Records sample histories of every workflow into `test/histories/`, from real runs on its own servers:
  * `npm run record-histories`. Replaying them shows whether running executions survive a change of the code.
  */
+import { randomUUID } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -157,6 +158,15 @@ try {
   await record('run-ai-job-success', `ai-job/${job.body.job_id}`);
   const callback = await newest(`WorkflowType="deliverWebhook" AND PostbackSource="${job.body.job_id}"`);
   await record('deliver-webhook-of-a-job', callback);
+  // As if the process had died that was to start them: the reconciler starts the group. One has lost a run before.
+  await withDb(product.mongodbUri, async (db) => {
+    const done = (await db.collection('ai_jobs').findOne({ _id: job.body.job_id }))!;
+    const waiting = { ...done, status: 'queued', quick: true, group: 'grp_recorded', check_at: new Date(0) };
+    const members = [0, 1].map((runs) => ({ ...waiting, _id: randomUUID(), runs }));
+    await db.collection<{ _id: string }>('ai_jobs').insertMany(members);
+  });
+  await reconcile(product);
+  await record('run-ai-jobs', 'ai-jobs/histories/grp_recorded');
   const chat = { messages: [{ role: 'user', content: 'The note?' }] };
   openai.respondWith((_request, response) => sendJson(response, {}, openai.requests.length === 1 ? 503 : 400));
   const failing = await jobs.submit('text/chat/openai', chat);

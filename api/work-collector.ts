@@ -1,0 +1,145 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { createRateMeter, type RateMeter } from '../domain/rate-meter.js';
+import { type OpenGroup, openGroup, type SizedWork } from '../domain/small-work.js';
+
+/** How the work of one request is started. */
+export interface Place<Work> {
+  /** Id of the group that it shares with work of other requests; null for work with its own workflow. */
+  group: string | null;
+  /**
+   * Must be called once: the group starts when the requests of all of its members have been accepted or rejected.
+   * @param stored the work as it was stored, or null if it was not
+   */
+  settle(stored: Work | null): void;
+}
+
+/** Collects small work that arrives in many requests, so that it shares workflows. */
+export interface WorkCollector<Work> {
+  /**
+   * @param key work of different keys never shares a workflow
+   * @param size null for work that needs its own workflow
+   */
+  join(key: string, size: SizedWork | null): Place<Work>;
+  /** Starts the groups that wait for more, and resolves when their workflows have been started. */
+  close(): Promise<void>;
+}
+
+export interface WorkCollectorOptions<Work> {
+  /** @returns an id for a new group */
+  newId: () => string;
+  /** Starts the workflow of a group; logs its errors. */
+  start: (group: string, members: Work[]) => Promise<void>;
+  /** Requests of one key in a second; the work of more shares workflows. */
+  perSecond?: number;
+  /** Requests of one key in progress; with more, their work shares workflows. A busy machine accepts few a second. */
+  concurrent?: number;
+  /** How long a group waits for more. */
+  waitMs?: number;
+  /** Milliseconds. */
+  clock?: () => number;
+}
+
+/** The latest requests of a key. */
+interface Arrivals<Work> {
+  tooMany: RateMeter;
+  inProgress: number;
+  last: number;
+  filling?: Group<Work>;
+}
+
+interface Group<Work> {
+  id: string;
+  room: OpenGroup;
+  /** Aborted when the group takes no more members. */
+  closed: AbortController;
+  members: Promise<Work | null>[];
+}
+
+/** Keys that are remembered, before those without requests in the last seconds are forgotten. */
+const MAX_KEYS = 1_000;
+const IDLE_MS = 2_000;
+
+/** At a low rate all work gets its own workflow at once. */
+export function createWorkCollector<Work>({
+  newId,
+  start,
+  perSecond = 15,
+  concurrent = 4,
+  waitMs = 200,
+  clock = () => performance.now(),
+}: WorkCollectorOptions<Work>): WorkCollector<Work> {
+  const keys = new Map<string, Arrivals<Work>>();
+  const starting = new Set<Promise<void>>();
+  let closing = false;
+
+  return {
+    join(key, size) {
+      const arrivals = arrivalsOf(key);
+      arrivals.inProgress += 1;
+      // Evaluated first: it counts the request.
+      const busy = arrivals.tooMany() || arrivals.inProgress > concurrent;
+      const group = busy && !closing && size ? groupFor(arrivals, size) : null;
+      const settleMember = group && addMember(group);
+      return {
+        group: group?.id ?? null,
+        settle(stored) {
+          arrivals.inProgress -= 1;
+          settleMember?.(stored);
+        },
+      };
+    },
+
+    async close() {
+      closing = true;
+      for (const { filling } of keys.values()) filling?.closed.abort();
+      await Promise.all(starting);
+    },
+  };
+
+  function groupFor(arrivals: Arrivals<Work>, size: SizedWork): Group<Work> {
+    const { filling } = arrivals;
+    if (filling?.room.add(size)) return filling;
+    filling?.closed.abort();
+    const group: Group<Work> = { id: newId(), room: openGroup(), closed: new AbortController(), members: [] };
+    group.room.add(size);
+    arrivals.filling = group;
+    const started = startLater(arrivals, group).finally(() => starting.delete(started));
+    starting.add(started);
+    return group;
+  }
+
+  async function startLater(arrivals: Arrivals<Work>, group: Group<Work>): Promise<void> {
+    await wait(waitMs, undefined, { signal: group.closed.signal }).catch(() => undefined);
+    if (arrivals.filling === group) arrivals.filling = undefined;
+    const members = (await Promise.all(group.members)).filter((member) => member !== null);
+    if (members.length > 0) await start(group.id, members as Work[]);
+  }
+
+  function arrivalsOf(key: string): Arrivals<Work> {
+    const now = clock();
+    const known = keys.get(key);
+    if (known) {
+      known.last = now;
+      return known;
+    }
+    if (keys.size >= MAX_KEYS) {
+      for (const [other, { last, inProgress }] of keys) {
+        if (now - last > IDLE_MS && inProgress === 0) keys.delete(other);
+      }
+    }
+    const arrivals = { tooMany: createRateMeter(perSecond, clock), inProgress: 0, last: now };
+    keys.set(key, arrivals);
+    return arrivals;
+  }
+}
+
+/** @returns the function that settles the member */
+function addMember<Work>({ members }: Group<Work>): (stored: Work | null) => void {
+  let settle: (stored: Work | null) => void = () => undefined;
+  members.push(
+    new Promise((resolve) => {
+      settle = resolve;
+    }),
+  );
+  return settle;
+}

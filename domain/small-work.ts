@@ -1,0 +1,37 @@
+/**
+ * Limits of a group of small work that shares a workflow. The bytes keep it short: the chunks of so much text are embedded in
+ * about a second. The ids must fit in a search attribute of the workflow, which Temporal limits to 2 KiB.
+ */
+const GROUP = { members: 32, bytes: 32 * 1024, idBytes: 1_800 };
+
+/** What decides whether work fits in a group. */
+export interface SizedWork {
+  id: string;
+  bytes: number;
+}
+
+/** A group that is being filled. */
+export interface OpenGroup {
+  /**
+   * Adds a member if there is room for it; the first always has room. Two with the same id, which are versions of one item,
+   * never are in one group.
+   */
+  add(work: SizedWork): boolean;
+}
+
+export function openGroup(): OpenGroup {
+  const ids = new Set<string>();
+  let bytes = 0;
+  let idBytes = 0;
+  return {
+    add(work) {
+      const idBytesAfter = idBytes + Buffer.byteLength(JSON.stringify(work.id)) + 1;
+      const fits = ids.size < GROUP.members && bytes + work.bytes <= GROUP.bytes && idBytesAfter <= GROUP.idBytes;
+      if (ids.size > 0 && (!fits || ids.has(work.id))) return false;
+      ids.add(work.id);
+      bytes += work.bytes;
+      idBytes = idBytesAfter;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { createJobClient, type JobClient } from '../support/job-client.js';
+import { listedWorkflows } from '../support/listed-workflows.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { type Receiver, startReceiver } from '../support/receiver.js';
+import { reconcile } from '../support/reconcile.js';
+import { aiJobRecord } from '../support/records.js';
+
+const SENTIMENT = 'text/sentiment_analysis/wink';
+
+describe('quick jobs that arrive together', () => {
+  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const org = 'job-groups';
+  let api: JobClient;
+  let receiver: Receiver;
+  let temporal: Client;
+
+  beforeAll(async () => {
+    api = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    receiver = await startReceiver();
+    temporal = await connectTemporal(temporalAddress, 'default');
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await temporal.connection.close();
+  });
+
+  const jobOf = (id: string) =>
+    withDb(mongodbUri, async (db) => (await db.collection<AiJobRecord>('ai_jobs').findOne({ _id: id }))!);
+
+  test('end with one callback each, and are found in Temporal by their ids', async () => {
+    const sent = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        api.submit(SENTIMENT, { text: `What a wonderful day ${n}.` }, { webhook_receiver: receiver.url }),
+      ),
+    );
+    const finished = await Promise.all(sent.map((job) => api.finished(job)));
+    expect(new Set(finished.map(({ status }) => status))).toEqual(new Set(['success']));
+    const ids: string[] = sent.map(({ body }) => body.job_id);
+    for (const id of ids) await receiver.waitFor('the callback', ({ json }) => json.job_id === id);
+    expect(receiver.received.map(({ json }) => json.job_id).sort()).toEqual([...ids].sort());
+    const [found] = await listedWorkflows(temporal, `PostbackSource="${ids.at(-1)}" AND PostbackOrganisation="${org}"`);
+    expect(found!.taskQueue).toBe('ai');
+  });
+
+  describe('as a group whose workflow was lost', () => {
+    const group = `grp_${randomUUID()}`;
+    const add = (changes: Partial<AiJobRecord>) => {
+      const job = aiJobRecord({ org, now: new Date(0), quick: true, group, time_limit_ms: 600_000, ...changes });
+      return withDb(mongodbUri, async (db) => {
+        await db.collection<AiJobRecord>('ai_jobs').insertOne(job);
+        return job._id;
+      });
+    };
+    let well: string;
+    let cancelled: string;
+    let lost: string;
+    let invalid: string;
+
+    beforeAll(async () => {
+      well = await add({});
+      cancelled = await add({ cancel_requested: true });
+      lost = await add({ runs: 1 });
+      invalid = await add({ provider: 'no-such-provider' });
+      await reconcile(sharedProduct());
+    });
+    const finished = (job_id: string) => api.finished({ status: 202, body: { job_id } });
+    const ownWorkflow = (id: string) => temporal.workflow.getHandle(`ai-job/${id}`).describe();
+
+    test('are started again together', async () => {
+      expect(await finished(well)).toMatchObject({ status: 'success', output: expect.anything() });
+      expect(await temporal.workflow.getHandle(`ai-jobs/${org}/${group}`).result()).toEqual({
+        succeeded: 1,
+        failed: 2,
+        separated: 1,
+      });
+      await expect(ownWorkflow(well)).rejects.toThrow('not found');
+    });
+
+    test('end as cancelled when that was requested', async () => {
+      expect(await finished(cancelled)).toMatchObject({ status: 'fail', error: { code: 'cancelled' } });
+    });
+
+    test('fail alone', async () => {
+      const message = 'This provider is no longer configured.';
+      expect(await finished(invalid)).toMatchObject({ status: 'fail', error: { message } });
+    });
+
+    test('continue alone when a run was lost with its process', async () => {
+      expect(await finished(lost)).toMatchObject({ status: 'success', output: expect.anything() });
+      expect((await ownWorkflow(lost)).type).toBe('runAiJob');
+      expect((await jobOf(lost)).group).toBeUndefined();
+      expect((await jobOf(well)).group).toBe(group);
+    });
+  });
+});

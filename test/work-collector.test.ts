@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createWorkCollector, type WorkCollector } from '../api/work-collector.js';
+import { connectTemporal } from '../temporal/connection.js';
+import type { Client } from './support/client.js';
+import { eventually } from './support/eventually.js';
+import { listedWorkflows } from './support/listed-workflows.js';
+import { clientOf, registeredReceiver } from './support/organisation.js';
+import { sharedProduct } from './support/product.js';
+import type { Receiver } from './support/receiver.js';
+
+const LIMIT = 3;
+
+interface Work {
+  id: string;
+  bytes: number;
+}
+const work = (id: string, bytes = 20): Work => ({ id, bytes });
+const works = (count: number): Work[] => Array.from({ length: count }, (_, n) => work(`work-${n}`));
+
+describe('small work that arrives in many requests', () => {
+  let now: number;
+  let started: { group: string; ids: string[] }[];
+  let collector: WorkCollector<Work>;
+
+  beforeEach(() => {
+    now = 0;
+    started = [];
+    let ids = 0;
+    collector = createWorkCollector({
+      newId: () => `group-${++ids}`,
+      start: async (group, members: Work[]) => {
+        started.push({ group, ids: members.map(({ id }) => id) });
+      },
+      perSecond: LIMIT,
+      clock: () => now,
+    });
+  });
+
+  /** Sends one request after another, each of which is accepted at once. @returns the group of each */
+  const sendInTurn = (sent: Work[], key = 'notes') =>
+    sent.map((one) => {
+      const { group, settle } = collector.join(key, one);
+      settle(one);
+      return group;
+    });
+  /** Uses up what a key may have in this second without groups. */
+  const fillSecond = (key?: string) => expect(sendInTurn(works(LIMIT), key)).toEqual(Array(LIMIT).fill(null));
+
+  test('has its own workflows at a low rate', () => {
+    for (const one of works(10 * LIMIT)) {
+      now += 1_200 / LIMIT;
+      expect(sendInTurn([one])).toEqual([null]);
+    }
+  });
+
+  test('shares a workflow at a high rate, which starts when each request has been accepted or rejected', async () => {
+    fillSecond();
+    const sent = [work('a'), work('b'), work('c')];
+    const places = sent.map((one) => collector.join('notes', one));
+    expect(places.map(({ group }) => group)).toEqual(['group-1', 'group-1', 'group-1']);
+    places[0]!.settle(sent[0]!);
+    places[1]!.settle(null);
+    const closed = collector.close();
+    expect(started).toEqual([]);
+    places[2]!.settle(sent[2]!);
+    await closed;
+    expect(started).toEqual([{ group: 'group-1', ids: ['a', 'c'] }]);
+  });
+
+  test('shares a workflow while many requests are in progress, however few arrive in a second', async () => {
+    const sent = works(6);
+    const places = sent.map((one) => {
+      now += 1_200 / LIMIT;
+      return collector.join('notes', one);
+    });
+    expect(places.map(({ group }) => group)).toEqual([null, null, null, null, 'group-1', 'group-1']);
+    for (const [n, { settle }] of places.entries()) settle(sent[n]!);
+    now += 1_200 / LIMIT;
+    expect(sendInTurn([work('later')])).toEqual([null]);
+    await collector.close();
+    expect(started.map(({ ids }) => ids)).toEqual([['work-4', 'work-5']]);
+  });
+
+  test('starts no workflow when all requests are rejected', async () => {
+    fillSecond();
+    for (const one of works(2)) collector.join('notes', one).settle(null);
+    await collector.close();
+    expect(started).toEqual([]);
+  });
+
+  test('is in another group when the group has work of the same id, or is full', () => {
+    fillSecond();
+    expect(sendInTurn([work('same'), work('same')])).toEqual(['group-1', 'group-2']);
+    expect(sendInTurn(works(40))).toEqual([...Array(31).fill('group-2'), ...Array(9).fill('group-3')]);
+    expect(sendInTurn([work('long', 20_000), work('longer', 20_000)])).toEqual(['group-3', 'group-4']);
+  });
+
+  test('shares workflows only with work of the same key', () => {
+    fillSecond();
+    fillSecond('others');
+    expect(sendInTurn([work('a')])).toEqual(['group-1']);
+    expect(sendInTurn([work('b')], 'others')).toEqual(['group-2']);
+  });
+
+  test('has its own workflow when it is large, or when the process stops', async () => {
+    fillSecond();
+    expect(collector.join('notes', null).group).toBeNull();
+    expect(sendInTurn([work('small')])).toEqual(['group-1']);
+    await collector.close();
+    expect(sendInTurn([work('late')])).toEqual([null]);
+  });
+});
+
+describe('many requests of one small item', () => {
+  const { temporalAddress } = sharedProduct();
+  const org = 'many-requests';
+  let api: Client;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    api = await clientOf(org);
+    receiver = await registeredReceiver(api);
+    await api.createDatabase('inbox');
+  });
+  afterAll(() => receiver.close());
+
+  const send = (id: string, text: string) =>
+    api.ingest({ database: 'inbox', upsert: 'true', memories: JSON.stringify([{ id, text }]) });
+
+  test('complete, are announced, and are found in Temporal by their ids', async () => {
+    const ids = Array.from({ length: 60 }, (_, n) => `note-${n}`);
+    const responses = await Promise.all(ids.map((id) => send(id, `Text of ${id}.`)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202]));
+    await eventually('a webhook of each', () => {
+      const announced = new Set(receiver.received.map(({ json }) => json.id));
+      return ids.every((id) => announced.has(id));
+    });
+    const list = await api.get('/context/list?database=inbox&limit=100');
+    expect(list.body.data.items).toHaveLength(60);
+    const temporal = await connectTemporal(temporalAddress, 'default');
+    const found = await listedWorkflows(temporal, `PostbackOrganisation="${org}" AND PostbackSource="note-59"`);
+    expect(found.length).toBeGreaterThan(0);
+    await temporal.connection.close();
+  });
+
+  test('of the same id serve one of the versions that were sent last', async () => {
+    const texts = Array.from({ length: 30 }, (_, n) => `Version ${n} of the log.`);
+    await Promise.all(texts.map((text) => send('log', text)));
+    await eventually('a served version', async () => {
+      const { indexing_status } = await api.status('inbox', 'log');
+      return indexing_status === 'completed';
+    });
+    const served = await api.get('/context/log?database=inbox');
+    expect(texts).toContain(served.body.data.chunks[0].text);
+    const found = await api.post('/query', { database: 'inbox', query: 'version of the log', ids: ['log'] });
+    expect(found.body.data.chunks.map(({ text }: { text: string }) => text)).toEqual([served.body.data.chunks[0].text]);
+  });
+});
