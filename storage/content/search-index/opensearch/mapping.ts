@@ -67,3 +67,8 @@ function vectorField(dimension: number): Fields[string] {
 export function schemaOf(fields: Fields): IndexSchema {
   return { columns: new Set(Object.keys(fields)), dimensions: fields.vector?.dimension ?? null };
 }
+
+export function isSameSchema(a: IndexSchema, b: IndexSchema): boolean {
+  const hasColumn = (name: string) => b.columns.has(name);
+  return a.dimensions === b.dimensions && a.columns.size === b.columns.size && [...a.columns].every(hasColumn);
+}

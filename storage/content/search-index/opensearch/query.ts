@@ -36,7 +36,7 @@ export interface SearchedIndex {
 export async function searchIndex(searched: SearchedIndex, request: SearchRequest): Promise<SearchHit[]> {
   if (request.limit <= 0) return [];
   const { analysis, schema } = searched;
-  const filter = filtersOf(request, schema.columns);
+  const filter = filtersOf(request);
   const byTerms = (words: WordQuery, limit: number, fields = FIELDS) =>
     hitsOf(searched, { bool: { must: [termsQuery(words)], filter } }, limit, fields);
   return rankedSearch(
