@@ -7,6 +7,7 @@ import type { CheckpointRecord } from './checkpoints.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { ConnectorResourceRecord } from './connectors/resources.js';
 import type { ChunkRecord } from './content/chunks.js';
+import type { CompactionLeaseRecord } from './content/compaction-leases.js';
 import type { DatabaseRecord } from './content/databases.js';
 import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js';
 import type { EntityRecord, RelationRecord } from './content/graph.js';
@@ -42,6 +43,7 @@ export interface Collections {
   rateLimits: Collection<RateLimitRecord>;
   databases: Collection<DatabaseRecord>;
   indexRebuilds: Collection<IndexRebuildRecord>;
+  compactionLeases: Collection<CompactionLeaseRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
@@ -114,6 +116,7 @@ export async function openCollections(
     rateLimits: db.collection('rate_limits'),
     databases: db.collection('databases'),
     indexRebuilds: db.collection('index_rebuilds'),
+    compactionLeases: db.collection('compaction_leases'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),
     chunks: db.collection('chunks'),
