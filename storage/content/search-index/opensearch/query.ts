@@ -81,7 +81,7 @@ async function byVector(
     ...searchHit(hit),
     // OpenSearch's scores are never negative: (1 + cosine) / 2.
     score: 2 * hit._score - 1,
-    vector: vectorOf(hit._source.vector_bytes!),
+    vector: vectorOf(hit._source.vector_bytes!, dimensions),
   }));
 }
 
