@@ -19,6 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => collections.mongoClient.close());
 
+const folder = temporaryFolder('busy-index');
+
 const never = async () => {
   throw new Error('must not run');
 };
@@ -70,7 +72,7 @@ describe('the lease of a table', () => {
 
 test('a table is compacted while another process removes and adds rows all the time', async () => {
   const table = 'tnt_busy';
-  const location = temporaryFolder('busy-index');
+  const location = folder;
   const [writer, owner] = Array.from({ length: 2 }, () =>
     createLanceIndex({ location, leases: createCompactionLeases(collections) }),
   ) as [ReturnType<typeof createLanceIndex>, ReturnType<typeof createLanceIndex>];
