@@ -15,9 +15,8 @@ export interface FaultEvent {
 
 export type FaultKind = 'kill' | 'freeze' | LinkFault;
 
-/** How long a fault lasts, in seconds. */
-const LASTS: Record<Exclude<FaultKind, 'kill'>, readonly [number, number]> = {
-  freeze: [3, 60],
+/** How long a fault of a link lasts, in seconds. */
+const LASTS: Record<LinkFault, readonly [number, number]> = {
   partition: [5, 30],
   resets: [3, 15],
   latency: [5, 20],
@@ -52,17 +51,24 @@ export function createFaultLog(): FaultLog {
 /**
  * Hits every part in turn with every kind of fault it can have, in an order that the seed decides, and then again, until the
  * time is over. A fault that has begun is ended.
+ * @param maxFreezeSeconds how long a frozen process may stay frozen
  */
 export async function injectFaults(
   { parts, links }: { parts: readonly Part[]; links: Links },
   random: Random,
   until: number,
   { events, violations }: FaultLog,
+  maxFreezeSeconds: number,
 ): Promise<void> {
+  const lastsMs = (kind: FaultKind) => {
+    if (kind === 'kill') return 0;
+    return 1_000 * random.between(...(kind === 'freeze' ? ([3, maxFreezeSeconds] as const) : LASTS[kind]));
+  };
+
   while (Date.now() < until) {
     for (const { part, kind } of random.shuffled(parts.flatMap((part) => faultsOf(part, links)))) {
       const pause = random.between(...PAUSE) * 1_000;
-      const lasts = kind === 'kill' ? 0 : random.between(...LASTS[kind]) * 1_000;
+      const lasts = lastsMs(kind);
       await wait(Math.max(0, Math.min(pause, until - Date.now())));
       if (Date.now() >= until) return;
       const event: FaultEvent = { part: part.name, kind, from: Date.now(), until: Number.POSITIVE_INFINITY };

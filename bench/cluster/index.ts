@@ -50,7 +50,9 @@ export async function cluster(...args: string[]): Promise<void> {
     const load = await prepareLoad({ requests, random, faults, collections, receiver });
     closing.unshift(...load.kinds.flatMap(({ close }) => (close ? [close] : [])));
     const until = Date.now() + minutes * 60_000;
-    const change = release ? rollOver(running, until) : injectFaults(running, createRandom(seed), until, faults);
+    const change = release
+      ? rollOver(running, until)
+      : injectFaults(running, createRandom(seed), until, faults, maxFreezeSeconds(minutes));
     await Promise.all([change, ...load.kinds.map((kind) => sendUntil(kind, until))]);
     console.log(`${time(Date.now())}  the load ends; waiting for the work that is accepted`);
     const violations = await check(running, load, { collections, faults, requests, receiver }, release !== null);
@@ -67,6 +69,9 @@ export async function cluster(...args: string[]): Promise<void> {
   }
 }
 
+/** A minute, and less in a short run, so that it has more than one fault. */
+const maxFreezeSeconds = (minutes: number) => Math.min(60, minutes * 6);
+
 type Load = Awaited<ReturnType<typeof prepareLoad>>;
 
 /** Creates the organisations, before the first fault. */
@@ -82,6 +87,8 @@ async function prepareLoad({
     receivers.push(receiver);
     const key = await createKey('api', org);
     await send('POST', '/webhooks/indexing', { key, body: { url: receiver.url } });
+    // Signed callbacks carry the id of their delivery.
+    await send('POST', '/webhooks/indexing/signing-secret', { key, body: {} });
     await send('POST', '/databases', { key, body: { database: DATABASE } });
     const isReady = async () =>
       (await send('GET', `/databases/status?database=${DATABASE}`, { key, startsWork: false })).body.data.infra
@@ -125,9 +132,13 @@ async function check(
   try {
     const deadline = Date.now() + END_MS;
     const violations: string[] = [];
-    for (const kind of load.kinds)
-      violations.push(...(await emptied(kind.missing, deadline)).map((what) => `${kind.name}: ${what}`));
-    violations.push(...(await emptied(() => stuckWork(collections, temporal), deadline)));
+    const lacking = await Promise.all(
+      load.kinds.map(async ({ name, missing }) =>
+        (await emptied(name, missing, deadline)).map((what) => `${name}: ${what}`),
+      ),
+    );
+    violations.push(...lacking.flat());
+    violations.push(...(await emptied('what is stored', () => stuckWork(collections, temporal), deadline)));
     for (const kind of load.kinds)
       violations.push(...((await kind.violations?.()) ?? []).map((what) => `${kind.name}: ${what}`));
     const accepted = (name: string) => load.kinds.find((kind) => kind.name === name)!.accepted();
@@ -149,10 +160,13 @@ async function check(
   }
 }
 
-/** Waits until nothing is missing. @returns what still is at the deadline */
-async function emptied(missing: () => Promise<string[]>, deadline: number): Promise<string[]> {
+/** Waits until nothing is missing, and prints what it waits for. @returns what still is missing at the deadline */
+async function emptied(name: string, missing: () => Promise<string[]>, deadline: number): Promise<string[]> {
+  let shown = 0;
   for (;;) {
     const lines = await missing().catch((error) => [(error as Error).message]);
+    if (lines.length !== shown) console.log(`${time(Date.now())}  ${name}: ${lines.length} missing ${lines[0] ?? ''}`);
+    shown = lines.length;
     if (lines.length === 0 || Date.now() > deadline) {
       return lines.length > LINES ? [...lines.slice(0, LINES), `and ${lines.length - LINES} more`] : lines;
     }
