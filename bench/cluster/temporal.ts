@@ -109,7 +109,7 @@ async function startServer(
     async () => {
       const started = await startSupervisedChild({
         command: binary,
-        args: ['--config-file', configFile, 'start'],
+        args: ['--config-file', configFile, '--allow-no-auth', 'start'],
         env: { ...env, TEMPORAL_VERSION_CHECK_DISABLED: 'true' },
         logFile: join(dir, 'temporal.log'),
         pidFile: join(dir, 'temporal.pid'),
