@@ -47,7 +47,7 @@ export async function obtainGoProgram(
   }
 }
 
-const POSTGRES_PROGRAMS = ['initdb', 'postgres'];
+const POSTGRES_PROGRAMS = ['initdb', 'pg_isready', 'postgres'];
 const DEBIAN_FOLDER = '/usr/lib/postgresql';
 
 /** @returns the folder of PostgreSQL's programs. @throws Error that says what to install */
@@ -63,7 +63,7 @@ export async function findPostgres(env: Env): Promise<string> {
     if (present.every(Boolean)) return folder;
   }
   throw new Error(
-    'PostgreSQL was not found: no folder of the PATH has initdb and postgres.\n' +
+    'PostgreSQL was not found: no folder of the PATH has initdb, pg_isready and postgres.\n' +
       'To fix this, do one of the following: install PostgreSQL 12 or newer (Debian: apt-get install postgresql); ' +
       'run the bench with --embedded, which does not need it.',
   );
