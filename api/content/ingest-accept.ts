@@ -12,7 +12,7 @@ import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Draft } from './ingest-drafts.js';
-import type { GroupPlace, IngestGroups } from './ingest-groups.js';
+import type { IngestGroups, IngestPlace } from './ingest-groups.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
 
 export interface AcceptDependencies {
@@ -77,15 +77,16 @@ export async function acceptIngest(
     place?.settle(records[0]!);
     // Not awaited, so that the response does not wait for thousands of starts.
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
-    return { ...plan, records, grouped: place !== null };
+    return { ...plan, records, grouped: Boolean(place?.group) };
   }
 }
 
 /** Puts the only item of a request into a group of several requests, when many such requests arrive. */
-function joinGroup({ ingestGroups }: AcceptDependencies, { records }: IngestPlan): GroupPlace | null {
+function joinGroup({ ingestGroups }: AcceptDependencies, { records }: IngestPlan): IngestPlace | null {
   const [item] = records;
-  const place = item && records.length === 1 ? ingestGroups.join(item) : null;
-  if (place) Object.assign(item!, { batch: place.batch, group: place.group });
+  if (!item || records.length > 1) return null;
+  const place = ingestGroups.join(item);
+  Object.assign(item, place.group);
   return place;
 }
 

@@ -7,10 +7,10 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 
-/** The place of an item in a group of several requests. */
-export interface GroupPlace {
-  batch: string;
-  group: number;
+/** How an item that is alone in its request is indexed. */
+export interface IngestPlace {
+  /** The group that it shares with items of other requests; null for an item with its own workflow. */
+  group: { batch: string; group: number } | null;
   /**
    * Must be called once: the group is indexed when the requests of all of its items have been accepted or rejected.
    * @param stored the item, or null if it was not stored
@@ -19,8 +19,8 @@ export interface GroupPlace {
 }
 
 export interface IngestGroups {
-  /** @returns null for an item that gets its own workflow, because it is large, a file, or one of few */
-  join(item: ItemRecord): GroupPlace | null;
+  /** An item that is large, a file, or one of few has no group. */
+  join(item: ItemRecord): IngestPlace;
   /** Starts the groups that wait for more items, and resolves when their workflows have been started. */
   close(): Promise<void>;
 }
@@ -30,15 +30,18 @@ export interface IngestGroupOptions {
   log: Pick<Logger, 'warn'>;
   /** Single items of one collection in a second; more share workflows. */
   perSecond?: number;
+  /** Requests for one collection in progress; with more, their items share workflows. A busy machine accepts few a second. */
+  concurrent?: number;
   /** How long a group waits for more items. */
   waitMs?: number;
   /** Milliseconds. */
   clock?: () => number;
 }
 
-/** A collection and its single items of late. */
+/** The single items of late of a collection. */
 interface Arrivals {
   tooMany: RateMeter;
+  inProgress: number;
   last: number;
   filling?: Group;
 }
@@ -49,7 +52,12 @@ interface Group {
   ids: Set<string>;
   /** Aborted when the group takes no more items. */
   closed: AbortController;
-  places: Promise<ItemRecord | null>[];
+  members: Promise<ItemRecord | null>[];
+}
+
+interface Member {
+  batch: string;
+  settle(stored: ItemRecord | null): void;
 }
 
 /** Collections whose arrivals are remembered, before those without any in the last seconds are forgotten. */
@@ -64,6 +72,7 @@ export function createIngestGroups({
   starters,
   log,
   perSecond = 15,
+  concurrent = 4,
   waitMs = 200,
   clock = () => performance.now(),
 }: IngestGroupOptions): IngestGroups {
@@ -73,23 +82,19 @@ export function createIngestGroups({
 
   return {
     join(item) {
-      if (closing || item.source.kind !== 'text' || !isSmall(item)) return null;
       const arrivals = arrivalsOf(item);
-      if (!arrivals.tooMany()) return null;
-      const { filling } = arrivals;
-      // Its versions are told apart by their batch, so a group never has two versions of one item.
-      if (filling && !filling.ids.has(item.id) && filling.room.add(item)) return placeIn(filling, item);
-      filling?.closed.abort();
-      const group = open();
-      arrivals.filling = group;
-      group.room.add(item);
-      const place = placeIn(group, item);
-      const closed = closeLater(group).then(() => {
-        if (arrivals.filling === group) arrivals.filling = undefined;
-      });
-      const started = closed.then(() => startWorkflow(group, item)).finally(() => starting.delete(started));
-      starting.add(started);
-      return place;
+      arrivals.inProgress += 1;
+      // Evaluated first: it counts the item.
+      const busy = arrivals.tooMany() || arrivals.inProgress > concurrent;
+      const together = busy && !closing && item.source.kind === 'text' && isSmall(item);
+      const member = together ? joinGroup(arrivals, item) : null;
+      return {
+        group: member && { batch: member.batch, group: 0 },
+        settle(stored) {
+          arrivals.inProgress -= 1;
+          member?.settle(stored);
+        },
+      };
     },
 
     async close() {
@@ -98,6 +103,23 @@ export function createIngestGroups({
       await Promise.all(starting);
     },
   };
+
+  function joinGroup(arrivals: Arrivals, item: ItemRecord): Member {
+    const { filling } = arrivals;
+    // Its versions are told apart by their batch, so a group never has two versions of one item.
+    if (filling && !filling.ids.has(item.id) && filling.room.add(item)) return addTo(filling, item);
+    filling?.closed.abort();
+    const group = open();
+    arrivals.filling = group;
+    group.room.add(item);
+    const member = addTo(group, item);
+    const closed = closeLater(group).then(() => {
+      if (arrivals.filling === group) arrivals.filling = undefined;
+    });
+    const started = closed.then(() => startWorkflow(group, item)).finally(() => starting.delete(started));
+    starting.add(started);
+    return member;
+  }
 
   function arrivalsOf({ database_id, collection }: ItemRecord): Arrivals {
     const now = clock();
@@ -108,11 +130,11 @@ export function createIngestGroups({
       return known;
     }
     if (collections.size >= MAX_COLLECTIONS) {
-      for (const [other, { last, filling }] of collections) {
-        if (now - last > IDLE_MS && !filling) collections.delete(other);
+      for (const [other, { last, inProgress }] of collections) {
+        if (now - last > IDLE_MS && inProgress === 0) collections.delete(other);
       }
     }
-    const arrivals = { tooMany: createRateMeter(perSecond, clock), last: now };
+    const arrivals = { tooMany: createRateMeter(perSecond, clock), inProgress: 0, last: now };
     collections.set(key, arrivals);
     return arrivals;
   }
@@ -121,24 +143,24 @@ export function createIngestGroups({
     await wait(waitMs, undefined, { signal: closed.signal }).catch(() => undefined);
   }
 
-  async function startWorkflow({ batch, places }: Group, { org, database }: ItemRecord): Promise<void> {
-    const items = (await Promise.all(places)).filter((item) => item !== null);
+  async function startWorkflow({ batch, members }: Group, { org, database }: ItemRecord): Promise<void> {
+    const items = (await Promise.all(members)).filter((item) => item !== null);
     if (items.length === 0) return;
     await startOrDefer(log, 'ingest', { batch }, () => starters.startIngest({ org, batch }, items, database));
   }
 }
 
 function open(): Group {
-  return { batch: newBatchId(), room: openGroup(), ids: new Set(), closed: new AbortController(), places: [] };
+  return { batch: newBatchId(), room: openGroup(), ids: new Set(), closed: new AbortController(), members: [] };
 }
 
-function placeIn({ batch, ids, places }: Group, item: ItemRecord): GroupPlace {
+function addTo({ batch, ids, members }: Group, item: ItemRecord): Member {
   ids.add(item.id);
-  let settle: GroupPlace['settle'] = () => undefined;
-  places.push(
+  let settle: Member['settle'] = () => undefined;
+  members.push(
     new Promise((resolve) => {
       settle = resolve;
     }),
   );
-  return { batch, group: 0, settle };
+  return { batch, settle };
 }

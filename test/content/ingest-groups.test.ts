@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createIngestGroups, type GroupPlace, type IngestGroups } from '../../api/content/ingest-groups.js';
+import { createIngestGroups, type IngestGroups } from '../../api/content/ingest-groups.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { connectTemporal } from '../../temporal/connection.js';
@@ -35,16 +35,28 @@ describe('requests of one small text', () => {
     groups = createIngestGroups({ starters: { startIngest }, log, perSecond: LIMIT, clock: () => now });
   });
 
+  /** Sends one request after another, each of which is accepted at once. @returns whether each is in a group */
+  const sendInTurn = (items: ItemRecord[]) =>
+    items.map((item) => {
+      const { group, settle } = groups.join(item);
+      settle(item);
+      return group !== null;
+    });
+  const notes = (count: number, changes: Partial<ItemRecord> = {}) =>
+    Array.from({ length: count }, (_, n) => note(`note-${n}`, changes));
+  const joinAll = (items: ItemRecord[]) =>
+    items.map((item) => {
+      const { group, settle } = groups.join(item);
+      return { batch: group?.batch, settle };
+    });
   /** Uses up what a collection may have in this second without groups. */
-  const fillSecond = (changes: Partial<ItemRecord> = {}) => {
-    for (let n = 0; n < LIMIT; n += 1) expect(groups.join(note(`first-${n}`, changes))).toBeNull();
-  };
-  const joinAll = (items: ItemRecord[]): GroupPlace[] => items.map((item) => groups.join(item)!);
+  const fillSecond = (changes: Partial<ItemRecord> = {}) =>
+    expect(sendInTurn(notes(LIMIT, changes))).toEqual(Array(LIMIT).fill(false));
 
-  test('are in no group at a low rate', () => {
-    for (let n = 0; n < 10 * LIMIT; n += 1) {
+  test('have their own workflows at a low rate', () => {
+    for (const item of notes(10 * LIMIT)) {
       now += 1_200 / LIMIT;
-      expect(groups.join(note(`note-${n}`))).toBeNull();
+      expect(sendInTurn([item])).toEqual([false]);
     }
   });
 
@@ -52,7 +64,7 @@ describe('requests of one small text', () => {
     fillSecond();
     const items = ['a', 'b', 'c'].map((id) => note(id));
     const [a, b, c] = joinAll(items);
-    expect(new Set([a, b, c].map((place) => `${place!.batch}/${place!.group}`)).size).toBe(1);
+    expect([b!.batch, c!.batch]).toEqual([a!.batch, a!.batch]);
     a!.settle(items[0]!);
     b!.settle(null);
     const closed = groups.close();
@@ -60,6 +72,20 @@ describe('requests of one small text', () => {
     c!.settle(items[2]!);
     await closed;
     expect(started).toEqual([{ batch: a!.batch, ids: ['a', 'c'] }]);
+  });
+
+  test('share a workflow while many are in progress, however few arrive in a second', async () => {
+    const items = notes(6);
+    const places = items.map((item) => {
+      now += 1_200 / LIMIT;
+      return groups.join(item);
+    });
+    expect(places.map(({ group }) => group !== null)).toEqual([false, false, false, false, true, true]);
+    for (const [n, { settle }] of places.entries()) settle(items[n]!);
+    now += 1_200 / LIMIT;
+    expect(sendInTurn([note('later')])).toEqual([false]);
+    await groups.close();
+    expect(started.map(({ ids }) => ids)).toEqual([['note-4', 'note-5']]);
   });
 
   test('start no workflow when all are rejected', async () => {
@@ -73,30 +99,27 @@ describe('requests of one small text', () => {
     fillSecond();
     const [first, again] = joinAll([note('same'), note('same')]);
     expect(again!.batch).not.toBe(first!.batch);
-    const places = joinAll(Array.from({ length: 40 }, (_, n) => note(`note-${n}`)));
+    const places = joinAll(notes(40));
     expect(places.filter(({ batch }) => batch === again!.batch)).toHaveLength(31);
     expect(new Set(places.map(({ batch }) => batch)).size).toBe(2);
   });
 
   test('are in groups of one collection', () => {
     fillSecond();
-    expect(groups.join(note('a', { collection: 'other' }))).toBeNull();
-    expect(groups.join(note('b', { database_id: 'tnt_other' }))).toBeNull();
-    fillSecond({ database_id: 'tnt_third' });
-    const [one, other] = joinAll([note('c'), note('d', { database_id: 'tnt_third' })]);
-    expect(one!.batch).not.toBe(other!.batch);
+    fillSecond({ collection: 'other' });
+    fillSecond({ database_id: 'tnt_other' });
+    const [one, second] = joinAll([note('c'), note('d', { database_id: 'tnt_other' })]);
+    expect([one!.batch, second!.batch]).toEqual([expect.any(String), expect.any(String)]);
+    expect(one!.batch).not.toBe(second!.batch);
   });
 
-  test('are in no group when they are long, or files, or when the process stops', async () => {
+  test('have their own workflows when they are long, or files, or when the process stops', async () => {
     fillSecond();
-    const file = { kind: 'file', file_kind: 'text', file_id: 'fil_1', filename: 'a.txt', size: 3 } as const;
-    expect(groups.join(note('long', { bytes: 20_000 }))).toBeNull();
-    expect(
-      groups.join(note('file', { source: { ...file, mime_type: 'text/plain' } as ItemRecord['source'] })),
-    ).toBeNull();
-    expect(groups.join(note('small'))).not.toBeNull();
-    await Promise.race([groups.close(), undefined]);
-    expect(groups.join(note('late'))).toBeNull();
+    const source = { kind: 'file', file_kind: 'text' } as ItemRecord['source'];
+    const [long, file, small] = [note('long', { bytes: 20_000 }), note('file', { source }), note('small')];
+    expect(sendInTurn([long, file, small])).toEqual([false, false, true]);
+    await groups.close();
+    expect(sendInTurn([note('late')])).toEqual([false]);
   });
 });
 
