@@ -82,7 +82,7 @@ export function createProgram(program = new Command('postback')): Command {
 
   program
     .command('demo')
-    .description('ingest example files, receive their webhooks and ask a question')
+    .description('show the whole path: files, a query, an AI job, a crew that waits, and their verified callbacks')
     .action(async () => (await import('./demo/index.js')).demo());
 
   program
