@@ -1,3 +1,4 @@
+import { activity } from './activity.js';
 import { age } from './age.js';
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
@@ -32,6 +33,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   jobs: { run: jobs },
   indexing: { run: indexing },
   deliveries: { run: deliveryList },
+  activity: { run: activity, argument: '[<records>]' },
   receivers: { run: receivers },
   footprint: { run: footprint },
   crashes: { run: crashes },
