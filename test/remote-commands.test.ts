@@ -227,10 +227,19 @@ describe('commands against a server', () => {
       const { authentication_id } = await dataOf('trigger', 'authentication', '--to', receiver.url);
       await receiver.waitFor('the callback', ({ json }) => json.authentication_id === authentication_id);
       const listed = await eventually('the delivery', async () => {
-        const { deliveries } = await dataOf('deliveries', 'list', '--doc-id', authentication_id, '--status', 'delivered');
+        const { deliveries } = await dataOf(
+          'deliveries',
+          'list',
+          '--doc-id',
+          authentication_id,
+          '--status',
+          'delivered',
+        );
         return deliveries.length > 0 ? deliveries : undefined;
       });
-      expect((await postback('deliveries', 'show', listed[0].delivery_id)).out).toMatch(/event_type +authentication.ended/);
+      expect((await postback('deliveries', 'show', listed[0].delivery_id)).out).toMatch(
+        /event_type +authentication.ended/,
+      );
       const job = await dataOf(
         'jobs',
         'run',
