@@ -90,8 +90,9 @@ export function createProgram(program = new Command('postback')): Command {
     .command('bench')
     .description('run a benchmark; see bench/README.md')
     .argument('[name]', 'a name of bench/README.md; default: overview')
-    .argument('[argument]', 'such as the scale of the run, or a folder')
-    .action(async (name, argument) => (await import('../bench/main.js')).bench(name, argument));
+    .argument('[argument...]', 'such as the scale of the run, or a folder')
+    .allowUnknownOption()
+    .action(async (name, args) => (await import('../bench/main.js')).bench(name, args));
 
   addRemoteCommands(program);
 
