@@ -1,3 +1,4 @@
+import { activity } from './activity.js';
 import { age } from './age.js';
 import { cluster } from './cluster/index.js';
 import { crashes } from './crashes.js';
@@ -34,6 +35,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   jobs: { run: jobs },
   indexing: { run: indexing },
   deliveries: { run: deliveryList },
+  activity: { run: activity, argument: '[<records>]' },
   receivers: { run: receivers },
   footprint: { run: footprint },
   crashes: { run: crashes },
