@@ -9,12 +9,16 @@ import type { TextOutcome, TextTask } from './worker.js';
 const MEMORY_MB = 384;
 
 /** The text analyses that need no server. They share child processes. */
-export function createLocalTextProviders(limits: AiLimits): { providers: AiProvider[]; close(): Promise<void> } {
+export function createLocalTextProviders(
+  limits: AiLimits,
+  idleMs?: number,
+): { providers: AiProvider[]; close(): Promise<void> } {
   const pool = createProcessPool<TextTask, TextOutcome>({
     worker: new URL('./worker.js', import.meta.url),
     processes: limits.textProcesses,
     memoryMb: MEMORY_MB,
     timeoutMs: limits.textTimeoutMs,
+    idleMs,
   });
 
   function provider(analysis: AnalysisName): AiProvider<AnalysisName> {
