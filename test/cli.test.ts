@@ -9,6 +9,7 @@ import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { eventually } from './support/eventually.js';
 import { clientOf } from './support/organisation.js';
+import { outputOf } from './support/output.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
@@ -25,13 +26,7 @@ describe('the postback command', () => {
       env: { ...process.env, ...settings, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const output = { out: '', err: '' };
-    child.stdout.on('data', (chunk) => {
-      output.out += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      output.err += chunk;
-    });
+    const output = outputOf(child);
     const [code] = await once(child, 'close');
     return { code: code as number, ...output };
   }
@@ -135,10 +130,7 @@ describe('the postback command', () => {
     const own = mkdtempSync(join(tmpdir(), 'postback-lost-'));
     const env = { ...process.env, POSTBACK_DATA_DIR: own, POSTBACK_API_PORT: '0' };
     const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
+    const output = outputOf(child);
     const ended = once(child, 'close');
     try {
       await eventually('the instance', () => existsSync(join(own, 'dev.json')));
@@ -155,8 +147,8 @@ describe('the postback command', () => {
       expect(await client.ended('notes', 'after')).toMatchObject({ indexing_status: 'completed' });
       child.kill('SIGTERM');
       expect((await ended)[0]).toBe(0);
-      expect(output).toMatch(/MongoDB ended with code .*MongoDB runs again/s);
-      expect(output).toMatch(/Temporal ended with code .*Temporal runs again/s);
+      expect(output.out).toMatch(/MongoDB ended with code .*MongoDB runs again/s);
+      expect(output.out).toMatch(/Temporal ended with code .*Temporal runs again/s);
     } finally {
       child.kill('SIGKILL');
       await ended;
