@@ -2,7 +2,6 @@
 import type { Dispatcher } from 'undici';
 import type { OutboundResponse } from '../../domain/outbound.js';
 import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
-import { joinValues } from './response.js';
 
 export type ResponseHead = Omit<OutboundResponse, 'body'>;
 
@@ -95,4 +94,14 @@ export function sendRequest<Result>(
       },
     });
   });
+}
+
+/** Headers with one string per name. */
+function joinValues(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
+  const joined: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    joined[name] = Array.isArray(value) ? value.join(', ') : (value ?? '');
+  }
+  return joined;
 }
