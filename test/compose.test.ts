@@ -201,7 +201,7 @@ describe("the product's services", () => {
     const dockerfile = readFileSync(join(process.cwd(), 'Dockerfile'), 'utf8');
     const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(lastStage).toMatch(/^USER node$/m);
-    expect(dockerfile).toMatch(/^RUN npm ci --omit=dev$/m);
+    expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m);
     expect(readFileSync(join(process.cwd(), '.dockerignore'), 'utf8')).toMatch(/^\*$/m);
   });
 });

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -39,17 +40,30 @@ const failure = await bodyOf(createPostback({ url, key }).POST('/query', { body:
 console.log(event.id, failure.code);
 `;
 
+/** What a clone does not have, besides the compiled code, which takes half a minute to make. */
+const NOT_CLONED = new Set(['.git', '.postback', 'node_modules', 'packages']);
+
 describe('the packages that npm publishes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postback-packages-'));
   const npm = (...args: string[]) => runFile('npm', args, { cwd: folder });
   const installed = join(folder, 'node_modules', 'postback');
   const postback = join(installed, 'bin', 'postback.mjs');
   const cache = join(folder, 'cache');
+  const clone = join(folder, 'clone');
   const environment = { ...process.env, XDG_CACHE_HOME: cache, POSTBACK_API_PORT: '0' };
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   beforeAll(async () => {
-    await runFile(process.execPath, ['bin/pack.mjs', folder]);
+    // A copy, because npm packs what package.json says, and bin/pack.mjs changes it while npm packs.
+    const isCloned = (path: string) =>
+      !relative('.', path)
+        .split(sep)
+        .some((name) => NOT_CLONED.has(name));
+    cpSync('.', clone, { recursive: true, preserveTimestamps: true, filter: isCloned });
+    symlinkSync(resolve('node_modules'), join(clone, 'node_modules'));
+    for (const path of ['.', 'receiver', 'client']) {
+      await runFile('npm', ['pack', '--pack-destination', folder], { cwd: join(clone, path) });
+    }
     // So that nothing is downloaded.
     const needed = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) => resolve('node_modules', name));
     await npm('pack', '--ignore-scripts', '--silent', ...needed);
@@ -69,8 +83,35 @@ describe('the packages that npm publishes', () => {
   test('postback has its compiled code, no sources, and nothing that npm installs before its first start', () => {
     expect(readdirSync(installed)).not.toContain('tsconfig.json');
     expect(readdirSync(join(installed, 'dist', 'test'))).toEqual(['fixtures']);
+    expect(
+      readdirSync(installed, { recursive: true }).filter((name) => /\.ts$|\.map$|\.tgz$/.test(String(name))),
+    ).toEqual([]);
     expect(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
-    expect(readFileSync(join(installed, 'packages', 'lock.json'))).toEqual(readFileSync('package-lock.json'));
+    expect(readFileSync(join(installed, 'dist', 'release', 'lock.json'))).toEqual(readFileSync('package-lock.json'));
+  });
+
+  test('npm pack leaves the clone as it was, and npm run pack writes the same three packages', async () => {
+    const filesOf = async (archive: string) => (await runFile('tar', ['-tzf', archive])).stdout.split('\n').sort();
+    const manifest = () => readFileSync(join(clone, 'package.json'), 'utf8');
+    expect(manifest()).toBe(readFileSync('package.json', 'utf8'));
+    const target = join(folder, 'again');
+    await runFile(process.execPath, ['bin/pack.mjs', target], { cwd: clone });
+    expect(manifest()).toBe(readFileSync('package.json', 'utf8'));
+    expect(existsSync(join(clone, 'dist', 'release'))).toBe(false);
+    expect(readdirSync(target)).toHaveLength(3);
+    for (const name of readdirSync(target)) {
+      expect(await filesOf(join(target, name))).toEqual(await filesOf(join(folder, name)));
+    }
+  });
+
+  test('a package that was made without the scripts says how to make it', async () => {
+    const unscripted = join(folder, 'unscripted');
+    mkdirSync(join(unscripted, 'bin'), { recursive: true });
+    for (const name of ['tsconfig.json', 'bin/postback.mjs', 'bin/prepare.mjs', 'bin/release.mjs', 'bin/prune.mjs']) {
+      cpSync(name, join(unscripted, name));
+    }
+    const started = runFile(process.execPath, [join(unscripted, 'bin', 'postback.mjs'), 'start']);
+    await expect(started).rejects.toThrow(/Make it again with: npm run pack/);
   });
 
   test('postback prints its version and its commands', async () => {

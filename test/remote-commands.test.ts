@@ -215,6 +215,20 @@ describe('commands against a server', () => {
     test('trigger sends a callback of an authentication, whose delivery can be listed, shown and followed', async () => {
       const { authentication_id } = await dataOf('trigger', 'authentication', '--to', receiver.url);
       await receiver.waitFor('the callback', ({ json }) => json.authentication_id === authentication_id);
+      const listed = await eventually('the delivery', async () => {
+        const { deliveries } = await dataOf(
+          'deliveries',
+          'list',
+          '--doc-id',
+          authentication_id,
+          '--status',
+          'delivered',
+        );
+        return deliveries.length > 0 ? deliveries : undefined;
+      });
+      expect((await postback('deliveries', 'show', listed[0].delivery_id)).out).toMatch(
+        /event_type +authentication.ended/,
+      );
       const job = await dataOf(
         'jobs',
         'run',
@@ -230,11 +244,22 @@ describe('commands against a server', () => {
         const { deliveries } = await dataOf('deliveries', 'list', ...of, '--status', 'delivered');
         return deliveries.length > 0 ? deliveries : undefined;
       });
+      for (const kind of [['--items'], ['--crew', 'support-reply']]) {
+        expect((await postback('deliveries', 'show', delivery.delivery_id, ...kind)).err).toContain('404');
+      }
       const shown = await postback('deliveries', 'show', delivery.delivery_id, '--jobs');
       expect(shown.out).toMatch(/status +delivered\n(.|\n)* 204 /);
       const retried = await postback('deliveries', 'retry', delivery.delivery_id, '--jobs');
       expect(retried).toMatchObject({ code: 1, err: expect.stringContaining('409') });
       expect((await postback('trigger', 'job')).err).toContain('--to');
+    });
+
+    test('listen says when its port is taken', async () => {
+      const port = new URL(receiver.url).port;
+      expect(await postback('listen', '--port', port)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`Port ${port} is taken.`),
+      });
     });
 
     test('verify checks a stored callback of any age', async () => {

@@ -5,11 +5,11 @@ import { IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from '
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
 
-/** The fields that identify versions of items of one request: a replacement belongs to another request. */
+/** The fields that identify versions of items of one batch: a replacement belongs to another batch. */
 type Version = Pick<ItemRecord, '_id' | 'batch'>;
 
 /**
- * Changes items of one request together. Each change is one conditional update of those that have been neither deleted nor
+ * Changes items of one batch together. Each change is one conditional update of those that have been neither deleted nor
  * replaced and have not finished.
  */
 export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
@@ -43,13 +43,16 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
         .toArray();
     },
 
-    /** queued -> processing, and counts a run. An earlier run may have got further: a status never goes back. */
-    async begin(versions: readonly Version[]): Promise<void> {
+    /**
+     * queued -> processing, and counts a run. An earlier run may have got further: a status never goes back.
+     * @param begun the number of the run
+     */
+    async begin(versions: readonly Version[], begun = 1): Promise<void> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
       await items.updateMany(inProgress(versions), [
         {
           $set: {
-            runs: { step: 'index', begun: 1 },
+            runs: { step: 'index', begun },
             indexing_status: { $cond: [created, '$indexing_status', 'processing'] },
             error_code: null,
             error_message: null,

@@ -5,7 +5,7 @@ import { activityHasFailed } from '../failures.js';
 
 const options = {
   startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   // Attempts are unlimited: storage errors (E6001) are transient, and the activity marks lasting errors as not retryable.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 } as const;
@@ -19,7 +19,7 @@ function groupActivities({ files }: GroupRef) {
 }
 
 /**
- * Small items of one request, through the statuses of `indexItem` together. An item that fails leaves the group and is
+ * Small items of one collection, through the statuses of `indexItem` together. An item that fails leaves the group and is
  * continued by `indexItem`. When the group as a whole fails, all of its items leave.
  */
 export async function indexItems(group: GroupRef): Promise<GroupReport> {
