@@ -1,5 +1,5 @@
 import { type Collection, type Db, MongoClient } from 'mongodb';
-import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/jobs.js';
+import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
