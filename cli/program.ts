@@ -184,6 +184,21 @@ export function createProgram(program = new Command('postback')): Command {
     .action(async (options) => (await import('./migrate.js')).runMigrations(options));
 
   program
+    .command('backup')
+    .description('write the database, and the files of the bucket, as they are at one time; the service may run')
+    .argument('<file>', 'a new file, such as backup.ndjson.gz')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).backUp(file, options));
+  program
+    .command('restore')
+    .description(
+      'write a backup into an empty database, an empty bucket and the search index; the service must not run',
+    )
+    .argument('<file>', 'a file that `postback backup` wrote')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).restoreBackup(file, options));
+
+  program
     .command('sealing-key')
     .description('manage the keys that seal stored secrets')
     .command('rotate')
