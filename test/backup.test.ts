@@ -64,8 +64,9 @@ describe('a backup', () => {
   test('shows one point in time, while transactions move documents between collections', async () => {
     const { db, mongoClient } = source;
     // Read in several batches of the cursor.
+    const COUNT = 1_500;
     const text = 'x'.repeat(20_000);
-    const things = Array.from({ length: 3_000 }, (_, n) => ({ _id: n as never, text, home: 'left' }));
+    const things = Array.from({ length: COUNT }, (_, n) => ({ _id: n as never, text, home: 'left' }));
     await db.collection('left').insertMany(things);
     await db.collection('right').insertOne({ _id: 'first' as never, home: 'right' });
     await db.collection<{ _id: string; moves: number }>('counts').insertOne({ _id: 'moves', moves: 0 });
@@ -83,15 +84,15 @@ describe('a backup', () => {
     };
     // From both ends, so that documents move before and after they are read.
     const path = await takeBackup(async (line) => {
-      if (line % 30 === 0 && moved < 200) await move(line % 60 === 0 ? line : 3_000 - line);
+      if (line % 30 === 0 && line < COUNT) await move(line % 60 === 0 ? line : COUNT - line);
     });
-    expect(moved).toBeGreaterThan(50);
+    expect(moved).toBe(49);
     await restoreFrom(path);
     const ids = async (name: string) => (await target.db.collection(name).find({}).toArray()).map(({ _id }) => _id);
     const [left, right] = [await ids('left'), await ids('right')];
     const counted = await target.db.collection('counts').findOne({ _id: 'moves' as never });
-    expect(new Set([...left, ...right]).size).toBe(3_001);
-    expect(left.length + right.length).toBe(3_001);
+    expect(new Set([...left, ...right]).size).toBe(COUNT + 1);
+    expect(left.length + right.length).toBe(COUNT + 1);
     expect(right.length).toBe(1 + (counted!.moves as number));
     expect(counted!.moves).toBeGreaterThan(0);
   });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   Binary,
   type Document,
@@ -33,6 +34,8 @@ const MANY_CHANGES = 50_000;
 const FEW_CHANGES = 2_000;
 /** Rounds of reading changed documents again before the writers are too fast. */
 const MAX_ROUNDS = 50;
+/** The pause before the last round is repeated. */
+const AGAIN_MS = 200;
 /** MongoDB's codes for a snapshot that it has no longer. */
 const SNAPSHOT_GONE = [239, 246];
 
@@ -51,16 +54,18 @@ export async function* dump(collections: Collections, options: DumpOptions): Asy
   const sealingKeys = new Set<string>();
   let lines = 0;
   let lostFiles = 0;
+  let rounds = 0;
   const counted = (line: string) => {
     lines += 1;
     return line;
   };
 
-  const { operationTime } = await db.command({ ping: 1 });
-  const watch = watchChanges(db, operationTime as Timestamp, LEFT_OUT);
+  const marks = db.collection<Document & { _id: string }>('backups');
+  const run = `bak_${randomUUID()}`;
   // Reads see at least the changes that the stream has shown, also at a member that is behind.
   const session = mongoClient.startSession({ causalConsistency: true });
-  session.advanceOperationTime(operationTime as Timestamp);
+  await marks.insertOne({ _id: run, at: new Date() }, { session });
+  const watch = watchChanges(db, session.operationTime!, LEFT_OUT);
   try {
     yield counted(headerLine({ started_at: new Date().toISOString(), database: db.databaseName }));
     const names = (await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()).map(
@@ -85,13 +90,17 @@ export async function* dump(collections: Collections, options: DumpOptions): Asy
         continue;
       }
       const last = yield* lastRound();
-      if (last === null) continue;
+      if (last === null) {
+        await wait(AGAIN_MS);
+        continue;
+      }
       yield endLine({ point: last.toISOString(), sealing_keys: [...sealingKeys].sort(), lines });
       return;
     }
   } finally {
-    await session.endSession();
     await watch.close();
+    await marks.deleteMany({ _id: { $gte: run, $lt: `${run}\uffff` } });
+    await session.endSession();
   }
 
   function majority(): FindOptions {
@@ -105,16 +114,14 @@ export async function* dump(collections: Collections, options: DumpOptions): Asy
    */
   async function* lastRound(): AsyncGenerator<string, Date | null> {
     const snapshot = mongoClient.startSession({ snapshot: true });
-    const mark = `bak_${randomUUID()}`;
+    const mark = `${run}/${++rounds}`;
     let touched: Touched = new Map();
     try {
       // The first read of the session decides its time. All earlier reads saw an earlier time, so it is the primary's.
-      await db.collection('backups').findOne({}, { session: snapshot, readPreference: 'primary' });
+      await marks.findOne({ _id: run }, { session: snapshot, readPreference: 'primary' });
       // Public in the driver's code, and missing in its types.
       const { snapshotTime: time } = snapshot as unknown as { snapshotTime: Timestamp };
-      const marks = db.collection<Document & { _id: string }>('backups');
       await watch.reach(mark, () => marks.insertOne({ _id: mark, at: new Date() }));
-      await marks.deleteOne({ _id: mark });
       touched = watch.take();
       const lostBefore = lostFiles;
       for await (const line of readAgain(touched, { session: snapshot, readPreference: 'primary' }))
