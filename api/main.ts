@@ -22,6 +22,7 @@ import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { type ApiDependencies, createApps } from './app.js';
+import { createIngestGroups } from './content/ingest-groups.js';
 import { createStarterMetrics } from './metrics.js';
 import type { RateLimits } from './rate-limit.js';
 import { createApiServer } from './server.js';
@@ -65,8 +66,11 @@ async function runApi(): Promise<void> {
     dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
     tracing ? [tracing.client] : [],
   );
+  const dependencies = apiDependencies(config, shared, client, crews, metrics);
+  const ingestGroups = createIngestGroups({ starters: dependencies.starters, log });
   const apps = createApps({
-    ...apiDependencies(config, shared, client, crews, metrics),
+    ...dependencies,
+    ingestGroups,
     traceRequest: tracing?.traceRequest,
     log,
     stopping: stopping.signal,
@@ -95,6 +99,7 @@ async function runApi(): Promise<void> {
   exitAfter(DRAIN_MS + CLOSE_MS);
   stopping.abort();
   await closeServer(server);
+  await ingestGroups.close();
   internal?.close();
   internal?.closeAllConnections();
   await shared.close();
@@ -128,7 +133,7 @@ function apiDependencies(
   client: Client,
   { crews, invalid }: LoadedCrews,
   { registry }: ProcessMetrics,
-): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest'> {
+): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestGroups'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });

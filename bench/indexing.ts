@@ -19,7 +19,7 @@ type Kind = keyof typeof KINDS;
 const REQUESTS = { 'in one request': 5_000, 'one by one': 1 } as const;
 
 /** Clients that each send one request at a time. */
-const CLIENTS = 10;
+const CLIENTS = 16;
 
 interface Result {
   perSecond: number;
@@ -42,8 +42,7 @@ export async function indexing(): Promise<void> {
       for (const [arrival, size] of Object.entries(REQUESTS)) {
         for (const kind of Object.keys(KINDS) as Kind[]) {
           round += 1;
-          const { count: all, warmUp } = KINDS[kind];
-          const count = size === 1 ? all / 3 : all;
+          const { count, warmUp } = KINDS[kind];
           const run = { kind, size, ...(announced ? { receiver } : {}) };
           await index(instance, { ...run, database: `warm-${round}`, count: warmUp });
           const { perSecond, cpu } = await index(instance, { ...run, database: `items-${round}`, count });

@@ -9,7 +9,7 @@ export const WORKFLOW_DETAILS: Readonly<Record<keyof typeof workflows, string>> 
   deleteDatabase: 'Deletes a database with everything in it.',
   provisionDatabase: 'Creates a database; clients can use it afterwards.',
   indexItem: 'Indexes an item and stores its webhook. An item that is errored has its code in the result.',
-  indexItems: 'Indexes small items of one request together. Items that fail continue in workflows of their own.',
+  indexItems: 'Indexes small items that arrived together. Items that fail continue in workflows of their own.',
   clearRemovedItems: 'Deletes chunks, index rows, graph and files of removed items.',
   refreshIndexRows: 'Writes the index rows of an item again after a change of its metadata.',
   startIngestedItems: 'Starts the workflows of the items of a large request.',

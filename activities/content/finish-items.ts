@@ -61,7 +61,7 @@ export interface CompleteItemsDependencies {
 }
 
 /**
- * Completes items of one request: their status and the deliveries that notify the organisation's webhook are written in one
+ * Completes items of one batch: their status and the deliveries that notify the organisation's webhook are written in one
  * transaction. Then the deliveries are started, and the versions before are cleared; after a crash in between, the activity's
  * retry or the reconciler does it.
  * @returns a function that returns the items that were in progress

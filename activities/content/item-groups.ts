@@ -45,7 +45,7 @@ const groupFailureRules: FailureRules = {
   maxDefectAttempts: 1,
 };
 
-/** Index small items of one request together. Each activity can be repeated. */
+/** Index small items of one batch together. Each activity can be repeated. */
 export function createItemGroupActivities(deps: ItemGroupDependencies) {
   const { itemGroups, databases, deliveries, starters, log } = deps;
   const index = createIndexTogether(deps);

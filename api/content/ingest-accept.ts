@@ -12,6 +12,7 @@ import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Draft } from './ingest-drafts.js';
+import type { IngestGroups, IngestPlace } from './ingest-groups.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
 
 export interface AcceptDependencies {
@@ -21,7 +22,14 @@ export interface AcceptDependencies {
   registrations: Registrations;
   quotas: Pick<Quotas, 'admit'>;
   starters: DeliveryStarters;
+  ingestGroups: Pick<IngestGroups, 'join'>;
   log: Logger;
+}
+
+/** A plan that was committed. */
+export interface AcceptedIngest extends IngestPlan {
+  /** True when the only item is in a group of several requests, which starts its workflow. */
+  grouped: boolean;
 }
 
 /** Runs the writes of an ingest with the response that reports the plan; see `respondWith`. */
@@ -42,10 +50,11 @@ export async function acceptIngest(
   drafts: readonly Draft[],
   target: IngestTarget,
   commit: CommitIngest,
-): Promise<IngestPlan> {
+): Promise<AcceptedIngest> {
   for (let attempt = 1; ; attempt += 1) {
     const plan = await planIngest(deps.itemQueue, drafts, target);
     const notifications = await unchangedDeliveries(deps, plan, target);
+    const place = joinGroup(deps, plan);
     let deliveries: DeliveryRecord[] = [];
     let records: ItemRecord[] = [];
     try {
@@ -58,16 +67,27 @@ export async function acceptIngest(
         deps.quotas.admit(target.database.org, plan.added, (tx) => inTransaction(deps.mongoClient, write, tx), outer),
       );
     } catch (error) {
+      place?.settle(null);
       const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
       if (!conflict || attempt === MAX_ATTEMPTS) throw error;
       // Another request has changed one of these items since: repeat the plan with its changes.
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
+    place?.settle(records[0]!);
     // Not awaited, so that the response does not wait for thousands of starts.
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
-    return { ...plan, records };
+    return { ...plan, records, grouped: Boolean(place?.group) };
   }
+}
+
+/** Puts the only item of a request into a group of several requests, when many such requests arrive. */
+function joinGroup({ ingestGroups }: AcceptDependencies, { records }: IngestPlan): IngestPlace | null {
+  const [item] = records;
+  if (!item || records.length > 1) return null;
+  const place = ingestGroups.join(item);
+  Object.assign(item, place.group);
+  return place;
 }
 
 /** An unchanged completed item will not complete again, but each request is notified of its items. */

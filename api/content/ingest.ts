@@ -14,7 +14,7 @@ import type { UploadLimits } from '../multipart.js';
 import { type FormDependencies, type ReceivedForm, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
-import { type AcceptDependencies, acceptIngest, type CommitIngest } from './ingest-accept.js';
+import { type AcceptDependencies, type AcceptedIngest, acceptIngest, type CommitIngest } from './ingest-accept.js';
 import { type Draft, draftItems, rejectRepeatedIds } from './ingest-drafts.js';
 import { checkMetadata, type IngestPlan, type IngestTarget } from './ingest-plan.js';
 import { ingestResultSchema } from './item-responses.js';
@@ -61,8 +61,8 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
           const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(drafts, accepted), write),
           );
-          await tidyFiles(batch, plan.replacedFiles);
-          await startIndexing(org, batch, plan, database.name);
+          await tidyFiles(files.length > 0 ? batch : null, plan.replacedFiles);
+          if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
         });
       },
     ),
@@ -75,7 +75,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     drafts: readonly Draft[],
     target: IngestTarget,
     commit: CommitIngest,
-  ): Promise<IngestPlan> {
+  ): Promise<AcceptedIngest> {
     try {
       const plan = await acceptIngest(deps, drafts, target, (accepted, write) =>
         commit(accepted, async (tx) => {
@@ -92,10 +92,13 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
     }
   }
 
-  /** The request is accepted even when this fails: the reconciler tidies up later. */
-  async function tidyFiles(batch: string, replaced: readonly string[]): Promise<void> {
+  /**
+   * The request is accepted even when this fails: the reconciler tidies up later.
+   * @param batch null for a request without files
+   */
+  async function tidyFiles(batch: string | null, replaced: readonly string[]): Promise<void> {
     try {
-      await deps.files.claim(batch);
+      if (batch !== null) await deps.files.claim(batch);
       await Promise.all(replaced.map((file) => deps.files.remove(file)));
     } catch (error) {
       deps.log.warn({ err: error, batch }, 'files of an ingest not tidied up');

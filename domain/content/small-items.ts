@@ -1,4 +1,4 @@
-/** Short texts and files of text, whose work is less than that of a workflow: those of one request are indexed together. */
+/** Short texts and files of text, whose work is less than that of a workflow: those that arrive together are indexed together. */
 import type { FileKind } from '../extraction.js';
 
 /** Larger items are indexed step by step. */
@@ -17,7 +17,7 @@ export interface SizedSource {
   bytes: number;
 }
 
-interface SizedItem extends SizedSource {
+export interface SizedItem extends SizedSource {
   id: string;
 }
 
@@ -26,40 +26,56 @@ export function isSmall({ source, bytes }: SizedSource): boolean {
   return bytes <= MAX_BYTES && (source.kind === 'text' || TEXT_KINDS.includes(source.file_kind));
 }
 
+/** A group that is being filled. */
+export interface OpenGroup {
+  /** Adds an item if there is room for it; the first item always has room. */
+  add(item: SizedItem): boolean;
+}
+
+export function openGroup(): OpenGroup {
+  const used = { items: 0, bytes: 0, idBytes: 0 };
+  return {
+    add({ id, bytes }) {
+      const after = {
+        items: used.items + 1,
+        bytes: used.bytes + bytes,
+        idBytes: used.idBytes + Buffer.byteLength(JSON.stringify(id)) + 1,
+      };
+      const fits = after.items <= GROUP.items && after.bytes <= GROUP.bytes && after.idBytes <= GROUP.idBytes;
+      if (!fits && used.items > 0) return false;
+      Object.assign(used, after);
+      return true;
+    },
+  };
+}
+
 /**
  * Files wait for the file store and for the processes that read them, so they are in groups of their own.
  * @returns the number of the group of each item of a request, from 0; undefined for an item without a group
  */
 export function groupNumbers(items: readonly SizedItem[]): (number | undefined)[] {
   const numbers: (number | undefined)[] = items.map(() => undefined);
-  const open = new Map<string, { positions: number[]; bytes: number; idBytes: number }>();
+  const filling = new Map<string, { group: OpenGroup; positions: number[] }>();
   let count = 0;
-  const close = (kind: string) => {
-    const { positions } = open.get(kind)!;
-    if (positions.length > 1) {
-      for (const position of positions) numbers[position] = count;
-      count += 1;
-    }
-    open.delete(kind);
+  const close = ({ positions }: { positions: number[] }) => {
+    if (positions.length === 1) return;
+    for (const position of positions) numbers[position] = count;
+    count += 1;
   };
   for (const [position, item] of items.entries()) {
     if (!isSmall(item)) continue;
     const { kind } = item.source;
-    const idBytes = Buffer.byteLength(JSON.stringify(item.id)) + 1;
-    const last = open.get(kind);
-    const full =
-      last &&
-      (last.positions.length === GROUP.items ||
-        last.bytes + item.bytes > GROUP.bytes ||
-        last.idBytes + idBytes > GROUP.idBytes);
-    if (full) close(kind);
-    const group = open.get(kind) ?? { positions: [], bytes: 0, idBytes: 0 };
-    open.set(kind, group);
-    group.positions.push(position);
-    group.bytes += item.bytes;
-    group.idBytes += idBytes;
+    const last = filling.get(kind);
+    if (last?.group.add(item)) {
+      last.positions.push(position);
+      continue;
+    }
+    if (last) close(last);
+    const group = openGroup();
+    group.add(item);
+    filling.set(kind, { group, positions: [position] });
   }
-  for (const kind of [...open.keys()]) close(kind);
+  for (const last of filling.values()) close(last);
   return numbers;
 }
 

@@ -11,7 +11,7 @@ export interface ItemRef {
   file?: true;
 }
 
-/** A group of small items of one request. */
+/** A group of small items of one request, or of many requests with one item each. */
 export interface GroupRef {
   /** `bat_…` */
   batch: string;

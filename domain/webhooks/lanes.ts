@@ -3,6 +3,7 @@
  * than an attempt. Each receiver belongs to one lane, which bounds its attempts over all processes.
  */
 import { createHash } from 'node:crypto';
+import { createRateMeter } from '../rate-meter.js';
 
 /** Decides which new deliveries go into a lane. */
 export interface LaneSwitch {
@@ -41,8 +42,6 @@ export const FLAG_VALID_MS = 1_000;
 /** How long a flag stays up when the lane does not renew it, because it was killed or never started. */
 export const FLAG_LASTS_MS = 5_000;
 
-const SECOND_MS = 1_000;
-
 /** Lanes are for load: at low load each delivery has its own workflow from the start. */
 export function createLaneSwitch({
   lanes,
@@ -50,28 +49,17 @@ export function createLaneSwitch({
   perTransaction = 10,
   clock = () => performance.now(),
 }: LaneOptions): LaneSwitch {
-  /** Times of the latest deliveries, as a ring. */
-  const times = new Array<number>(perSecond).fill(Number.NEGATIVE_INFINITY);
-  let next = 0;
+  const tooMany = createRateMeter(perSecond, clock);
 
   return {
     lanesFor(receivers) {
-      const now = clock();
       const large = receivers.length > perTransaction;
       return receivers.map((receiver) => {
-        const busy = count(now) || large;
+        const busy = tooMany() || large;
         return busy && lanes > 0 ? laneOf(receiver, lanes) : null;
       });
     },
   };
-
-  /** @returns whether this delivery exceeds the number for one second */
-  function count(now: number): boolean {
-    const oldest = times[next]!;
-    times[next] = now;
-    next = (next + 1) % perSecond;
-    return now - oldest < SECOND_MS;
-  }
 }
 
 /** @returns 0 to lanes-1 */

@@ -5,11 +5,11 @@ import { IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from '
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
 
-/** The fields that identify versions of items of one request: a replacement belongs to another request. */
+/** The fields that identify versions of items of one batch: a replacement belongs to another batch. */
 type Version = Pick<ItemRecord, '_id' | 'batch'>;
 
 /**
- * Changes items of one request together. Each change is one conditional update of those that have been neither deleted nor
+ * Changes items of one batch together. Each change is one conditional update of those that have been neither deleted nor
  * replaced and have not finished.
  */
 export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {

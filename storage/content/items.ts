@@ -40,7 +40,7 @@ export interface ItemRecord {
   content_hash?: string | undefined;
   metadata: Record<string, unknown>;
   additional_metadata: Record<string, unknown>;
-  /** `bat_…`: the ingest request or connector batch that added it. */
+  /** `bat_…`: the ingest request, group of requests, or connector batch that added it. */
   batch: string;
   /** Number of its group in the batch, whose workflow indexes it. Absent when it has a workflow of its own. */
   group?: number | undefined;

@@ -19,7 +19,7 @@ function groupActivities({ files }: GroupRef) {
 }
 
 /**
- * Small items of one request, through the statuses of `indexItem` together. An item that fails leaves the group and is
+ * Small items of one collection, through the statuses of `indexItem` together. An item that fails leaves the group and is
  * continued by `indexItem`. When the group as a whole fails, all of its items leave.
  */
 export async function indexItems(group: GroupRef): Promise<GroupReport> {
