@@ -130,13 +130,13 @@ export type AiJobs = ReturnType<typeof createAiJobs>;
 
 const IN_PROGRESS_STATUSES: AiJobRecord['status'][] = ['queued', 'processing'];
 
-/** Whether a job in progress uses this upload. */
+/** Whether a job in progress uses this upload. @param upload with its organisation, if the caller knows it */
 export async function fileIsNeeded(
   aiJobs: Collection<AiJobRecord>,
-  fileId: string,
+  upload: { file_id: string; org?: string },
   session?: ClientSession,
 ): Promise<boolean> {
-  const needed = { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } };
+  const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
   return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 
@@ -316,7 +316,7 @@ export function createAiJobs(
     },
 
     /** Whether a job in progress uses this upload. */
-    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, fileId),
+    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, { file_id: fileId }),
 
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {

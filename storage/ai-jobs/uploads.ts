@@ -57,9 +57,9 @@ export function createUploads({
       return inTransaction(mongoClient, async (tx) => {
         const current = { _id: fileId, org, expires_at: { $gt: new Date() } };
         if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
-        if (await fileIsNeeded(aiJobs, fileId, tx)) return 'needed';
+        if (await fileIsNeeded(aiJobs, { file_id: fileId, org }, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
-        await uploads.updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
+        await uploads.updateOne({ _id: fileId, org }, { $set: { expires_at: new Date(0) } }, { session: tx });
         return 'discarded';
       });
     },
