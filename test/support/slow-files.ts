@@ -21,7 +21,6 @@ export const SLOW_FILES: readonly string[] = [
   'content/extraction',
   'ai-jobs/jobs',
   's3-storage',
-  'restored',
   'backup',
   'content/embeddings',
   'crews/waiting',
