@@ -80,7 +80,9 @@ export async function restoreBackup(path: string, { json }: Output): Promise<voi
   const missing = end.sealing_keys.filter((id) => !configured.includes(id));
   if (missing.length > 0) {
     const held = configured.length === 0 ? 'is not set' : `holds ${keysText(configured)}`;
-    throw new Error(`the secrets of this backup are sealed with ${keysText(missing)}, and POSTBACK_SEALING_KEY ${held}`);
+    throw new Error(
+      `the secrets of this backup are sealed with ${keysText(missing)}, and POSTBACK_SEALING_KEY ${held}`,
+    );
   }
   const location = filesLocation(config);
   const bucket = location ? await openBucket(location) : null;

@@ -124,6 +124,8 @@ export const settingsSchema = z.object({
   POSTBACK_PARSER_MEMORY_MB: positive.default(256),
   /** For one file without its scanned pages, and for each scanned page. */
   POSTBACK_PARSER_TIMEOUT_SECONDS: positive.default(120),
+  /** How long an idle child process waits for the next file, page or text. */
+  POSTBACK_PARSER_IDLE_SECONDS: z.coerce.number().nonnegative().max(DAY).default(3),
 
   POSTBACK_MAX_FILES: positive.default(100),
   POSTBACK_MAX_ITEMS: positive.default(5_000),

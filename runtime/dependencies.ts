@@ -19,6 +19,7 @@ import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
 import { createConnectorSyncs } from '../storage/connectors/syncs.js';
 import { createChunks } from '../storage/content/chunks.js';
+import { createCompactionLeases } from '../storage/content/compaction-leases.js';
 import { createDatabaseContents } from '../storage/content/database-contents.js';
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import { createDatabases } from '../storage/content/databases.js';
@@ -82,7 +83,11 @@ export async function createSharedDependencies(
   const sealer = createConfiguredSealer(config, opensSecrets);
   const opensearch = await connectOpenSearch(config);
   const index = createSearchIndex({
-    lancedb: createLanceIndex({ location: await indexLocation(config), log }),
+    lancedb: createLanceIndex({
+      location: await indexLocation(config),
+      leases: createCompactionLeases(collections),
+      log,
+    }),
     opensearch,
   });
   const embedding = embedderConfig(config);

@@ -1,5 +1,5 @@
 import { type Collection, type Db, MongoClient } from 'mongodb';
-import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/jobs.js';
+import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
@@ -7,6 +7,7 @@ import type { CheckpointRecord } from './checkpoints.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { ConnectorResourceRecord } from './connectors/resources.js';
 import type { ChunkRecord } from './content/chunks.js';
+import type { CompactionLeaseRecord } from './content/compaction-leases.js';
 import type { DatabaseRecord } from './content/databases.js';
 import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js';
 import type { EntityRecord, RelationRecord } from './content/graph.js';
@@ -42,6 +43,7 @@ export interface Collections {
   rateLimits: Collection<RateLimitRecord>;
   databases: Collection<DatabaseRecord>;
   indexRebuilds: Collection<IndexRebuildRecord>;
+  compactionLeases: Collection<CompactionLeaseRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
@@ -140,6 +142,7 @@ function collectionsOf(mongoClient: MongoClient, db: Db): Collections {
     rateLimits: db.collection('rate_limits'),
     databases: db.collection('databases'),
     indexRebuilds: db.collection('index_rebuilds'),
+    compactionLeases: db.collection('compaction_leases'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),
     chunks: db.collection('chunks'),

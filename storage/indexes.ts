@@ -30,6 +30,8 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, _id: -1 } },
     { key: { status: 1, updated_at: 1 } },
   ],
+  // Leases are found by id; the index removes those of owners that died.
+  compaction_leases: [{ key: { until: 1 }, expireAfterSeconds: 60 * 60 }],
   items: [
     { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.

@@ -1,16 +1,25 @@
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 import type { AddedUse } from '../domain/quotas.js';
-import type { Collections } from './collections.js';
+import type { AiJobRecord } from './ai-jobs/job-record.js';
+import type { UploadRecord } from './ai-jobs/uploads.js';
+import type { ConnectorRecord } from './connectors/connectors.js';
+import type { DatabaseRecord } from './content/databases.js';
+import type { ItemRecord } from './content/items.js';
+import type { CrewExecutionRecord } from './crews/execution-record.js';
 import { COLLECTION_INDEX } from './indexes.js';
 
 /** Quotas that are measured and guarded together. */
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-type UsageCollections = Pick<
-  Collections,
-  'aiJobs' | 'connectors' | 'crewExecutions' | 'databases' | 'items' | 'uploads'
->;
+interface UsageCollections {
+  aiJobs: Collection<AiJobRecord>;
+  connectors: Collection<ConnectorRecord>;
+  crewExecutions: Collection<CrewExecutionRecord>;
+  databases: Collection<DatabaseRecord>;
+  items: Collection<ItemRecord>;
+  uploads: Collection<UploadRecord>;
+}
 
 export type Usage = ReturnType<typeof createUsage>;
 

@@ -5,7 +5,7 @@ import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
-import type { AiJobRecord } from './jobs.js';
+import type { AiJobRecord } from './job-record.js';
 
 export interface SigningKeyRecord {
   _id: string;

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { inTransaction } from '../transactions.js';
-import { type AiJobRecord, fileIsNeeded } from './jobs.js';
+import { type AiJobRecord, IN_PROGRESS_STATUSES } from './job-record.js';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -14,6 +14,16 @@ export interface UploadRecord {
   expires_at: Date;
   /** When a job last named it. */
   used_at?: Date;
+}
+
+/** Whether a job in progress uses this upload. @param upload with its organisation, if the caller knows it */
+export async function fileIsNeeded(
+  aiJobs: Collection<AiJobRecord>,
+  upload: { file_id: string; org?: string },
+  session?: ClientSession,
+): Promise<boolean> {
+  const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
+  return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 
 export type Uploads = ReturnType<typeof createUploads>;

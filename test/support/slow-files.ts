@@ -30,7 +30,6 @@ export const SLOW_FILES: readonly string[] = [
   'rollout',
   'crews/crews',
   'crews/callbacks',
-  'content/storage-outage',
   'content/replacements',
   'content/feedback',
   'content/upsert',
