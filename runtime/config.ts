@@ -49,6 +49,10 @@ export const settingsSchema = z.object({
   /** Encrypts what Temporal stores. Comma-separated keys of 32 bytes, base64: the first encrypts, all decrypt. */
   POSTBACK_TEMPORAL_CODEC_KEYS: z.string().optional(),
   MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
+  /** Connections of each process to MongoDB. */
+  POSTBACK_MONGODB_POOL_SIZE: positive.max(1_000).default(40),
+  /** Where reads go that may be some seconds old. */
+  POSTBACK_MONGODB_OLD_READS: z.enum(['primary', 'secondaryPreferred', 'nearest']).default('primary'),
   /** Holds the search index unless POSTBACK_INDEX_URI names another place. With `postback start` it holds all data. */
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   /** A folder, or `s3://bucket/prefix`. Default: the folder `index` in the data folder. */

@@ -14,7 +14,7 @@ import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createBacklogReader } from '../storage/backlog.js';
 import { createCheckpointStore } from '../storage/checkpoints.js';
-import { connectCollections } from '../storage/collections.js';
+import { connectCollections, forOldReads } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
 import { createConnectorSyncs } from '../storage/connectors/syncs.js';
@@ -76,7 +76,10 @@ export async function createSharedDependencies(
   log: Logger,
   { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: EmbeddingMetrics },
 ) {
-  const collections = await connectCollections(config.MONGODB_URI, 'postback');
+  const collections = await connectCollections(config.MONGODB_URI, 'postback', {
+    maxPoolSize: config.POSTBACK_MONGODB_POOL_SIZE,
+  });
+  const oldReads = forOldReads(collections, config.POSTBACK_MONGODB_OLD_READS);
   const sealer = createConfiguredSealer(config, opensSecrets);
   const opensearch = await connectOpenSearch(config);
   const index = createSearchIndex({
@@ -111,13 +114,18 @@ export async function createSharedDependencies(
     embedders,
     embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
-    readBacklog: createBacklogReader(collections),
+    readBacklog: createBacklogReader(oldReads),
     keys: createApiKeys(collections),
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,
     quotas: createQuotas(
-      { ...collections, modelTokens, organisations: createOrganisations(collections), usage: createUsage(collections) },
+      {
+        ...collections,
+        modelTokens,
+        organisations: createOrganisations(collections),
+        usage: createUsage(collections, oldReads),
+      },
       defaultLimits(config),
     ),
     activity: createActivity(collections),

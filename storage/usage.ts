@@ -26,8 +26,19 @@ export type Usage = ReturnType<typeof createUsage>;
 /**
  * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use never differs
  * from them, whichever code removes a record.
+ * @param oldReads for measurements that only inform; those in a transaction decide, and need the primary
  */
-export function createUsage(collections: UsageCollections) {
+export function createUsage(collections: UsageCollections, oldReads: UsageCollections = collections) {
+  const inform = measuresOf(oldReads);
+  const decide = measuresOf(collections);
+  return {
+    /** @param tx a transaction whose snapshot is measured */
+    measure: (name: Measure, org: string, tx?: ClientSession): Promise<AddedUse> =>
+      tx ? decide[name](org, tx) : inform[name](org),
+  };
+}
+
+function measuresOf(collections: UsageCollections) {
   const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;
 
   async function measureItems(org: string, session?: ClientSession) {
@@ -81,8 +92,5 @@ export function createUsage(collections: UsageCollections) {
     }),
   };
 
-  return {
-    /** @param tx a transaction whose snapshot is measured */
-    measure: (name: Measure, org: string, tx?: ClientSession): Promise<AddedUse> => measures[name](org, tx),
-  };
+  return measures;
 }

@@ -206,7 +206,7 @@ export function createAiJobs(
     },
 
     /** Whether a job in progress uses this upload. */
-    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, fileId),
+    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, { file_id: fileId }),
 
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {

@@ -16,13 +16,13 @@ export interface UploadRecord {
   used_at?: Date;
 }
 
-/** Whether a job in progress uses this upload. */
+/** Whether a job in progress uses this upload. @param upload with its organisation, if the caller knows it */
 export async function fileIsNeeded(
   aiJobs: Collection<AiJobRecord>,
-  fileId: string,
+  upload: { file_id: string; org?: string },
   session?: ClientSession,
 ): Promise<boolean> {
-  const needed = { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } };
+  const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
   return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 
@@ -67,9 +67,9 @@ export function createUploads({
       return inTransaction(mongoClient, async (tx) => {
         const current = { _id: fileId, org, expires_at: { $gt: new Date() } };
         if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
-        if (await fileIsNeeded(aiJobs, fileId, tx)) return 'needed';
+        if (await fileIsNeeded(aiJobs, { file_id: fileId, org }, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
-        await uploads.updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
+        await uploads.updateOne({ _id: fileId, org }, { $set: { expires_at: new Date(0) } }, { session: tx });
         return 'discarded';
       });
     },

@@ -22,6 +22,7 @@ export const SLOW_FILES: readonly string[] = [
   'ai-jobs/jobs',
   's3-storage',
   'content/compaction',
+  'backup',
   'content/embeddings',
   'crews/waiting',
   'content/scans',
