@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 
-/** Also how soon a cancellation reaches an activity. The SDK sends at most one heartbeat per throttle interval. */
-const HEARTBEAT_MS = 3_000;
+/** Also how soon a cancellation reaches an activity. The workers' throttle interval lets each heartbeat through. */
+const HEARTBEAT_MS = 2_000;
 
 /**
  * Sends heartbeats while the work runs, so that the work of a killed worker is retried after the heartbeat timeout and

@@ -1,4 +1,6 @@
+import { activity } from './activity.js';
 import { age } from './age.js';
+import { cluster } from './cluster/index.js';
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
@@ -14,9 +16,10 @@ import { memory } from './memory.js';
 import { overview } from './overview/index.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
+import { search } from './search/index.js';
 
 interface Benchmark {
-  run(argument?: string): Promise<void>;
+  run(argument?: string, ...more: string[]): Promise<void>;
   /** The argument in the usage message; in brackets when it may be absent. */
   argument?: string;
 }
@@ -32,11 +35,17 @@ const BENCHMARKS: Record<string, Benchmark> = {
   jobs: { run: jobs },
   indexing: { run: indexing },
   deliveries: { run: deliveryList },
+  activity: { run: activity, argument: '[<records>]' },
   receivers: { run: receivers },
   footprint: { run: footprint },
   crashes: { run: crashes },
+  cluster: {
+    run: (...args) => cluster(...args.filter((each) => each !== undefined)),
+    argument: '[<minutes>] [--embedded] [--seed <number>] [--from <git ref>]',
+  },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
+  search: { run: (folder) => search(folder!), argument: '<folder>' },
   page: { run: async () => (await import('./page/index.js')).page() },
   fuzz: { run: async (cases) => (await import('./fuzz/index.js')).fuzzing(cases), argument: '[<cases>]' },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
@@ -46,9 +55,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
  * `postback bench`: runs a benchmark of `bench/README.md` by its name.
  * @throws Error for an unknown name, and without an argument that is required
  */
-export async function bench(name = 'overview', argument?: string): Promise<void> {
+export async function bench(name = 'overview', [argument, ...more]: readonly string[] = []): Promise<void> {
   const benchmark = BENCHMARKS[name];
-  if (benchmark && (argument !== undefined || !benchmark.argument?.startsWith('<'))) return benchmark.run(argument);
+  if (benchmark && (argument !== undefined || !benchmark.argument?.startsWith('<')))
+    return benchmark.run(argument, ...more);
   const usage = Object.entries(BENCHMARKS).map(([each, { argument: text = '' }]) => `${each} ${text}`.trim());
   throw new Error(`usage: npm run bench [-- ${usage.join(' | ')}]`);
 }

@@ -17,7 +17,7 @@ export interface Mongod extends RestartingServer {
 }
 
 const TITLE = 'MongoDB';
-const REPLICA_SET = 'rs0';
+export const REPLICA_SET = 'rs0';
 /** By default mongod takes half of the machine's memory, which the workers need. */
 const CACHE_GB = '0.25';
 const PARAMETERS = [
@@ -50,18 +50,23 @@ async function startOnce(
   const host = `127.0.0.1:${port}`;
   const server = await startSupervisedChild({
     command: binary,
-    args: [
-      ...['--dbpath', join(dir, 'mongodb'), '--bind_ip', '127.0.0.1', '--port', `${port}`, '--replSet', REPLICA_SET],
-      // The default oplog is 5% of the disk; a single node needs it for transactions and change streams only.
-      ...['--wiredTigerCacheSizeGB', CACHE_GB, '--oplogSize', '512', '--quiet', '--nounixsocket'],
-      ...PARAMETERS.flatMap((parameter) => ['--setParameter', parameter]),
-    ],
+    args: mongodArguments(join(dir, 'mongodb'), port),
     env,
     logFile: join(dir, 'mongodb.log'),
     pidFile: pidFile(dir),
   });
   await waitUntilPrimary(server, host);
   return { ...server, uri: `mongodb://${host}/postback?replicaSet=${REPLICA_SET}` };
+}
+
+/** The command line of a member of the replica set. */
+export function mongodArguments(dbPath: string, port: number): string[] {
+  return [
+    ...['--dbpath', dbPath, '--bind_ip', '127.0.0.1', '--port', `${port}`, '--replSet', REPLICA_SET],
+    // The default oplog is 5% of the disk; a single node needs it for transactions and change streams only.
+    ...['--wiredTigerCacheSizeGB', CACHE_GB, '--oplogSize', '512', '--quiet', '--nounixsocket'],
+    ...PARAMETERS.flatMap((parameter) => ['--setParameter', parameter]),
+  ];
 }
 
 async function waitUntilPrimary(server: SupervisedChild, host: string): Promise<void> {

@@ -6,6 +6,7 @@ import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
+import { createRunsAlone, type RunsAlone } from '../activities/content/item-runs.js';
 import { createRebuildActivities } from '../activities/content/rebuild-index.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
@@ -41,9 +42,11 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     drain: drainDeliveries,
     stopLanes,
   } = deliveryActivities(config, { ...dependencies, outbound });
-  const content = contentActivities(dependencies);
+  const runsAlone = createRunsAlone();
+  const content = contentActivities(dependencies, runsAlone);
   const { indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph } = content;
-  const groups = createItemGroupActivities({ ...dependencies, clearOutdated: createClearOutdated(dependencies) });
+  const clearOutdated = createClearOutdated(dependencies);
+  const groups = createItemGroupActivities({ ...dependencies, clearOutdated, runsAlone });
   const activities = {
     // Executions of earlier code run all their activities here.
     content,
@@ -61,10 +64,10 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
   return { activities, stopLanes, drainDeliveries, cancelDeliveries: () => outbound.close() };
 }
 
-function contentActivities(dependencies: WorkerDependencies) {
+function contentActivities(dependencies: WorkerDependencies, runsAlone: RunsAlone) {
   const clearOutdated = createClearOutdated(dependencies);
   return {
-    ...createItemActivities({ ...dependencies, clearOutdated }),
+    ...createItemActivities({ ...dependencies, clearOutdated, runsAlone }),
     ...createItemMaintenanceActivities(dependencies),
     ...createRebuildActivities(dependencies),
   };

@@ -2,7 +2,7 @@ import { type StaleWork, staleWork } from '../activities/reconcile.js';
 import { workflowUnits } from '../domain/content/small-items.js';
 import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
-import type { AiJobRecord } from '../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import type { StaleRecords } from '../storage/queries.js';
 import type { Starters } from '../temporal/starters.js';

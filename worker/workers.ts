@@ -13,7 +13,7 @@ import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failures.js';
 import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
-import type { Tracing } from '../runtime/tracing.js';
+import type { Tracing } from '../runtime/open-telemetry.js';
 
 /** Attempts that a worker of deliveries can have in progress. */
 export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;
@@ -26,8 +26,15 @@ export const DELIVERY_TUNING: Partial<WorkerOptions> = {
   maxConcurrentWorkflowTaskExecutions: DELIVERY_SLOTS.first,
   maxCachedWorkflows: 200,
   workflowThreadPoolSize: 1,
-  // A cancellation reaches a lane with its next heartbeat.
-  maxHeartbeatThrottleInterval: '3 seconds',
+};
+
+/** How soon the work of a killed worker continues elsewhere. */
+const TAKEOVER: Partial<WorkerOptions> = {
+  // Each heartbeat is sent, so that timeouts can be short, and a cancellation arrives with the next. The default is four
+  // fifths of the timeout: one late heartbeat would count as a dead worker.
+  maxHeartbeatThrottleInterval: '2 seconds',
+  // How long a workflow waits for the worker that has it in memory. Then any other replays it.
+  stickyQueueScheduleToStartTimeout: '5 seconds',
 };
 
 /** Concurrency of each queue's worker. */
@@ -43,8 +50,6 @@ const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
     maxConcurrentActivityTaskExecutions: 20,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 100,
-    // A cancellation reaches an activity with its next heartbeat.
-    maxHeartbeatThrottleInterval: '2 seconds',
   },
   // Agents wait for models and pages. An execution that waits for a person needs no memory.
   crews: {
@@ -106,6 +111,7 @@ export async function createWorkers(options: {
         sinks: options.tracing?.sinks ?? NOT_TRACED,
         workflowThreadPoolSize: 1,
         shutdownGraceTime: options.graceMs,
+        ...TAKEOVER,
         ...TUNING[taskQueue],
       }),
     ),
@@ -123,6 +129,7 @@ function createActivityWorker(taskQueue: LongQueue, options: Parameters<typeof c
     ...versioning(options.version),
     interceptors: { activity: activityInterceptors(options) },
     shutdownGraceTime: options.graceMs,
+    ...TAKEOVER,
     maxConcurrentActivityTaskExecutions: LONG_SLOTS[taskQueue],
   });
 }

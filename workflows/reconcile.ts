@@ -6,10 +6,10 @@ import { type JobReport, type ReconcileReport, STALE_KINDS, type StaleKind } fro
 // next run continues where it stopped.
 const brief = {
   scheduleToCloseTimeout: '1 minute',
-  heartbeatTimeout: '15 seconds',
+  heartbeatTimeout: '10 seconds',
   retry: { maximumAttempts: 3 },
 } as const;
-const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '15 seconds', retry: { maximumAttempts: 3 } } as const;
+const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '10 seconds', retry: { maximumAttempts: 3 } } as const;
 
 const { restartLostWork } = proxyActivities<ReconcileActivities>({ ...brief, summary: 'Start missing workflows' });
 const { dropAbandonedFiles: dropFiles } = proxyActivities<ReconcileActivities>({

@@ -24,7 +24,7 @@ import { createFinishItem, type FinishItemDependencies } from './finish-items.js
 import { createIndexBeside, createModelChoice } from './index-beside.js';
 import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
-import { createItemRuns } from './item-runs.js';
+import { createItemRuns, type RunsAlone } from './item-runs.js';
 import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
 export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
@@ -46,6 +46,7 @@ export interface ItemDependencies extends FinishItemDependencies, ReadItemDepend
   checkpoints: CheckpointStore;
   embedders: IndexTogetherDependencies['embedders'];
   graphExtractor: GraphExtractor;
+  runsAlone: RunsAlone;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -55,7 +56,7 @@ export type ItemActivities = ReturnType<typeof createItemActivities>;
 export function createItemActivities(deps: ItemDependencies) {
   const { items, chunks, files, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const finish = createFinishItem(deps);
-  const runs = createItemRuns(items);
+  const runs = createItemRuns(items, deps.runsAlone);
   const readItem = createReadItem(deps);
   const indexTogether = createIndexTogether(deps);
   const indexBeside = createIndexBeside(deps);

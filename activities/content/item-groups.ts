@@ -15,6 +15,7 @@ import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isSuperseded, itemFailureRules } from './item-failures.js';
+import type { RunsAlone } from './item-runs.js';
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
   itemGroups: ItemGroups;
@@ -23,6 +24,7 @@ export interface ItemGroupDependencies extends IndexTogetherDependencies {
   graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
   deliveries: IndexTogetherDependencies['deliveries'] & Pick<Deliveries, 'listUnattemptedByKeys'>;
   starters: Pick<ContentStarters, 'startItem'> & Pick<DeliveryStarters, 'startDeliveries'>;
+  runsAlone: RunsAlone;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -47,7 +49,7 @@ const groupFailureRules: FailureRules = {
 
 /** Index small items of one batch together. Each activity can be repeated. */
 export function createItemGroupActivities(deps: ItemGroupDependencies) {
-  const { itemGroups, databases, deliveries, starters, log } = deps;
+  const { itemGroups, databases, deliveries, starters, runsAlone, log } = deps;
   const index = createIndexTogether(deps);
 
   return {
@@ -58,10 +60,14 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
         const members = await itemGroups.listMembers(ref);
         if (members.length === 0) return { completed: 0, dropped: 0, separated: 0 };
         const open = await databases.isOpen(members[0]!.database_id);
-        // A member with a run has lost it with its process. It may be the cause, so it runs alone.
-        const ready = open ? members.filter(({ runs }) => !runs) : [];
+        const fresh = open ? members.filter(({ runs }) => !runs) : [];
+        // A member with a run has lost it with its process. It may be the cause, so it runs alone: here, where that costs
+        // little, or in its workflow, which gives it up when it loses its process again.
+        const suspect = open ? members.filter(({ runs }) => runs?.begun === 1) : [];
+        const ready = [...fresh, ...suspect];
         const separate = members.filter((item) => !ready.includes(item));
-        const failures = await indexMembers(ready, signal);
+        const failures = await indexMembers(fresh, signal);
+        for (const item of suspect) await indexAlone(item, signal, failures);
         const dropped = ready.filter(({ _id }) => isSuperseded(failures.get(_id)));
         await clearDropped(dropped);
         const failed = ready.filter((item) => failures.has(item._id) && !dropped.includes(item));
@@ -83,16 +89,31 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
       }),
   };
 
-  async function indexMembers(items: readonly ItemRecord[], signal: AbortSignal): Promise<Map<string, unknown>> {
+  /** @param begun the number of their run, counted from their last run that ended by itself */
+  async function indexMembers(
+    items: readonly ItemRecord[],
+    signal: AbortSignal,
+    begun = 1,
+  ): Promise<Map<string, unknown>> {
     const failures = new Map<string, unknown>();
     if (items.length === 0) return failures;
-    await itemGroups.begin(items);
+    await itemGroups.begin(items, begun);
     try {
       await index(items, signal, failures);
       return failures;
     } catch (error) {
       await itemGroups.endRuns(withoutLost(items, failures)).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** The second run of an item whose first run was lost. */
+  async function indexAlone(item: ItemRecord, signal: AbortSignal, failures: Map<string, unknown>): Promise<void> {
+    await runsAlone.acquire(signal);
+    try {
+      for (const [key, error] of await indexMembers([item], signal, 2)) failures.set(key, error);
+    } finally {
+      runsAlone.release();
     }
   }
 

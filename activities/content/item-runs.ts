@@ -13,17 +13,22 @@ const CHECK_MS = 5_000;
 
 type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
 
+/** The place for the one item of a process that runs alone. */
+export type RunsAlone = ReturnType<typeof createSemaphore>;
+
+/**
+ * Items whose run was lost run one after the other. When the worker dies again, only one of them was running, so the others,
+ * which were merely beside the cause, are not counted again. All activities of a process that index items share it.
+ */
+export function createRunsAlone(): RunsAlone {
+  return createSemaphore(1);
+}
+
 /**
  * Counts the lost runs of each item: an item that kills its process must not do so again and again. Temporal's attempt number
  * cannot count them, because it also counts storage errors.
  */
-export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>) {
-  /**
-   * Items whose run was lost run one after the other. When the worker dies again, only one of them was running, so the
-   * others, which were merely beside the cause, are not counted again.
-   */
-  const alone = createSemaphore(1);
-
+export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>, alone: RunsAlone) {
   return {
     /**
      * Runs a step of an item.

@@ -43,13 +43,16 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
         .toArray();
     },
 
-    /** queued -> processing, and counts a run. An earlier run may have got further: a status never goes back. */
-    async begin(versions: readonly Version[]): Promise<void> {
+    /**
+     * queued -> processing, and counts a run. An earlier run may have got further: a status never goes back.
+     * @param begun the number of the run
+     */
+    async begin(versions: readonly Version[], begun = 1): Promise<void> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
       await items.updateMany(inProgress(versions), [
         {
           $set: {
-            runs: { step: 'index', begun: 1 },
+            runs: { step: 'index', begun },
             indexing_status: { $cond: [created, '$indexing_status', 'processing'] },
             error_code: null,
             error_message: null,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
-import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';
 import { listedWorkflows } from '../support/listed-workflows.js';

@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { createClearOutdated } from '../../activities/content/clear-items.js';
 import { createItemActivities } from '../../activities/content/index-item.js';
 import { createItemGroupActivities } from '../../activities/content/item-groups.js';
+import { createRunsAlone } from '../../activities/content/item-runs.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
@@ -157,6 +158,7 @@ describe('a group of items', () => {
       scratch: createScratch({ dir: folder, self: identifySelf(), isAlive }),
       extractor,
       metrics: createWorkerMetrics(),
+      runsAlone: createRunsAlone(),
       log: pino({ level: 'silent' }),
     };
   }
@@ -418,8 +420,8 @@ describe('a group of items', () => {
     expect((await collections.items.findOne({ _id: keyOf('odd')._id }))!.runs).toBeUndefined();
   });
 
-  test('an item whose run was lost with a process runs alone, and keeps its count', async () => {
-    const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 1 } } : {});
+  test('an item that loses its process leaves the group, and keeps its count', async () => {
+    const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 2 } } : {});
     const { ref, keyOf, names } = await group(['well', 'lost', 'poison'], lost);
     onGraph = async (text) => {
       if (text.includes('poison')) throw new ProcessLostError('killed');
@@ -427,10 +429,22 @@ describe('a group of items', () => {
     const { indexTogether } = activities();
     expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 2 });
     expect(names(started)).toEqual(['lost', 'poison']);
-    for (const id of ['lost', 'poison']) {
-      const item = (await collections.items.findOne({ _id: keyOf(id)._id }))!;
-      expect(item.runs).toEqual({ step: 'index', begun: 1 });
-    }
+    const runsOf = async (id: string) => (await collections.items.findOne({ _id: keyOf(id)._id }))!.runs;
+    expect(await runsOf('lost')).toEqual({ step: 'index', begun: 2 });
+    expect(await runsOf('poison')).toEqual({ step: 'index', begun: 1 });
+  });
+
+  test('items whose run was lost with the worker run again one after the other, so that only the cause is counted again', async () => {
+    const { ref, find, names } = await group(['wick', 'oil', 'lens'], () => ({ runs: { step: 'index', begun: 1 } }));
+    const counts: number[] = [];
+    onGraph = async () => {
+      const items = await find();
+      counts.push(items.filter(({ runs }) => runs?.begun === 2).length);
+    };
+    const { indexTogether } = activities();
+    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 3, dropped: 0, separated: 0 });
+    expect(counts).toEqual([1, 1, 1]);
+    expect([names(started), names(announced)]).toEqual([[], ['lens', 'oil', 'wick']]);
   });
 
   test('a lost run counts also when storage fails after it', async () => {

@@ -29,7 +29,7 @@ async function run(job: JobRef): Promise<JobOutcome> {
   // The activity enforces the time limit over all attempts, and decides which errors are retryable.
   const { runProvider } = proxyActivities<AiJobActivities>({
     startToCloseTimeout: job.time_limit_ms + 60_000,
-    heartbeatTimeout: '15 seconds',
+    heartbeatTimeout: '10 seconds',
     summary: 'Fetch the input, run the provider, store the result and the callback',
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     retry,

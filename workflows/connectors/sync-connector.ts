@@ -25,7 +25,7 @@ const retry = {
   maximumAttempts: 5,
 } as const;
 // A site may require a pause of a minute between two requests.
-const step = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
+const step = { startToCloseTimeout: '1 hour', heartbeatTimeout: '10 seconds', retry } as const;
 
 const { beginSync } = proxyActivities<SyncActivities>({ ...step, summary: 'Start the sync' });
 const { listResources } = proxyActivities<SyncActivities>({ ...step, summary: 'List the resources of the source' });
@@ -34,7 +34,7 @@ const { removeVanished } = proxyActivities<SyncActivities>({ ...step, summary: '
 const { endSync } = proxyActivities<SyncActivities>({ ...step, retry: {}, summary: 'Store the outcome' });
 const { removeRemains } = proxyActivities<ConnectorRemovalActivities>({
   startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   summary: 'Delete the items and the resource records',
   retry: { maximumInterval: '1 minute' },
 });

@@ -13,7 +13,7 @@ const { markDatabaseReady } = proxyActivities<DatabaseActivities>({ ...provision
 
 const deletion = {
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   retry: { maximumInterval: '1 minute' },
 } as const;
 

@@ -7,8 +7,8 @@ import { clientFailureOf, hasFailureType, showOutcome } from '../failures.js';
 // Attempts are unlimited: storage errors (E6001) are transient, and activities mark lasting errors as not retryable.
 const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
 
-const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '20 seconds', retry } as const;
-const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '20 seconds', retry } as const;
+const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '10 seconds', retry } as const;
+const short = { startToCloseTimeout: '10 minutes', heartbeatTimeout: '10 seconds', retry } as const;
 
 const { finishItem } = proxyActivities<ItemActivities>({ ...short, summary: 'Store the outcome and the delivery' });
 

@@ -5,7 +5,7 @@ import { activityHasFailed } from '../failures.js';
 
 const options = {
   startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   // Attempts are unlimited: storage errors (E6001) are transient, and the activity marks lasting errors as not retryable.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 } as const;

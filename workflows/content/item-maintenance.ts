@@ -6,19 +6,19 @@ import type { IngestRef, ItemRef, RemovalRef } from '../../domain/content/workfl
 
 const { startItems } = proxyActivities<ItemMaintenanceActivities>({
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   summary: 'Start the workflow of each item',
   retry: { maximumInterval: '30 seconds' },
 });
 const { clearRemovedItems: clearItems } = proxyActivities<ItemRemovalActivities>({
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   summary: 'Delete chunks, index rows, graph and files',
   retry: { maximumInterval: '1 minute' },
 });
 const { refreshIndexRows: writeIndexRows } = proxyActivities<ItemMaintenanceActivities>({
   startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   summary: 'Rewrite the index rows of the item',
   retry: { maximumInterval: '1 minute' },
 });

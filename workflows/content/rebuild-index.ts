@@ -14,7 +14,7 @@ import type { RebuildProgress, RebuildRef } from '../../domain/content/workflow-
 // Attempts are unlimited: the model becomes available again, or an operator corrects the settings or cancels the rebuild.
 const options = {
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '20 seconds',
+  heartbeatTimeout: '10 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 } as const;

@@ -36,12 +36,12 @@ export const resume = defineUpdate<ResumeStatus, [ResumeRef]>(RESUME);
 // errors are retryable. `maximumAttempts` bounds the attempts that they cannot count: those of a step that kills its worker each time.
 const modelActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '6 minutes',
-  heartbeatTimeout: '15 seconds',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute', maximumAttempts: 20 },
 });
 const toolActivities = proxyActivities<CrewActivities>({
   startToCloseTimeout: '3 minutes',
-  heartbeatTimeout: '15 seconds',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds', maximumAttempts: 20 },
 });
 // Attempts are unlimited: the state must be stored, however long MongoDB is unreachable.

@@ -17,10 +17,12 @@ export const wake = defineSignal(WAKE_LANE);
 // One activity sends many deliveries, and ends when the lane has been empty for a few seconds.
 const { deliverLane: send } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '2 hours',
-  heartbeatTimeout: '10 seconds',
+  // Deliveries wait while a killed worker's lane is not noticed. Two lanes beside each other share the claims, so an early
+  // timeout costs little.
+  heartbeatTimeout: '6 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   summary: 'Attempts, counted in the heartbeat details',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '5 seconds' },
+  retry: { initialInterval: '500 milliseconds', backoffCoefficient: 2, maximumInterval: '5 seconds' },
 });
 
 /** Rounds of sending after which the workflow continues as new. */

@@ -14,7 +14,7 @@ const retry = { initialInterval: '1 second', backoffCoefficient: 2, maximumInter
 
 const { replayBatches } = proxyActivities<ReplayActivities>({
   startToCloseTimeout: '5 minutes',
-  heartbeatTimeout: '15 seconds',
+  heartbeatTimeout: '10 seconds',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   summary: 'Requeue deliveries at the pace of their receiver',
   retry,

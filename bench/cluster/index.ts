@@ -1,0 +1,196 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { KeyKind } from '../../domain/api-keys.js';
+import { createApiKeys } from '../../storage/api-keys.js';
+import { type Collections, connectCollections } from '../../storage/collections.js';
+import { connectTemporal } from '../../temporal/connection.js';
+import { percentile } from '../support/measure.js';
+import { doubledWork, failedWorkflows, failedWorkflowTasks, findDuplicates, stuckWork } from './check.js';
+import { type Cluster, startCluster } from './cluster.js';
+import { createFaultLog, type FaultLog, injectFaults, time } from './faults.js';
+import { connector } from './load/connector.js';
+import { crews } from './load/crews.js';
+import { files, replacements } from './load/files.js';
+import { authentications, jobs } from './load/jobs.js';
+import { DATABASE, type LoadContext, type LoadKind } from './load/kind.js';
+import { hostile, neighbour } from './load/neighbours.js';
+import { notes } from './load/notes.js';
+import { readOptions } from './options.js';
+import { createRandom } from './random.js';
+import { type ClusterReceiver, sometimesWrong, startClusterReceiver } from './receiver.js';
+import { createRequests, type Requests } from './requests.js';
+import { buildRelease, rollOver } from './rollout.js';
+
+/** How long the work may take to end when the faults are over. */
+const END_MS = 8 * 60_000;
+const LOOK_EVERY_MS = 3_000;
+/** How many lines of a kind are printed. */
+const LINES = 20;
+
+/**
+ * Runs a cluster on this machine under mixed load while every process in turn is killed, frozen or cut off, and then checks
+ * that nothing was lost, doubled without a reason, or is stuck.
+ * @throws Error with the number of violations, which are printed
+ */
+export async function cluster(...args: string[]): Promise<void> {
+  const { minutes, seed, embedded, from } = readOptions(args);
+  const form = embedded ? ' --embedded' : '';
+  console.log(
+    `seed ${seed}: npm run bench -- cluster ${minutes}${form} --seed ${seed}${from ? ` --from ${from}` : ''}`,
+  );
+  const release = from === undefined ? null : await buildRelease(from);
+  const running = await startCluster({ embedded, code: release?.code });
+  const faults = createFaultLog();
+  const requests = createRequests(running.apiUrl, faults);
+  const collections = await connectCollections(running.mongodbUri, 'postback-bench');
+  const closing: (() => Promise<unknown>)[] = [() => collections.mongoClient.close(), running.stop];
+  try {
+    const receiver = await startClusterReceiver(release ? () => 'accepts' : sometimesWrong);
+    closing.unshift(receiver.close);
+    const random = createRandom(seed);
+    const load = await prepareLoad({ requests, random, faults, collections, receiver });
+    closing.unshift(...load.kinds.flatMap(({ close }) => (close ? [close] : [])));
+    const until = Date.now() + minutes * 60_000;
+    const change = release
+      ? rollOver(running, until)
+      : injectFaults(running, createRandom(seed), until, faults, maxFreezeSeconds(minutes));
+    await Promise.all([change, ...load.kinds.map((kind) => sendUntil(kind, until))]);
+    console.log(`${time(Date.now())}  the load ends; waiting for the work that is accepted`);
+    const violations = await check(running, load, { collections, faults, requests, receiver }, release !== null);
+    report(load, requests, faults, Date.now() - until);
+    if (violations.length > 0) {
+      console.log(`\n${violations.length} violations`);
+      for (const violation of violations) console.log(`  ${violation}`);
+      throw new Error(`the cluster broke its promises: ${violations.length} violations with seed ${seed}`);
+    }
+    console.log(`\nnothing was lost, nothing is stuck, nothing was doubled without a reason (seed ${seed})`);
+  } finally {
+    for (const close of closing) await close().catch((error) => console.error(`  ${(error as Error).message}`));
+    await release?.remove();
+  }
+}
+
+/** A minute, and less in a short run, so that it has more than one fault. */
+const maxFreezeSeconds = (minutes: number) => Math.min(60, minutes * 6);
+
+type Load = Awaited<ReturnType<typeof prepareLoad>>;
+
+/** Creates the organisations, before the first fault. */
+async function prepareLoad({
+  collections,
+  ...shared
+}: Pick<LoadContext, 'requests' | 'random' | 'faults' | 'receiver'> & { collections: Collections }) {
+  const apiKeys = createApiKeys(collections);
+  const createKey = async (kind: KeyKind, org: string) => (await apiKeys.create({ org, kind, label: 'bench' })).key;
+  const { send } = shared.requests;
+  const receivers: ClusterReceiver[] = [];
+  const prepare = async (org: string, receiver: ClusterReceiver) => {
+    receivers.push(receiver);
+    const key = await createKey('api', org);
+    await send('POST', '/webhooks/indexing', { key, body: { url: receiver.url } });
+    // Signed callbacks carry the id of their delivery.
+    await send('POST', '/webhooks/indexing/signing-secret', { key, body: {} });
+    await send('POST', '/databases', { key, body: { database: DATABASE } });
+    const isReady = async () =>
+      (await send('GET', `/databases/status?database=${DATABASE}`, { key, startsWork: false })).body.data.infra
+        .ready_for_ingestion;
+    while (!(await isReady())) await wait(200);
+    return key;
+  };
+  const key = await prepare('bench', shared.receiver);
+  const context: LoadContext = { ...shared, createKey, key };
+  const other = await neighbour(context, prepare);
+  const kinds: LoadKind[] = [
+    ...notes(context),
+    files(context),
+    replacements(context),
+    jobs(context),
+    await authentications(context),
+    ...(await crews(context)),
+    await connector(context),
+    other,
+    await hostile(context, prepare),
+  ];
+  return { kinds, delays: other.delays, receivers };
+}
+
+async function sendUntil(kind: LoadKind, until: number): Promise<void> {
+  while (Date.now() < until) {
+    // A rejected request is on the list of violations.
+    await kind.send().catch(() => undefined);
+    await wait(Math.max(0, Math.min(kind.everyMs, until - Date.now())));
+  }
+}
+
+async function check(
+  running: Cluster,
+  load: Load,
+  shared: { collections: Collections; faults: FaultLog; requests: Requests; receiver: ClusterReceiver },
+  isRollout: boolean,
+): Promise<string[]> {
+  const { collections, faults, requests } = shared;
+  const temporal = await connectTemporal(running.temporalAddress, 'default');
+  try {
+    const deadline = Date.now() + END_MS;
+    const violations: string[] = [];
+    const lacking = await Promise.all(
+      load.kinds.map(async ({ name, missing }) =>
+        (await emptied(name, missing, deadline)).map((what) => `${name}: ${what}`),
+      ),
+    );
+    violations.push(...lacking.flat());
+    violations.push(...(await emptied('what is stored', () => stuckWork(collections, temporal), deadline)));
+    for (const kind of load.kinds)
+      violations.push(...((await kind.violations?.()) ?? []).map((what) => `${kind.name}: ${what}`));
+    const accepted = (name: string) => load.kinds.find((kind) => kind.name === name)!.accepted();
+    violations.push(
+      ...(await doubledWork(collections, {
+        ai_jobs: accepted('jobs'),
+        crew_executions: accepted('crews'),
+        authentications: accepted('authentications'),
+      })),
+      ...(await failedWorkflows(temporal)),
+      ...(isRollout ? await failedWorkflowTasks(temporal) : []),
+      ...findDuplicates(load.receivers, faults).unexplained.map((what) => `a callback without a reason: ${what}`),
+      ...faults.violations,
+      ...requests.violations,
+    );
+    return violations;
+  } finally {
+    await temporal.connection.close();
+  }
+}
+
+/** Waits until nothing is missing, and prints what it waits for. @returns what still is missing at the deadline */
+async function emptied(name: string, missing: () => Promise<string[]>, deadline: number): Promise<string[]> {
+  let shown = 0;
+  for (;;) {
+    const lines = await missing().catch((error) => [(error as Error).message]);
+    if (lines.length !== shown) console.log(`${time(Date.now())}  ${name}: ${lines.length} missing ${lines[0] ?? ''}`);
+    shown = lines.length;
+    if (lines.length === 0 || Date.now() > deadline) {
+      return lines.length > LINES ? [...lines.slice(0, LINES), `and ${lines.length - LINES} more`] : lines;
+    }
+    await wait(LOOK_EVERY_MS);
+  }
+}
+
+function report({ kinds, delays, receivers }: Load, requests: Requests, faults: FaultLog, settledMs: number): void {
+  const byKind = new Map<string, number>();
+  for (const { kind } of faults.events) byKind.set(kind, (byKind.get(kind) ?? 0) + 1);
+  const { explained } = findDuplicates(receivers, faults);
+  const callbacks = receivers.reduce((sum, { received }) => sum + received.length, 0);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+  const spread = (values: number[]) =>
+    `p50 ${seconds(percentile(values, 0.5))}, p95 ${seconds(percentile(values, 0.95))}, longest ${seconds(percentile(values, 1))}`;
+  console.log(`\nfaults      ${list(byKind)}`);
+  console.log(`accepted    ${kinds.map((kind) => `${kind.accepted()} ${kind.name}`).join(', ')}`);
+  console.log(`requests    ${list(requests.endings)}`);
+  console.log(`answered    ${spread(requests.durations)}`);
+  console.log(`neighbour   note to webhook: ${spread(delays())}`);
+  console.log(`callbacks   ${callbacks}; sent again after they were accepted: ${list(explained) || 'none'}`);
+  console.log(`settled     ${seconds(settledMs)} after the end of the load`);
+}
+
+function list(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
+}
