@@ -94,12 +94,13 @@ try {
   });
   await api.ingest({ database: 'library', memories: '[{"id":"alone","text":"The note alone."}]' });
   // More than a request starts itself.
-  const files = ['broken.pdf', 'read.txt', 'one.txt', 'two.txt', 'three.txt'];
+  // Text files would share a workflow.
+  const files = ['broken.pdf', 'read.html', 'one.html', 'two.html', 'three.html'];
   await api.ingest(
     { database: 'library', document_metadata: JSON.stringify(files.map((name) => ({ id: name.split('.')[0] }))) },
     files.map((name) => ({
       name,
-      content: name === 'broken.pdf' ? '%PDF-1.7\nnothing of a PDF follows' : `The note ${name}.`,
+      content: name === 'broken.pdf' ? '%PDF-1.7\nnothing of a PDF follows' : `<p>The note ${name}.</p>`,
     })),
   );
   for (const id of ['well', 'retried', 'gone', 'broken', 'read', 'alone']) await api.ended('library', id);
