@@ -23,6 +23,7 @@ import { buildRelease, rollOver } from './rollout.js';
 /** How long the work may take to end when the faults are over. */
 const END_MS = 8 * 60_000;
 const LOOK_EVERY_MS = 3_000;
+const PRINT_EVERY_MS = 30_000;
 /** How many lines of a kind are printed. */
 const LINES = 20;
 
@@ -162,11 +163,13 @@ async function check(
 
 /** Waits until nothing is missing, and prints what it waits for. @returns what still is missing at the deadline */
 async function emptied(name: string, missing: () => Promise<string[]>, deadline: number): Promise<string[]> {
-  let shown = 0;
+  let printAt = Date.now() + PRINT_EVERY_MS;
   for (;;) {
     const lines = await missing().catch((error) => [(error as Error).message]);
-    if (lines.length !== shown) console.log(`${time(Date.now())}  ${name}: ${lines.length} missing ${lines[0] ?? ''}`);
-    shown = lines.length;
+    if (lines.length > 0 && Date.now() > printAt) {
+      console.log(`${time(Date.now())}  waiting for ${name}: ${lines.length}, such as ${lines[0]}`);
+      printAt = Date.now() + PRINT_EVERY_MS;
+    }
     if (lines.length === 0 || Date.now() > deadline) {
       return lines.length > LINES ? [...lines.slice(0, LINES), `and ${lines.length - LINES} more`] : lines;
     }
