@@ -3,15 +3,15 @@
 FROM node:24-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+RUN npm ci --ignore-scripts
 COPY . .
 RUN npx tsc -p tsconfig.json
 
-# Optional packages are installed too: they contain the native binaries. Install scripts never run (.npmrc).
+# Optional packages are installed too: they contain the native binaries. Install scripts never run.
 FROM node:24-slim AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev
+RUN npm ci --omit=dev --ignore-scripts
 COPY bin/prune.mjs ./bin/
 RUN node bin/prune.mjs
 

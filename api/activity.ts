@@ -6,6 +6,7 @@ import { DELIVERY_STATES, INDEXING_STATUSES } from '../domain/states.js';
 import type { Activity } from '../storage/activity.js';
 import { contentEnvelope } from './envelope.js';
 import { operations } from './operation.js';
+import { pace } from './paced.js';
 import type { RequestState } from './request-context.js';
 
 export interface ActivityDependencies {
@@ -49,51 +50,54 @@ const activitySchema = z
         interval_seconds: z.int(),
         truncated: z.boolean().meta({ description: 'Only the newest deliveries of the period were counted.' }),
       })
-      .meta({ description: 'Webhooks of items and callbacks of jobs that were created in the period.' }),
+      .meta({ description: 'Webhooks of items and callbacks of all services that were created in the period.' }),
   })
   .meta({ id: 'Activity' });
 
 /** `GET /usage/activity`: counts for charts. */
 export function activityRoutes({ activity }: ActivityDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
+  // Every open page of the console requests it again and again.
+  const paced = pace<z.input<typeof activitySchema>>();
   router.get(
     '/usage/activity',
     operations('Usage', contentEnvelope)(
       {
         summary: 'Get recent activity',
         description:
-          'All items by status; jobs, deliveries and the attempts at these in the last hours, in 48 intervals of equal length.',
+          'All items by status; jobs, deliveries and the attempts at these in the last hours, in 48 intervals of equal length. ' +
+          'Large numbers are counted less often: the response may then be up to 30 seconds old, as `to` says.',
         query: z.object({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
         status: 200,
         response: activitySchema,
       },
       async (ctx, { query: { hours }, respond }) => {
         const { org } = ctx.state.principal;
-        const to = new Date();
-        const period = {
-          from: new Date(to.getTime() - hours * HOUR_MS),
-          to,
-          intervalMs: (hours * HOUR_MS) / INTERVALS,
-        };
-        const [items, jobs, deliveries] = await Promise.all([
-          activity.itemsByStatus(org),
-          activity.jobsByStatus(org, period),
-          activity.deliveries(org, period),
-        ]);
-        respond({
-          from: period.from.toISOString(),
-          to: to.toISOString(),
-          items,
-          jobs,
-          deliveries: {
-            by_status: deliveries.by_status,
-            attempts: deliveries.attempts.map(({ at, ...interval }) => ({ at: at.toISOString(), ...interval })),
-            interval_seconds: period.intervalMs / 1000,
-            truncated: deliveries.truncated,
-          },
-        });
+        respond(await paced(`${hours} ${org}`, () => measure(activity, org, hours)));
       },
     ),
   );
   return router;
+}
+
+async function measure(activity: Activity, org: string, hours: number): Promise<z.input<typeof activitySchema>> {
+  const to = new Date();
+  const period = { from: new Date(to.getTime() - hours * HOUR_MS), to, intervalMs: (hours * HOUR_MS) / INTERVALS };
+  const [items, jobs, deliveries] = await Promise.all([
+    activity.itemsByStatus(org),
+    activity.jobsByStatus(org, period),
+    activity.deliveries(org, period),
+  ]);
+  return {
+    from: period.from.toISOString(),
+    to: to.toISOString(),
+    items,
+    jobs,
+    deliveries: {
+      by_status: deliveries.by_status,
+      attempts: deliveries.attempts.map(({ at, ...interval }) => ({ at: at.toISOString(), ...interval })),
+      interval_seconds: period.intervalMs / 1000,
+      truncated: deliveries.truncated,
+    },
+  };
 }

@@ -24,6 +24,7 @@ import { type RequestState, requestContext } from './request-context.js';
 import { cutSlowBodies, type SlowRequestLimits } from './server.js';
 import { type Service, serve } from './service.js';
 import { type UsageDependencies, usageService } from './usage.js';
+import { allDeliveriesService } from './webhooks/all-deliveries.js';
 import { type DeliveryDependencies, indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
 import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
 import { type ReplayDependencies, replayRoutes } from './webhooks/replays.js';
@@ -119,6 +120,7 @@ export function createServices(
     crewService(shared),
     paymentService(shared),
     usageService(shared),
+    allDeliveriesService(shared),
     eventService(shared),
     mcpService(shared),
   ];

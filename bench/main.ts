@@ -1,3 +1,4 @@
+import { activity } from './activity.js';
 import { age } from './age.js';
 import { cluster } from './cluster/index.js';
 import { crashes } from './crashes.js';
@@ -15,6 +16,7 @@ import { memory } from './memory.js';
 import { overview } from './overview/index.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
+import { search } from './search/index.js';
 
 interface Benchmark {
   run(argument?: string, ...more: string[]): Promise<void>;
@@ -33,6 +35,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   jobs: { run: jobs },
   indexing: { run: indexing },
   deliveries: { run: deliveryList },
+  activity: { run: activity, argument: '[<records>]' },
   receivers: { run: receivers },
   footprint: { run: footprint },
   crashes: { run: crashes },
@@ -42,6 +45,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
+  search: { run: (folder) => search(folder!), argument: '<folder>' },
   page: { run: async () => (await import('./page/index.js')).page() },
   fuzz: { run: async (cases) => (await import('./fuzz/index.js')).fuzzing(cases), argument: '[<cases>]' },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },

@@ -1,82 +1,97 @@
 #!/usr/bin/env node
-// `npm run pack` writes the three packages, as npm publishes them: postback, postback-receiver and postback-client.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+// `npm run pack` writes the three packages, as npm publishes them: postback, postback-receiver and postback-client. `npm pack`
+// runs this file too, before and after it packs Postback (`prepack` and `postpack` in package.json).
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { build, checkNode, install, root, run } from './prepare.mjs';
-import { nameOf } from './release.mjs';
+import { nameOf, RELEASE } from './release.mjs';
 
-const HELP = `npm run pack                  write the packages to packages/
+const HELP = `npm run pack                  write the three packages to packages/
 npm run pack -- <folder>      write them to a folder
+npm pack                      write Postback alone, to this folder
 `;
 
-/** What the package holds besides the compiled code. */
+/** What the package holds besides the compiled code and the pages in docs/. */
 const FILES = [
   ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
   ...['console', 'crews', 'examples', 'docs/demo.svg'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'THIRD-PARTY-NOTICES.md'],
 ];
 /** Tests stay here, except for the files that benchmarks make. */
-const NOT_SHIPPED = /^test\/(?!fixtures\/(lettering|made-files|scanned-files)\.js$)|^workflow-bundle|(?<!\.js)$/;
+const TEST_FILES = ['lettering', 'made-files', 'scanned-files'].map((name) => `dist/test/fixtures/${name}.js`);
+const NOT_SHIPPED = /^(test|release)$|^workflow-bundle|^\./;
 /** What npm shows of a package. Dependencies are not among it: bin/release.mjs installs them. */
 const SHOWN = ['name', 'version', 'description', 'license', 'type', 'engines', 'bin'];
+const MANIFEST = join(root, 'package.json');
 
-/** Writes the contents of the package `postback` to a folder. */
-function stage(folder) {
-  for (const file of FILES) copy(file, folder);
-  for (const file of readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')))
-    copy(`docs/${file}`, folder);
-  for (const file of readdirSync(join(root, 'dist'), { recursive: true })) {
-    if (!NOT_SHIPPED.test(file.replaceAll('\\', '/'))) copy(`dist/${file}`, folder);
+/** @returns patterns for the files of the package, as `files` in package.json has them */
+function shippedFiles() {
+  for (const file of [...FILES, ...TEST_FILES]) {
+    if (!existsSync(join(root, file))) throw new Error(`${file} is missing, and belongs into the package`);
   }
-  copy('package.json', folder, 'packages/package.json');
-  copy('package-lock.json', folder, 'packages/lock.json');
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const compiled = readdirSync(join(root, 'dist'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !NOT_SHIPPED.test(entry.name))
+    .map(({ name }) => `dist/${name}/**/*.js`);
+  return [...FILES, 'docs/*.md', ...compiled.sort(), ...TEST_FILES, 'dist/release/*'];
+}
+
+/**
+ * Writes what bin/release.mjs reads: the manifest with the dependencies, the lock file, and the name of this build. Then
+ * replaces the manifest by that of the package, because npm packs what package.json says.
+ */
+function prepareRelease() {
+  restoreManifest();
+  const manifest = JSON.parse(readFileSync(MANIFEST, 'utf8'));
   const shown = Object.fromEntries(SHOWN.map((name) => [name, manifest[name]]));
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(shown, null, 2)}\n`);
-  const contents = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .sort();
-  const name = nameOf(...contents.map((file) => readFileSync(file)));
-  writeFileSync(join(folder, 'release.json'), `${JSON.stringify({ build: name })}\n`);
+  const packed = `${JSON.stringify({ ...shown, files: shippedFiles() }, null, 2)}\n`;
+  mkdirSync(RELEASE, { recursive: true });
+  cpSync(join(root, 'package-lock.json'), join(RELEASE, 'lock.json'));
+  writeFileSync(join(RELEASE, 'release.json'), `${JSON.stringify({ build: nameOf(packed, ...codeOf()) })}\n`);
+  cpSync(MANIFEST, join(RELEASE, 'package.json'));
+  writeFileSync(MANIFEST, packed);
 }
 
-function copy(file, folder, name = file) {
-  const source = join(root, file);
-  if (!existsSync(source)) throw new Error(`${file} is missing, and belongs into the package`);
-  mkdirSync(dirname(join(folder, name)), { recursive: true });
-  cpSync(source, join(folder, name), { recursive: true });
+/** @returns the contents of everything that runs */
+function codeOf() {
+  return ['bin', 'console', 'crews', 'dist', 'docs', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .filter((name) => /\.(m?js|css|html|svg|ya?ml|md)$/.test(name))
+      .sort()
+      .map((name) => readFileSync(join(root, folder, name))),
+  );
 }
 
-async function pack(target) {
+/** Puts the manifest of the repository back, also after a run that was killed. */
+function restoreManifest() {
+  const saved = join(RELEASE, 'package.json');
+  const isReplaced = !JSON.parse(readFileSync(MANIFEST, 'utf8')).scripts;
+  if (isReplaced && existsSync(saved)) cpSync(saved, MANIFEST);
+  rmSync(RELEASE, { recursive: true, force: true });
+}
+
+async function packAll(target) {
   mkdirSync(target, { recursive: true });
-  const staged = mkdtempSync(join(tmpdir(), 'postback-pack-'));
-  try {
-    stage(staged);
-    for (const folder of [staged, join(root, 'receiver'), join(root, 'client')]) {
-      // The libraries are compiled by their `prepack`.
-      const options = ['--ignore-scripts=false', '--silent', '--pack-destination', target];
-      const code = await run('npm', ['pack', folder, ...options]);
-      if (code !== 0) throw new Error(`npm pack ${folder} failed with code ${code}`);
-    }
-  } finally {
-    rmSync(staged, { recursive: true, force: true });
+  for (const folder of [root, join(root, 'receiver'), join(root, 'client')]) {
+    // Each is compiled by its `prepack`, also where the user's settings forbid scripts.
+    const options = ['--ignore-scripts=false', '--silent', '--pack-destination', target];
+    const code = await run('npm', ['pack', folder, ...options]);
+    if (code !== 0) throw new Error(`npm pack ${folder} failed with code ${code}`);
   }
   console.log(`written to ${target}`);
 }
 
 checkNode();
 const [argument] = process.argv.slice(2);
-if (argument === '--help') {
-  console.log(HELP);
-} else {
-  try {
+try {
+  if (argument === '--help') console.log(HELP);
+  else if (argument === '--after') restoreManifest();
+  else {
     await install();
     await build();
-    await pack(resolve(argument ?? join(root, 'packages')));
-  } catch (error) {
-    console.error(error.message);
-    process.exitCode = 1;
+    if (argument === '--before') prepareRelease();
+    else await packAll(resolve(argument ?? join(root, 'packages'))).finally(restoreManifest);
   }
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
 }

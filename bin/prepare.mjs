@@ -50,7 +50,15 @@ export function checkNode() {
  * @throws Error when npm fails
  */
 export async function install() {
-  if (!shippedWithSources() || installed()) return;
+  if (!shippedWithSources()) return;
+  // npm never packs a lock file; bin/pack.mjs adds it under another name.
+  if (!existsSync(join(root, 'package-lock.json'))) {
+    throw new Error(
+      'This package was made by npm pack without its scripts, which add the compiled code and the lock file.' +
+        ' Make it again with: npm run pack',
+    );
+  }
+  if (installed()) return;
   await withLock(async () => {
     if (installed()) return;
     console.error('Installing packages with npm ci. The first time takes about a minute …');
@@ -86,7 +94,8 @@ export async function build() {
   });
 }
 
-function shippedWithSources() {
+/** Whether this is the repository; packages and images have the compiled code only. */
+export function shippedWithSources() {
   return existsSync(join(root, 'tsconfig.json'));
 }
 

@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { npmCi, root, withLock } from './prepare.mjs';
+import { npmCi, root, shippedWithSources, withLock } from './prepare.mjs';
 import { prune } from './prune.mjs';
 
-/** Written by `npm run pack`: what the release is made of. */
-const DESCRIPTION = join(root, 'release.json');
+/** Written by bin/pack.mjs: the manifest with the dependencies, the lock file, and the name of the build. */
+export const RELEASE = join(root, 'dist', 'release');
 const CACHE = process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), '.cache');
 export const RELEASES = join(CACHE, 'postback', 'releases');
 
@@ -22,7 +22,7 @@ export function nameOf(...contents) {
 
 /** Whether this is a packed Postback, not the repository or an image. */
 export function isRelease() {
-  return existsSync(DESCRIPTION);
+  return existsSync(join(RELEASE, 'release.json')) && !shippedWithSources();
 }
 
 /**
@@ -31,8 +31,8 @@ export function isRelease() {
  * @throws Error when npm fails
  */
 export async function installRelease() {
-  const { build } = JSON.parse(readFileSync(DESCRIPTION, 'utf8'));
-  const lock = readFileSync(join(root, 'packages', 'lock.json'), 'utf8');
+  const { build } = JSON.parse(readFileSync(join(RELEASE, 'release.json'), 'utf8'));
+  const lock = readFileSync(join(RELEASE, 'lock.json'), 'utf8');
   const folder = join(RELEASES, nameOf(lock));
   const code = join(folder, build);
   const mark = join(folder, 'node_modules', '.postback-lock');
@@ -42,7 +42,7 @@ export async function installRelease() {
       if (!existsSync(mark)) {
         console.error(`Installing packages to ${folder}. The first time takes about a minute …`);
         writeFileSync(join(folder, 'package-lock.json'), lock);
-        cpSync(join(root, 'packages', 'package.json'), join(folder, 'package.json'));
+        cpSync(join(RELEASE, 'package.json'), join(folder, 'package.json'));
         await npmCi(folder, '--omit=dev');
         prune(join(folder, 'node_modules'));
         writeFileSync(mark, nameOf(lock));

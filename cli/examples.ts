@@ -5,7 +5,7 @@ const DELIVERY = 'dlv_01kahqv5f2m8x3d7c9w1n4b6zt';
 
 /** Examples of each command, by its path. A line that names `postback` is printed as it is. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
-  start: ['start', 'OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 postback start'],
+  start: ['start', 'POSTBACK_API_PORT=9000 postback start', 'OUTBOUND_ALLOW_CIDRS=127.0.0.0/8 postback start'],
   api: ['api', 'POSTBACK_API_PORT=9000 postback api'],
   worker: ['worker', 'worker --queues content,control'],
   'worker promote': ['worker promote', 'worker promote --json'],
@@ -70,6 +70,13 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'orgs limits show': ['orgs limits show --org acme', 'orgs limits show --org acme --json'],
   'orgs limits set': ['orgs limits set items=100000 stored_bytes=10000000000 --org acme'],
   'orgs limits clear': ['orgs limits clear items --org acme', 'orgs limits clear --org acme'],
+  'migrate status': ['migrate status', 'migrate status --json'],
+  'migrate run': ['migrate run', 'migrate run --contract'],
+  backup: ['backup backup.ndjson.gz', 'backup "backup-$(date +%F).ndjson.gz" --json'],
+  restore: [
+    'restore backup.ndjson.gz',
+    'MONGODB_URI=mongodb://127.0.0.1:27017/restored postback restore backup.ndjson.gz',
+  ],
   'sealing-key rotate': ['sealing-key rotate', 'sealing-key rotate --json'],
   'operators setup': ['operators setup', 'operators setup --ui https://temporal.example.com --json'],
   'index rebuild': ['index rebuild', 'index rebuild --embed --dry-run --price 0.02'],
@@ -79,12 +86,21 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   completion: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/postback.fish'],
 };
 
+/** The way from nothing to the first hits and callbacks. */
+const FIRST_STEPS = [
+  'start',
+  'databases create library',
+  'ingest ./docs --database library --watch',
+  'query "When does the library open?" --database library',
+  'listen --register',
+];
+
 /** Adds the examples to the help of each command, and to that of a group the first of each of its commands. */
 export function addExamples(command: Command, path = ''): void {
   const lines = Object.entries(EXAMPLES)
     .filter(([name]) => path !== '' && name.startsWith(`${path} `))
     .map(([, [first]]) => first!);
-  const shown = EXAMPLES[path] ?? lines;
+  const shown = path === '' ? FIRST_STEPS : (EXAMPLES[path] ?? lines);
   if (shown.length > 0) {
     const text = shown.map((line) => `  $ ${/(^| )postback /.test(line) ? line : `postback ${line}`}`).join('\n');
     command.addHelpText('after', `\nExamples:\n${text}`);

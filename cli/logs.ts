@@ -1,11 +1,12 @@
+import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { prettyFactory } from 'pino-pretty';
 import { readConfig } from '../runtime/config.js';
+import { LOGS } from './log-names.js';
 import { isTerminal } from './remote/output.js';
 
-const PROCESSES = ['api', 'worker', 'embedder'] as const;
 const POLL_MS = 500;
 /** How much of the end of a log is read for its last lines. */
 const TAIL_BYTES = 256 * 1024;
@@ -23,8 +24,13 @@ interface TailOptions {
 export async function tailLogs(names: readonly string[], { lines, json, follow }: TailOptions): Promise<void> {
   const folder = join(readConfig(process.env).POSTBACK_DATA_DIR, 'logs');
   const pretty = prettyFactory({ colorize: isTerminal(), ignore: 'pid,hostname', translateTime: 'HH:MM:ss' });
-  const chosen = names.length > 0 ? names : PROCESSES;
+  const chosen = names.length > 0 ? names : LOGS;
   const logs = chosen.map((name) => ({ name, read: reader(join(folder, `${name}.log`)) }));
+  if (!chosen.some((name) => existsSync(join(folder, `${name}.log`)))) {
+    const missing = `There are no such logs in ${folder}: \`npm start\` writes them.`;
+    if (!follow) throw new Error(missing);
+    console.error(`${missing} Waiting for them; Ctrl-C ends it.`);
+  }
   for (let first = true; first || follow; first = false) {
     for (const { name, read } of logs) {
       const added = await read();

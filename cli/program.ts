@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module';
 import addCompletion from '@bomb.sh/tab/commander';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { KEY_KINDS, type KeyKind, SCOPES, type Scope } from '../domain/api-keys.js';
 import { SEARCH_ENGINES } from '../domain/content/index-generations.js';
 import { QUOTAS } from '../domain/quotas.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { addExamples } from './examples.js';
+import { LOGS } from './log-names.js';
 import { print } from './remote/output.js';
 import { addRemoteCommands, asNumber, remote } from './remote/program.js';
 
@@ -74,7 +75,7 @@ export function createProgram(program = new Command('postback')): Command {
   logs
     .command('tail')
     .description('print the last lines, and follow the logs until Ctrl-C')
-    .argument('[names...]', 'api, worker, embedder (default: all)')
+    .addArgument(new Argument('[names...]', 'which logs (default: all)').choices(LOGS))
     .option('--lines <number>', 'lines of each log before the new ones', asNumber, 10)
     .option('--json', 'print the logs as they are, in JSON')
     .option('--no-follow', 'end after these lines')
@@ -82,7 +83,7 @@ export function createProgram(program = new Command('postback')): Command {
 
   program
     .command('demo')
-    .description('ingest example files, receive their webhooks and ask a question')
+    .description('show the whole path: files, a query, an AI job, a crew that waits, and their verified callbacks')
     .action(async () => (await import('./demo/index.js')).demo());
 
   program
@@ -171,6 +172,34 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--json', 'print JSON')
     .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
 
+  const migrations = program.command('migrate').description('change the database for a new release');
+  migrations
+    .command('status')
+    .description('list the migrations of this release, and which of them the database has')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./migrate.js')).showMigrations(options));
+  migrations
+    .command('run')
+    .description('run the migrations that the database lacks; processes of the previous release may run meanwhile')
+    .option('--contract', 'also remove what only older releases need: when none of their processes is left')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./migrate.js')).runMigrations(options));
+
+  program
+    .command('backup')
+    .description('write the database, and the files of the bucket, as they are at one time; the service may run')
+    .argument('<file>', 'a new file, such as backup.ndjson.gz')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).backUp(file, options));
+  program
+    .command('restore')
+    .description(
+      'write a backup into an empty database, an empty bucket and the search index; the service must not run',
+    )
+    .argument('<file>', 'a file that `postback backup` wrote')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).restoreBackup(file, options));
+
   program
     .command('sealing-key')
     .description('manage the keys that seal stored secrets')
@@ -232,7 +261,11 @@ export function createProgram(program = new Command('postback')): Command {
     .action(async (options) => (await import('./fetch-model.js')).fetchModel(options));
   program.commandsGroup('Help:');
   addCompletion(program, { completionCommandName: 'completion' });
+  program.commands.at(-1)!.description('print the script that completes commands in a shell');
+  program.helpCommand('help [command]', 'show the help of a command');
   addExamples(program);
+  // The list of all commands is longer than a terminal, and would hide the error above it.
+  program.showHelpAfterError('Run `postback --help` to see all commands.');
   return program;
 }
 

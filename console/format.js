@@ -26,8 +26,15 @@ export function duration(ms) {
   if (ms < 1) return '<1 ms';
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+  const parts = (
+    /** @type {number} */ large,
+    /** @type {string} */ unit,
+    /** @type {number} */ small,
+    /** @type {string} */ rest,
+  ) => (small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${rest}`);
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return parts(minutes, 'min', Math.floor((ms % 60_000) / 1_000), 's');
+  return parts(Math.floor(minutes / 60), 'h', minutes % 60, 'min');
 }
 
 /** @param {string} time */

@@ -4,13 +4,12 @@ import { JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/jobs.js';
 import { lowestDeliveryId } from '../domain/ids.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
 import { DELIVERY_STATES, type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
-import type { CallbackEvent } from '../domain/webhooks/events.js';
+import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
 import type { Collections } from './collections.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
 
 /** Deliveries that one measurement reads; the newest count. */
 const MAX_DELIVERIES = 20_000;
-const EVENTS: CallbackEvent[] = ['indexing.status_changed', 'async_job_completed'];
 
 /** Attempts in one interval. */
 export interface AttemptInterval {
@@ -56,7 +55,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       });
     },
 
-    /** Deliveries of items and jobs that were created in the period, and the attempts at them. */
+    /** Deliveries that were created in the period, and the attempts at them. */
     async deliveries(
       org: string,
       { from, to, intervalMs }: ActivityPeriod,
@@ -65,7 +64,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
         {
           $match: {
             org,
-            event_type: { $in: EVENTS },
+            event_type: { $in: [...CALLBACK_EVENTS] },
             // Each status: the index is sorted by it.
             status: { $in: [...DELIVERY_STATES] },
             _id: { $gte: lowestDeliveryId(from.getTime()) },

@@ -135,10 +135,10 @@ inChromium('the console in a browser', () => {
   test('shows what has happened', async () => {
     await signIn(data.apiKey);
     await shows(page.getByRole('region', { name: 'Items by state' }), /^5$|^6$/);
-    await page.getByRole('figure', { name: 'Webhook attempts' }).locator('canvas').waitFor();
-    await page.getByRole('figure', { name: 'Receiver latency' }).locator('canvas').waitFor();
+    await page.getByRole('figure', { name: 'Attempts at callbacks' }).locator('canvas').waitFor();
+    await page.getByRole('figure', { name: 'Response time of receivers' }).locator('canvas').waitFor();
     await page.getByRole('button', { name: 'Week' }).click();
-    await page.getByRole('figure', { name: 'Webhook attempts' }).locator('canvas').waitFor();
+    await page.getByRole('figure', { name: 'Attempts at callbacks' }).locator('canvas').waitFor();
   });
 
   test('lists items, and says what to do about one that failed', async () => {
@@ -190,6 +190,20 @@ inChromium('the console in a browser', () => {
     await drawer().getByRole('button', { name: 'Retry now' }).click();
     await shows(drawer(), 'delivered');
     await shows(drawer(), '200');
+  });
+
+  test('shows the callbacks of jobs and crews beside the webhooks of items', async () => {
+    await signIn(data.apiKey, data.crewKey);
+    await open('Deliveries');
+    await row('AI job, ended').waitFor();
+    await row(REJECTED_ITEM).waitFor();
+    await page.getByLabel('About').selectOption('crew');
+    await row('Crew, task pending human input').click();
+    await shows(drawer(), '"event": "task_pending_human_input"');
+    await shows(drawer(), 'attempt 1');
+    await drawer().getByRole('link', { name: data.execution }).click();
+    await heading('Crews');
+    await shows(drawer(), 'draft reply');
   });
 
   test('finds passages, marks words, and draws what surrounds them', async () => {

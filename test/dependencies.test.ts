@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,10 @@ interface Package {
   link?: boolean;
   dev?: boolean;
   devOptional?: boolean;
+  hasInstallScript?: boolean;
 }
 interface Manifest {
+  allowScripts: Record<string, boolean>;
   overrides: Record<string, Record<string, string>>;
 }
 
@@ -102,6 +104,15 @@ describe('the packages', () => {
     expect(imported.length).toBeGreaterThan(100);
   });
 
+  test('run no scripts when they are installed', () => {
+    const { allowScripts } = readJson<Manifest>('package.json');
+    const names = Object.entries(packages).flatMap(([path, { hasInstallScript }]) =>
+      hasInstallScript ? [path.split('node_modules/').at(-1)!] : [],
+    );
+    expect(allowScripts).toEqual(Object.fromEntries(names.map((name) => [name, false])));
+    expect(readFileSync('bin/prepare.mjs', 'utf8')).toMatch(/'npm', \['ci', .*'--ignore-scripts'/);
+  });
+
   test('are overridden only for reasons that docs/dependencies.md gives', () => {
     const { overrides } = readJson<Manifest>('package.json');
     const listed = [...readFileSync('docs/dependencies.md', 'utf8').matchAll(/^\| `([^`]+)` > `([^`]+)` +\|/gm)];
@@ -114,24 +125,12 @@ describe('the packages', () => {
 });
 
 test('those of the product take at most 600 MiB without the files that bin/prune.mjs removes', async () => {
-  const { findUnused } = (await import(pathToFileURL('bin/prune.mjs').href)) as {
-    findUnused(modules: string): string[];
+  const { sizesIn } = (await import(pathToFileURL('bin/sizes.mjs').href)) as {
+    sizesIn(folder: string): { packages: number; product: number };
   };
-  const unused = new Set(findUnused('node_modules'));
-  const sizeOf = (path: string): number => {
-    if (unused.has(path)) return 0;
-    const entry = lstatSync(path);
-    // As disks count: in blocks.
-    if (!entry.isDirectory()) return entry.blocks * 512;
-    const names = readdirSync(path).filter((name) => name !== 'node_modules');
-    return names.reduce((sum, name) => sum + sizeOf(join(path, name)), entry.blocks * 512);
-  };
-  const installed = Object.entries(packages).filter(
-    ([path, { dev, devOptional }]) => !dev && !devOptional && existsSync(path),
-  );
-  const bytes = installed.reduce((sum, [path]) => sum + sizeOf(path), 0);
-  expect(bytes / 1024 / 1024).toBeLessThan(600);
-  expect(installed.length).toBeGreaterThan(300);
+  const { packages: count, product } = sizesIn('.');
+  expect(product).toBeLessThan(600);
+  expect(count).toBeGreaterThan(300);
 });
 
 describe('the audit of known vulnerabilities', () => {

@@ -144,6 +144,7 @@ describe('/openapi.json', () => {
       '/crews/{crew}/kickoff',
       '/crews/{crew}/resume',
       '/databases',
+      '/deliveries/{delivery_id}/retry',
       '/feedback',
       '/tenants',
       '/v3/ai/async',

@@ -1,6 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import { DELIVERY_STATES } from '../../domain/states.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
@@ -34,8 +35,12 @@ export interface DeliveryRouteOptions {
   operation: ReturnType<typeof operations>;
   /** What the service calls them in summaries, such as `delivery` or `callback`. */
   noun: { one: string; many: string };
+  /** What the list has, when its name does not say it. */
+  description?: string;
   /** Filters of the list in addition to those of every list. */
   filters?: z.ZodRawShape;
+  /** Whether a key may read the body of a delivery; every key that may read the delivery, when absent. */
+  maySeeBody?(principal: Principal, delivery: DeliveryRecord): boolean;
   scopeOf(ctx: RouterContext<RequestState>): DeliveryScope;
 }
 
@@ -54,7 +59,7 @@ const deliveryFilters = {
 /** Lists, reads and retries the deliveries of a service. */
 export function deliveryRoutes(
   { clientDeliveries, idempotencyKeys, starters, log }: DeliveryDependencies,
-  { prefix, operation, noun, filters = {}, scopeOf }: DeliveryRouteOptions,
+  { prefix, operation, noun, description, filters = {}, maySeeBody = () => true, scopeOf }: DeliveryRouteOptions,
 ): Router<RequestState> {
   const router = new Router<RequestState>({ prefix });
   const query = pageQuery(NEWEST_FIRST).extend({
@@ -66,7 +71,7 @@ export function deliveryRoutes(
   router.get(
     '/',
     operation(
-      { summary: `List ${noun.many}`, query, status: 200, response: deliveryListSchema },
+      { summary: `List ${noun.many}`, description, query, status: 200, response: deliveryListSchema },
       async (ctx, { query: { limit, cursor, ...filter }, respond }) => {
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, ({ from, limit }) =>
           clientDeliveries.list(scopeOf(ctx), filter, { before: from, limit }),
@@ -80,7 +85,10 @@ export function deliveryRoutes(
     '/:delivery_id',
     operation(
       { summary: `Get a ${noun.one}`, status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
-      async (ctx, { respond }) => respond(describeDeliveryDetail(await requireDelivery(ctx))),
+      async (ctx, { respond }) => {
+        const record = await requireDelivery(ctx);
+        respond(describeDeliveryDetail(record, maySeeBody(ctx.state.principal, record)));
+      },
     ),
   );
 

@@ -53,6 +53,7 @@ const deliverySchema = z
     doc_id: z.string().meta({
       description: 'The id of the item, which is `id` in the payload; of a callback, of the job or execution.',
     }),
+    crew: z.string().optional().meta({ description: 'The crew of an execution.' }),
     status: z.enum(DELIVERY_STATES),
     indexing_status: z.enum(INDEXING_STATUSES).nullable(),
     event_type: z.string(),
@@ -77,7 +78,10 @@ export const deliveryDetailSchema = deliverySchema
     payload: z
       .union([indexingEventSchema, z.record(z.string(), z.unknown())])
       .nullable()
-      .meta({ description: 'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`.' }),
+      .meta({
+        description:
+          'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`, and for a key that may not read it.',
+      }),
     attempt_log: z.array(
       z
         .object({
@@ -103,6 +107,7 @@ export function describeDelivery(record: DeliveryRecord) {
   return {
     delivery_id: record._id,
     doc_id: record.doc_id,
+    ...(record.crew === undefined ? {} : { crew: record.crew }),
     status: record.status,
     indexing_status: record.indexing_status,
     event_type: record.event_type,
@@ -116,13 +121,14 @@ export function describeDelivery(record: DeliveryRecord) {
   };
 }
 
-/** A delivery with its body and its attempts. */
-export function describeDeliveryDetail(record: DeliveryRecord) {
+/** A delivery with its attempts, and with its body unless the key may not read it. */
+export function describeDeliveryDetail(record: DeliveryRecord, withBody: boolean) {
   const { message } = record;
+  const body = message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload;
   return {
     ...describeDelivery(record),
     url: record.url,
-    payload: message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload,
+    payload: withBody ? body : null,
     attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
     next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
     workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),

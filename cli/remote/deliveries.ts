@@ -3,8 +3,9 @@ import { type DeliveryEvent, describeEvent, readEvents } from './events.js';
 import { fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type Server, type ServerOptions } from './server.js';
 
-/** Whose deliveries: those of items, else of AI jobs, or of a crew. */
+/** Whose deliveries: those of all services, or of items, AI jobs or a crew only. */
 interface ServiceOptions extends ServerOptions {
+  items?: boolean;
   jobs?: boolean;
   crew?: string;
 }
@@ -26,10 +27,10 @@ interface Query {
 export async function listDeliveries({ status, docId, limit, ...options }: ListOptions): Promise<void> {
   const { list } = routes(findServer(options), options);
   const deliveries = await collect(everyEntry((cursor) => list({ status, doc_id: docId, cursor }), limit));
-  const rows = deliveries.map(({ delivery_id, doc_id, status, attempts, error_code, updated_at }) => {
-    return [delivery_id, doc_id, paintState(status), attempts, error_code, localTime(updated_at)];
+  const rows = deliveries.map(({ delivery_id, event_type, doc_id, status, attempts, error_code, updated_at }) => {
+    return [delivery_id, event_type, doc_id, paintState(status), attempts, error_code, localTime(updated_at)];
   });
-  const head = ['delivery', 'of', 'status', 'attempts', 'error', 'updated'];
+  const head = ['delivery', 'event', 'of', 'status', 'attempts', 'error', 'updated'];
   print({ json: options.json, data: { deliveries } }, () => table(head, rows));
 }
 
@@ -59,11 +60,12 @@ export async function retryDelivery(id: string, options: ServiceOptions): Promis
 }
 
 /** `postback deliveries tail`: prints each delivery when its state changes, until Ctrl-C. */
-export async function tailDeliveries({ jobs, crew, ...options }: ServiceOptions): Promise<void> {
+export async function tailDeliveries({ items, jobs, crew, ...options }: ServiceOptions): Promise<void> {
   const client = findServer(options).client(crew === undefined ? 'api' : 'crew_org');
   const isWanted = (event: DeliveryEvent) => {
     if (crew !== undefined) return event.crew === crew;
-    return event.event_type === (jobs ? 'async_job_completed' : 'indexing.status_changed');
+    if (jobs) return event.event_type === 'async_job_completed';
+    return !items || event.event_type === 'indexing.status_changed';
   };
   for await (const event of readEvents(client, { types: ['delivery.status_changed'] })) {
     if (event.event === 'reset') console.error(`Earlier deliveries are not shown: ${event.reason}`);
@@ -73,10 +75,31 @@ export async function tailDeliveries({ jobs, crew, ...options }: ServiceOptions)
   }
 }
 
-/** The routes for deliveries, which each service has under its own path. */
-function routes(server: Server, { jobs, crew }: ServiceOptions) {
+/** The routes for deliveries: of all services, and those that each service has under its own path. */
+function routes(server: Server, { items, jobs, crew }: ServiceOptions) {
   if (crew !== undefined) return crewRoutes(server.client('crew_org'), crew);
-  return jobs ? jobRoutes(server.client()) : indexingRoutes(server.client());
+  if (jobs) return jobRoutes(server.client());
+  return items ? indexingRoutes(server.client()) : allRoutes(server);
+}
+
+function allRoutes(server: Server) {
+  const client = server.client();
+  return {
+    async list(query: Query) {
+      const { data } = await bodyOf(client.GET('/deliveries', { params: { query } }));
+      return { entries: data.deliveries, next: data.next_cursor };
+    },
+    async show(delivery_id: string) {
+      const path = { params: { path: { delivery_id } } };
+      const { data } = await bodyOf(client.GET('/deliveries/{delivery_id}', path));
+      // The body of a crew's callback is for keys of crews.
+      if (data.crew === undefined || !server.hasKey('crew_org')) return data;
+      return (await bodyOf(server.client('crew_org').GET('/deliveries/{delivery_id}', path))).data;
+    },
+    async retry(delivery_id: string) {
+      return (await bodyOf(client.POST('/deliveries/{delivery_id}/retry', { params: { path: { delivery_id } } }))).data;
+    },
+  };
 }
 
 function indexingRoutes(client: Postback) {

@@ -46,7 +46,10 @@ export async function listen(options: ListenOptions): Promise<void> {
     response.writeHead(status, forwarded?.headers ?? {}).end(forwarded?.body);
   });
   server.listen(options.port, '127.0.0.1');
-  await once(server, 'listening');
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new Error(`Port ${options.port} is taken. Choose another with --port, or leave it out for a free one.`);
+  });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   try {
     const unregister = options.register ? await register(url, options, keys) : null;

@@ -123,7 +123,7 @@ function addItems(program: Command): void {
 function addDeliveries(program: Command): void {
   const deliveries = program
     .command('deliveries')
-    .description('list, show and retry callbacks: of items, AI jobs (--jobs) or a crew');
+    .description('list, show and retry webhooks and callbacks: all, or those of items, AI jobs or a crew');
   ofService(deliveries.command('list'))
     .description('list deliveries, the newest first')
     .addOption(new Option('--status <status>', 'only deliveries in this state').choices(DELIVERY_STATES))
@@ -162,7 +162,7 @@ function addAssistants(program: Command): void {
 function addCallbacks(program: Command): void {
   withKeys(remote(program.command('listen')))
     .description('receive callbacks on this machine, verify and print them, until Ctrl-C')
-    .option('--port <number>', 'port on loopback (default: a free one)', asNumber, 0)
+    .addOption(new Option('--port <number>', 'port on loopback').argParser(asNumber).default(0, 'a free one'))
     .option('--register', 'register it for the indexing webhooks of the organisation while it runs')
     .option('--forward-to <url>', 'pass verified callbacks on, and respond as this receiver does')
     .action(run(async (options) => (await import('./listen.js')).listen(options)));
@@ -253,11 +253,10 @@ function addCrews(program: Command): void {
 /** Adds the options that say how signatures are checked. */
 function withKeys(command: Command): Command {
   return command
-    .option(
-      '--secret <secret>',
-      'a signing secret; repeat it for others (default: POSTBACK_SIGNING_SECRET)',
-      append,
-      [],
+    .addOption(
+      new Option('--secret <secret>', 'a signing secret; repeat it for others')
+        .argParser(append)
+        .default([], 'POSTBACK_SIGNING_SECRET'),
     )
     .option('--public-key <file>', 'public keys of AI jobs, PEM (default: those of the server)');
 }
@@ -280,8 +279,9 @@ function inCollection(command: Command): Command {
 
 function ofService(command: Command): Command {
   return remote(command)
-    .option('--jobs', 'deliveries of AI jobs')
-    .addOption(new Option('--crew <name>', 'deliveries of this crew').conflicts('jobs'));
+    .option('--items', 'only webhooks of items')
+    .addOption(new Option('--jobs', 'only callbacks of AI jobs').conflicts('items'))
+    .addOption(new Option('--crew <name>', 'only callbacks of this crew').conflicts(['items', 'jobs']));
 }
 
 /**

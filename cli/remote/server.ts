@@ -19,6 +19,8 @@ export interface Server {
   readonly temporalUiUrl: string | null;
   /** A client with a key of this kind. @throws Error when no such key is known, which says where one is looked for */
   client(kind?: KeyKind): Postback;
+  /** Whether a key of this kind is known. */
+  hasKey(kind: KeyKind): boolean;
 }
 
 interface Access {
@@ -39,6 +41,7 @@ export function findServer(options: ServerOptions, env: NodeJS.ProcessEnv = proc
   return {
     url: address,
     temporalUiUrl,
+    hasKey: (kind) => keys.some((key) => keyKindOf(key) === kind),
     client(kind = 'api') {
       // The server decides about keys that do not show their kind.
       const key = keys.find((key) => keyKindOf(key) === kind) ?? keys.find((key) => keyKindOf(key) === null);

@@ -1,18 +1,34 @@
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
-import { duration, plural } from '../format.js';
+import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
+import { isUserKey, session } from '../session.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-/** Where the deliveries of each kind of work are. @type {Record<string, { path: string, label: string }>} */
-const SOURCES = {
-  items: { path: '/webhooks/indexing/deliveries', label: 'Items' },
-  jobs: { path: '/v3/ai/callbacks', label: 'Jobs' },
+const PATH = '/deliveries';
+const KINDS = /** @type {[string, string][]} */ ([
+  ['', 'Everything'],
+  ['item', 'Items'],
+  ['job', 'Jobs'],
+  ['crew', 'Crews'],
+  ['authentication', 'Authentications'],
+]);
+const NAMES = /** @type {Record<string, string>} */ ({
+  item: 'Item',
+  job: 'AI job',
+  crew: 'Crew',
+  authentication: 'Authentication',
+});
+/** Kinds by event; every other event is of a crew. @type {Record<string, string>} */
+const KIND_OF_EVENT = {
+  'indexing.status_changed': 'item',
+  async_job_completed: 'job',
+  'authentication.ended': 'authentication',
 };
 const STATES = /** @type {[string, string][]} */ ([
   ['', 'All states'],
@@ -27,30 +43,29 @@ const FINAL = ['delivered', 'permanently_failed'];
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Deliveries({ parameters }) {
-  const { of = 'items', status = '', doc_id = '', error_code = '', id } = parameters;
-  const { path } = SOURCES[of] ?? /** @type {{ path: string }} */ (SOURCES.items);
+  const { kind = '', status = '', doc_id = '', error_code = '', id } = parameters;
   const [replays, setReplays] = useState(false);
-  const pages = ui.usePages([of, status, doc_id, error_code]);
-  const address = withQuery(path, { status, doc_id, error_code, limit: 25, cursor: pages.cursor });
+  const pages = ui.usePages([kind, status, doc_id, error_code]);
+  const address = withQuery(PATH, { kind, status, doc_id, error_code, limit: 25, cursor: pages.cursor });
   const list = useLive((signal) => call('GET', address, { signal }), [address], 4_000);
+  const showsItems = kind === '' || kind === 'item';
   const actions =
-    of === 'items' &&
+    showsItems &&
     html`<button type="button" onClick=${() => setReplays(true)}><${Icon} name="retry" />Replay many</button>`;
   return html`
     <${ui.Page} title="Deliveries" actions=${actions}>
-      ${of === 'items' && html`<${Registration} />`}
+      ${showsItems && html`<${Registration} />`}
       <div class="filters">
-        <${ui.Select} label="Callbacks of" value=${of} options=${Object.entries(SOURCES).map(([value, { label }]) => [value, label])}
-          onChange=${(/** @type {string} */ value) => change({ of: value, id: '' })} />
+        <${ui.Select} label="About" value=${kind} options=${KINDS} onChange=${(/** @type {string} */ value) => change({ kind: value, id: '' })} />
         <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
-        <${TextFilter} label="Item or job" name="doc_id" value=${doc_id} />
+        <${TextFilter} label="Id" name="doc_id" value=${doc_id} />
         <${TextFilter} label="Error code" name="error_code" value=${error_code} placeholder="HTTP_503" />
       </div>
       <${ui.Problem} error=${list.error} retry=${list.refresh} />
       ${!list.data && !list.error && html`<${ui.Loading} />`}
       ${list.data && html`<${DeliveryList} deliveries=${list.data.deliveries} parameters=${parameters} />`}
       ${list.data && html`<${ui.Pages} pages=${pages} next=${list.data.next_cursor} />`}
-      ${id && html`<${DeliveryDrawer} key=${id} path=${`${path}/${encodeURIComponent(id)}`} of=${of} onChanged=${list.refresh} />`}
+      ${id && html`<${DeliveryDrawer} key=${id} path=${`${PATH}/${encodeURIComponent(id)}`} onChanged=${list.refresh} />`}
       ${replays && html`<${Replay} onClose=${() => setReplays(false)} onSent=${list.refresh} />`}
     </${ui.Page}>
   `;
@@ -89,13 +104,13 @@ function DeliveryList({ deliveries, parameters }) {
   if (deliveries.length === 0) {
     return Object.values(filters).some(Boolean)
       ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
-      : html`<${ui.Empty} title="No deliveries yet.">Register a receiver, then ingest an item: its webhook is listed here with every attempt.</${ui.Empty}>`;
+      : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt. Register a receiver for items on this machine:<${ui.Command}>npx postback listen --register</${ui.Command}></${ui.Empty}>`;
   }
   /** @type {import('../ui.js').Column<Schemas['Delivery']>[]} */
   const columns = [
     {
       title: 'About',
-      cell: (delivery) => html`${delivery.doc_id}<small>${delivery.indexing_status ?? delivery.event_type}</small>`,
+      cell: (delivery) => html`${titleOf(delivery)}<small>${NAMES[kindOf(delivery)]}, ${eventOf(delivery)}</small>`,
     },
     { title: 'State', cell: ({ status }) => html`<${ui.State} state=${status} />` },
     {
@@ -113,10 +128,27 @@ function DeliveryList({ deliveries, parameters }) {
   `;
 }
 
-/** @param {{ path: string, of: string, onChanged: () => Promise<void> }} props */
-function DeliveryDrawer({ path, of, onChanged }) {
+/** @param {Schemas['Delivery']} delivery */
+const kindOf = ({ event_type }) => KIND_OF_EVENT[event_type] ?? 'crew';
+/** What people know it by: ids of executions are long and say nothing. @param {Schemas['Delivery']} delivery */
+const titleOf = ({ crew, doc_id }) => crew ?? doc_id;
+/** @param {Schemas['Delivery']} delivery */
+const eventOf = ({ indexing_status, event_type }) =>
+  indexing_status ?? (KIND_OF_EVENT[event_type] ? 'ended' : words(event_type));
+
+/** @param {string} path @param {AbortSignal} signal @returns {Promise<Schemas['DeliveryDetail']>} */
+async function loadDelivery(path, signal) {
+  const found = await call('GET', path, { signal });
+  // The body of a crew's callback is for keys of crews.
+  const crewKey = session.key('crew');
+  const needsCrewKey = kindOf(found) === 'crew' && crewKey !== null && !isUserKey(crewKey);
+  return needsCrewKey ? call('GET', path, { as: 'crew', signal }) : found;
+}
+
+/** @param {{ path: string, onChanged: () => Promise<void> }} props */
+function DeliveryDrawer({ path, onChanged }) {
   const delivery = useLive(
-    async (signal) => /** @type {Schemas['DeliveryDetail']} */ (await call('GET', path, { signal })),
+    (signal) => loadDelivery(path, signal),
     [path],
     (data) => (data && FINAL.includes(data.status) ? 8_000 : 1_500),
   );
@@ -132,27 +164,46 @@ function DeliveryDrawer({ path, of, onChanged }) {
     ${data && RETRYABLE.includes(data.status) && html`<${ui.ActionButton} className="primary" run=${retry}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
-    <${ui.Drawer} name="Delivery" title=${data?.doc_id ?? 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
+    <${ui.Drawer} name="Delivery" title=${data ? titleOf(data) : 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
       <${ui.Problem} error=${error ?? delivery.error} />
       ${!data && !delivery.error && html`<${ui.Loading} />`}
-      ${data && html`<${DeliveryDetails} delivery=${data} of=${of} />`}
+      ${data && html`<${DeliveryDetails} delivery=${data} />`}
     </${ui.Drawer}>
   `;
 }
 
-/** @param {{ delivery: Schemas['DeliveryDetail'], of: string }} props */
-function DeliveryDetails({ delivery, of }) {
+/** Where the console shows what a delivery is about. @param {Schemas['DeliveryDetail']} delivery */
+function linkToSource({ doc_id, crew, payload, event_type }) {
+  if (crew) return linkTo('crews', { run: crew, id: doc_id });
+  if (event_type === 'async_job_completed') return linkTo('jobs', { id: doc_id });
+  const [database, collection] = [payload?.database, payload?.collection].map((name) =>
+    typeof name === 'string' ? name : undefined,
+  );
+  return event_type === 'indexing.status_changed' ? linkTo('items', { database, collection, id: doc_id }) : null;
+}
+
+/** Why a delivery has no body to show. @param {{ kind: string, source: string | null }} props */
+const NoBody = ({ kind, source }) =>
+  kind === 'job'
+    ? html`<p class="muted">The body is the job itself, with its event: <a href=${source}>open the job</a>.</p>`
+    : html`<p class="muted">${kind === 'crew' ? html`The body is shown with a key for crews: <a href=${linkTo('crews')}>add one</a>.` : 'The body is shown to keys for payments only.'}</p>`;
+
+/** @param {{ delivery: Schemas['DeliveryDetail'] }} props */
+function DeliveryDetails({ delivery }) {
   const { delivery_id, status, url, payload, attempt_log, next_attempt_at, item_error_code, item_error_message } =
     delivery;
-  const database = typeof payload?.database === 'string' ? payload.database : undefined;
-  const about =
-    of === 'jobs' ? linkTo('jobs', { id: delivery.doc_id }) : linkTo('items', { database, id: delivery.doc_id });
+  const kind = kindOf(delivery);
+  const source = linkToSource(delivery);
   return html`
     <${ui.Facts} entries=${[
       ['State', html`<${ui.State} state=${status} />`],
       ['Next attempt', status === 'failed' && html`<${ui.Time} at=${next_attempt_at} />`],
       ['Receiver', url && html`<code>${url}</code>`],
-      [of === 'jobs' ? 'Job' : 'Item', html`<a href=${about}>${delivery.doc_id}</a>`],
+      ['Event', `${NAMES[kind]}, ${eventOf(delivery)}`],
+      [
+        kind === 'crew' ? 'Execution' : (NAMES[kind] ?? ''),
+        source ? html`<a href=${source}>${delivery.doc_id}</a>` : delivery.doc_id,
+      ],
       ['Item error', item_error_code && `${item_error_code}: ${item_error_message}`],
       ['Created', html`<${ui.Time} at=${delivery.created_at} />`],
       ['Delivery', html`<code>${delivery_id}</code>`],
@@ -163,7 +214,7 @@ function DeliveryDetails({ delivery, of }) {
     ${
       payload
         ? html`<${ui.Json} label="Request body" value=${payload} />`
-        : html`<p class="muted">The body is the job itself, with its event: <a href=${about}>open the job</a>.</p>`
+        : html`<${NoBody} kind=${kind} source=${source} />`
     }
   `;
 }

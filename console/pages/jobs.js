@@ -123,7 +123,7 @@ function JobDetails({ job, callbacks }) {
             ${callbacks.map(
               ({ delivery_id, status, updated_at }) => html`
                 <li>
-                  <a href=${linkTo('deliveries', { of: 'jobs', id: delivery_id })}>Delivery</a>
+                  <a href=${linkTo('deliveries', { kind: 'job', id: delivery_id })}>Delivery</a>
                   <span class="grow"><${ui.State} state=${status} /></span><${ui.Time} at=${updated_at} />
                 </li>
               `,

@@ -45,9 +45,7 @@ export function Overview({ parameters: { hours = '24' } }) {
 
 /** @param {AbortSignal} signal */
 async function loadAttention(signal) {
-  const { deliveries } = await call('GET', '/webhooks/indexing/deliveries?status=permanently_failed&limit=5', {
-    signal,
-  });
+  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=5', { signal });
   return /** @type {Schemas['Delivery'][]} */ (deliveries);
 }
 
@@ -129,7 +127,7 @@ function Charts({ activity }) {
   const to = Date.parse(activity.to) / 1000;
   if (attempts.length === 0) {
     return html`
-      <section class="card"><h2>Webhooks</h2>
+      <section class="card"><h2>Callbacks</h2>
         <p class="muted">No attempts in this period. ${'Register a receiver with '}<code>POST /webhooks/indexing</code>${' or try '}<code>npx postback listen --register</code>.</p>
       </section>
     `;
@@ -144,14 +142,14 @@ function Charts({ activity }) {
   return html`
     <div class="charts">
       <section class="card">
-        <${TimeChart} label="Webhook attempts" bars times=${times} from=${from} to=${to} format=${short}
+        <${TimeChart} label=${`Attempts at callbacks, per ${duration(interval_seconds * 1000)}`} bars times=${times} from=${from} to=${to} format=${short}
           series=${[
             { label: 'delivered', color: 'good', values: values('succeeded') },
             { label: 'failed', color: 'bad', values: values('failed') },
           ]} />
       </section>
       <section class="card">
-        <${TimeChart} label="Receiver latency" times=${spaced.map(({ time }) => time)} from=${from} to=${to} format=${duration}
+        <${TimeChart} label="Response time of receivers" times=${spaced.map(({ time }) => time)} from=${from} to=${to} format=${duration}
           series=${[
             { label: 'half within', color: 'accent', values: spacedValues('p50_ms') },
             { label: '95 % within', color: 'warn', values: spacedValues('p95_ms') },
@@ -182,10 +180,10 @@ const Attention = ({ deliveries }) =>
           <h2>Needs attention</h2>
           <ul class="rows">
             ${deliveries.map(
-              ({ delivery_id, doc_id, error_code, error_message, updated_at }) => html`
+              ({ delivery_id, doc_id, crew, error_code, error_message, updated_at }) => html`
                 <li>
-                  <a href=${linkTo('deliveries', { id: delivery_id })}>${doc_id}</a>
-                  <span class="grow muted">webhook not delivered: ${error_message ?? error_code}</span>
+                  <a href=${linkTo('deliveries', { id: delivery_id })}>${crew ?? doc_id}</a>
+                  <span class="grow muted">not delivered: ${error_message ?? error_code}</span>
                   <${Time} at=${updated_at} />
                 </li>
               `,

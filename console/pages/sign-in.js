@@ -49,7 +49,7 @@ export function SignIn({ slot, title }) {
       </form>
       <details>
         <summary>Where do I get a key?</summary>
-        <p>${'`npm start` prints one. Operators create others, for '}${wanted.opens}:</p>
+        <p>${slot === 'crew' ? html`<code>npm start</code> writes keys of all kinds to <code>.postback/dev.json</code>.` : html`<code>npm start</code> prints one.`} Operators create others, for ${wanted.opens}:</p>
         <${Command}>${`npx postback keys create ${wanted.option}`}</${Command}>
         <p>The key stays in this tab, and is gone when you close it or sign out.</p>
       </details>

@@ -53,10 +53,13 @@ export async function fillConsole({ apiUrl, mongodbUri }: ProductAddress, org: s
     ),
   ]);
   const crew = createCrewClient(apiUrl, 'support-reply', crewKey);
-  const execution = await crew.start({
-    customer_message: 'My parcel was due on Monday. Where is it?',
-    notes: 'Parcels take two working days. Parcels that are late are refunded after five days.',
-  });
+  const execution = await crew.start(
+    {
+      customer_message: 'My parcel was due on Monday. Where is it?',
+      notes: 'Parcels take two working days. Parcels that are late are refunded after five days.',
+    },
+    { taskWebhookUrl: receiver.url },
+  );
   const connector = await api.post('/connectors', {
     kind: 'feed',
     database: DATABASE,

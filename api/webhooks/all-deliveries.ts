@@ -1,0 +1,70 @@
+import type { Middleware } from 'koa';
+import { z } from 'zod';
+import type { KeyKind } from '../../domain/api-keys.js';
+import {
+  AUTHENTICATION_ENDED,
+  CALLBACK_EVENTS,
+  type CallbackEvent,
+  CREW_EVENTS,
+} from '../../domain/webhooks/events.js';
+import type { ApiKeys } from '../../storage/api-keys.js';
+import { authenticate } from '../authenticate.js';
+import { contentEnvelope, contentErrors } from '../envelope.js';
+import { jsonBody } from '../json-body.js';
+import { operations } from '../operation.js';
+import type { RequestState } from '../request-context.js';
+import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
+import { type DeliveryDependencies, deliveryRoutes } from './delivery-routes.js';
+
+const TAG = 'All deliveries';
+
+const KINDS = ['item', 'job', 'crew', 'authentication'] as const;
+type Kind = (typeof KINDS)[number];
+
+const EVENTS: Record<Kind, readonly CallbackEvent[]> = {
+  item: ['indexing.status_changed'],
+  job: ['async_job_completed'],
+  crew: CREW_EVENTS,
+  authentication: [AUTHENTICATION_ENDED],
+};
+
+/** Bodies may have the output of an agent, or data of a payment: the key of the service reads them. */
+const BODIES: Partial<Record<KeyKind, readonly CallbackEvent[]>> = {
+  api: [...EVENTS.item, ...EVENTS.job],
+  crew_org: EVENTS.crew,
+};
+
+/** `/deliveries`: the deliveries of all services of the organisation in one list. Each service also lists its own. */
+export function allDeliveriesService(
+  deps: DeliveryDependencies & { keys: ApiKeys; rateLimit: Middleware<RequestState> },
+): Service {
+  const router = deliveryRoutes(deps, {
+    prefix: '/deliveries',
+    operation: operations(TAG, contentEnvelope),
+    noun: { one: 'delivery of any service', many: 'deliveries of all services' },
+    description:
+      'Webhooks of items, and callbacks of AI jobs, crews and authentications; `event_type` tells them apart.',
+    filters: { kind: z.enum(KINDS).optional().meta({ description: 'What the deliveries are about.' }) },
+    maySeeBody: ({ kind }, { event_type }) => BODIES[kind]?.includes(event_type) ?? false,
+    scopeOf({ state, query }) {
+      const kind = KINDS.find((each) => each === query.kind);
+      return { org: state.principal.org, events: kind ? EVENTS[kind] : CALLBACK_EVENTS };
+    },
+  });
+  return {
+    paths: ['/deliveries'],
+    errors: contentErrors,
+    middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, jsonBody(), routesOf(router)],
+    document: {
+      tags: [
+        {
+          name: TAG,
+          description:
+            'The deliveries of all services of the organisation. The body of a delivery is null, unless the key is of its service: `api` for items and jobs, `crew_org` for crews.',
+        },
+      ],
+      security: ORGANISATION_KEY,
+      errors: KEYED_ERRORS,
+    },
+  };
+}
