@@ -128,7 +128,7 @@ describe('the packages that npm publishes', () => {
       const development = join(folder, '.postback', 'dev.json');
       await eventually('the instance', () => child.exitCode !== null || existsSync(development));
       const { api_url, keys } = JSON.parse(readFileSync(development, 'utf8'));
-      for (const path of ['/healthz', '/docs', '/console']) {
+      for (const path of ['/healthz', '/docs', '/console', '/docs/guides/operators', '/docs/guides/pictures/lane.png']) {
         expect([path, (await fetch(api_url + path)).status]).toEqual([path, 200]);
       }
 
