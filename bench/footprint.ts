@@ -3,19 +3,32 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
 import { type ApiAccess, call, request } from '../cli/api-client.js';
 import { newDeliveryId } from '../domain/ids.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createStarters, type Starters } from '../temporal/starters.js';
+import { createCompletions } from './support/completions.js';
 import { BENCH_CREWS, type BenchCrew, writeCrews } from './support/crews.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { type Cost, createMeter } from './support/meter.js';
 import { startReceiver } from './support/receiver.js';
 import { benchDelivery } from './support/records.js';
-import { createDatabase, ingest, ingestMemories, memoryText, noteText, submitShortJob } from './support/work.js';
+import { type Figure, printFigures, writeResult } from './support/results.js';
+import {
+  createDatabase,
+  ingest,
+  ingestMemories,
+  memoryText,
+  noteText,
+  proseText,
+  submitShortJob,
+} from './support/work.js';
 
 /** Repetitions of each kind of work. */
 const REPETITIONS = 200;
+/** Deliveries in a lane, and those in a transaction: as many as the end of a group of items commits. */
+const IN_LANES = { deliveries: 1_000, group: 50 };
 /** Repetitions of slow work; the counts hardly differ between repetitions. */
 const FEW_REPETITIONS = 50;
 /** As many retries as the product makes, with short delays. */
@@ -38,6 +51,11 @@ export async function footprint(): Promise<void> {
   });
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const receiver = await startRejectingReceiver();
+  const groups: Record<string, Figure[]> = {};
+  const show = (title: string, cost: Cost) => {
+    groups[title] = figuresOf(cost);
+    print(title, cost);
+  };
   try {
     const { cost } = createMeter(instance, temporal);
     const starters = createStarters(temporal);
@@ -49,6 +67,11 @@ export async function footprint(): Promise<void> {
     show('item, a file of 1.1 KB of prose', await cost(FEW_REPETITIONS, 'indexItem', ingestFile(instance)));
     show('item, one of 100 in a request', await cost(100, null, hundred(instance, 'memories', memoryText)));
     show('note of five words, one of 100 in a request', await cost(100, null, hundred(instance, 'notes', noteText)));
+    const abstractText = (n: number) => proseText(n, 1_000);
+    show(
+      'abstract of 1,000 characters, one of 100 in a request',
+      await cost(100, null, hundred(instance, 'abstracts', abstractText)),
+    );
 
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const deliver = deliverySender(instance, starters);
@@ -57,13 +80,17 @@ export async function footprint(): Promise<void> {
       receiver.rejectFirst(rejections);
       show(`delivery, rejected ${rejections} times`, await cost(FEW_REPETITIONS, 'deliverWebhook', deliver));
     }
-    await showOnDisk(instance);
+    receiver.rejectFirst(0);
+    const { deliveries, group } = IN_LANES;
+    show('delivery in a lane', await cost(deliveries, null, inLanes(instance, temporal, deliveries, group)));
+    groups['delivery record on disk'] = await measureOnDisk(instance);
 
     show('AI job', await cost(REPETITIONS, 'runAiJob', () => submitShortJob(instance)));
     const access = { apiUrl: instance.apiUrl, key: await instance.createKey('crew_org') };
     for (const crew of BENCH_CREWS) {
       show(`crew ${crew}`, await cost(FEW_REPETITIONS, 'runCrew', () => runCrew(access, crew)));
     }
+    writeResult('footprint', '', groups);
   } finally {
     await receiver.close();
     await temporal.connection.close();
@@ -104,6 +131,18 @@ function deliverySender({ collections }: BenchInstance, starters: Starters) {
   };
 }
 
+/** Commits so many deliveries in groups, and waits until they are delivered. */
+function inLanes(instance: BenchInstance, temporal: Client, count: number, group: number) {
+  const completions = createCompletions(instance, temporal);
+  const delivered = () => instance.collections.deliveries.countDocuments({ status: 'delivered' });
+  return async (n: number) => {
+    if (n > 0) return;
+    const target = (await delivered()) + count;
+    await completions.many('lanes', count, group);
+    while ((await delivered()) < target) await wait(100);
+  };
+}
+
 /** Starts an execution; approves the task of the crew `with-person`. */
 async function runCrew(access: ApiAccess, crew: BenchCrew): Promise<void> {
   const topic = crew === 'with-tool' ? 'bench' : 'The lamp was lit at dusk. The keeper was content.';
@@ -134,8 +173,8 @@ async function startRejectingReceiver() {
   };
 }
 
-/** Prints the size of a delivered record: as BSON, compressed on disk, and of its indexes. */
-async function showOnDisk({ collections }: BenchInstance): Promise<void> {
+/** The size of a delivered record: as BSON, compressed on disk, and of its indexes. */
+async function measureOnDisk({ collections }: BenchInstance): Promise<Figure[]> {
   const delivered = (await collections.deliveries.findOne({ status: 'delivered' }))!;
   const copies = collections.db.collection<typeof delivered>('deliveries');
   for (let from = 0; from < COPIES; from += INSERT_BATCH) {
@@ -147,13 +186,35 @@ async function showOnDisk({ collections }: BenchInstance): Promise<void> {
   }
   await collections.mongoClient.db('admin').command({ fsync: 1 });
   const { count, size, storageSize, totalIndexSize } = await collections.db.command({ collStats: 'deliveries' });
-  const each = (bytes: number) => (bytes / count).toFixed(0);
-  console.log(
-    `${count} delivery records, each ${each(size)} bytes of BSON, on disk ${each(storageSize)} and ${each(totalIndexSize)} of indexes\n`,
-  );
+  const figures = Object.entries({ BSON: size, data: storageSize, indexes: totalIndexSize }).map(([name, bytes]) => ({
+    name,
+    value: bytes / count,
+    unit: 'bytes',
+  }));
+  printFigures(`${count} delivery records, each`, figures);
+  return figures;
 }
 
-function show(title: string, { workflows, counters }: Cost): void {
+/** What docs/scaling.md calculates with. */
+function figuresOf({ workflows, counters }: Cost): Figure[] {
+  const sum = (pattern: RegExp) =>
+    Object.entries(counters).reduce((total, [name, value]) => (pattern.test(name) ? total + value : total), 0);
+  const ofWorkflows = (field: 'events' | 'historyBytes') =>
+    Object.values(workflows).reduce((total, each) => total + each[field], 0);
+  const figure = (name: string, value: number, unit = '') => ({ name, value, unit });
+  return [
+    figure('history events', ofWorkflows('events')),
+    figure('history', ofWorkflows('historyBytes'), 'bytes'),
+    figure('requests to Temporal', sum(/^temporal\./)),
+    figure('writes of Temporal', sum(/^persistence\.(Create|Update)WorkflowExecution$/)),
+    figure('its visibility writes', sum(/^visibility\.(Record|Upsert)/)),
+    figure('MongoDB writes', sum(/^mongodb\.(insert|update|delete|findAndModify)$/)),
+    figure('oplog', counters['bytes.oplog'] ?? Number.NaN, 'bytes'),
+    figure('kept in MongoDB', sum(/^bytes\.(?!oplog$)/), 'bytes'),
+  ];
+}
+
+function print(title: string, { workflows, counters }: Cost): void {
   console.log(title);
   for (const [type, { number, events, historyBytes }] of Object.entries(workflows)) {
     const each = `${(events / number).toFixed(1)} events, ${(historyBytes / number).toFixed(0)} bytes`;

@@ -16,6 +16,7 @@ import { memory } from './memory.js';
 import { overview } from './overview/index.js';
 import { receivers } from './receivers.js';
 import { retrieval } from './retrieval.js';
+import { search } from './search/index.js';
 
 interface Benchmark {
   run(argument?: string, ...more: string[]): Promise<void>;
@@ -44,6 +45,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },
+  search: { run: (folder) => search(folder!), argument: '<folder>' },
   page: { run: async () => (await import('./page/index.js')).page() },
   fuzz: { run: async (cases) => (await import('./fuzz/index.js')).fuzzing(cases), argument: '[<cases>]' },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },

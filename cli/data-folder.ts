@@ -40,6 +40,12 @@ export function runningSettings(env: NodeJS.ProcessEnv): Config {
   return readConfig({ MONGODB_URI: started.mongodb_uri, TEMPORAL_ADDRESS: started.temporal_address, ...env });
 }
 
+/** @returns the key that encrypts secrets at rest, or null when there is none yet */
+export function existingSealingKey(config: Config): string | null {
+  const path = join(config.POSTBACK_DATA_DIR, 'sealing.key');
+  return config.POSTBACK_SEALING_KEY ?? (existsSync(path) ? readFileSync(path, 'utf8') : null);
+}
+
 /**
  * The key that encrypts secrets at rest: POSTBACK_SEALING_KEY, else a key generated once in the data folder (mode
  * 0600).

@@ -70,6 +70,13 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'orgs limits show': ['orgs limits show --org acme', 'orgs limits show --org acme --json'],
   'orgs limits set': ['orgs limits set items=100000 stored_bytes=10000000000 --org acme'],
   'orgs limits clear': ['orgs limits clear items --org acme', 'orgs limits clear --org acme'],
+  'migrate status': ['migrate status', 'migrate status --json'],
+  'migrate run': ['migrate run', 'migrate run --contract'],
+  backup: ['backup backup.ndjson.gz', 'backup "backup-$(date +%F).ndjson.gz" --json'],
+  restore: [
+    'restore backup.ndjson.gz',
+    'MONGODB_URI=mongodb://127.0.0.1:27017/restored postback restore backup.ndjson.gz',
+  ],
   'sealing-key rotate': ['sealing-key rotate', 'sealing-key rotate --json'],
   'operators setup': ['operators setup', 'operators setup --ui https://temporal.example.com --json'],
   'index rebuild': ['index rebuild', 'index rebuild --embed --dry-run --price 0.02'],

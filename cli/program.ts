@@ -172,6 +172,34 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--json', 'print JSON')
     .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
 
+  const migrations = program.command('migrate').description('change the database for a new release');
+  migrations
+    .command('status')
+    .description('list the migrations of this release, and which of them the database has')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./migrate.js')).showMigrations(options));
+  migrations
+    .command('run')
+    .description('run the migrations that the database lacks; processes of the previous release may run meanwhile')
+    .option('--contract', 'also remove what only older releases need: when none of their processes is left')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./migrate.js')).runMigrations(options));
+
+  program
+    .command('backup')
+    .description('write the database, and the files of the bucket, as they are at one time; the service may run')
+    .argument('<file>', 'a new file, such as backup.ndjson.gz')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).backUp(file, options));
+  program
+    .command('restore')
+    .description(
+      'write a backup into an empty database, an empty bucket and the search index; the service must not run',
+    )
+    .argument('<file>', 'a file that `postback backup` wrote')
+    .option('--json', 'print JSON')
+    .action(async (file, options) => (await import('./backup.js')).restoreBackup(file, options));
+
   program
     .command('sealing-key')
     .description('manage the keys that seal stored secrets')

@@ -16,25 +16,47 @@ export interface RebuildIndexOptions {
 /** Chunks read and written at a time. */
 const BATCH = 5_000;
 
+/** A database whose index was written again. */
+interface RebuiltDatabase {
+  id: string;
+  org: string;
+  name: string;
+  chunks: number;
+}
+
 /**
  * `postback index rebuild`: writes the search index again from the chunks in MongoDB, vectors included. While it runs,
  * searches find what has been written so far.
  */
-export async function rebuildIndex({ database: databaseId, json }: RebuildIndexOptions): Promise<void> {
-  const config = runningSettings(process.env);
-  const settings = { ...config, POSTBACK_EMBEDDINGS: 'off' } as const;
-  const log = createLogger('warn', 'rebuild');
-  const dependencies = await createSharedDependencies(settings, log, { opensSecrets: false });
-  const rebuilt: { id: string; org: string; name: string; chunks: number }[] = [];
+export async function rebuildIndex({ database, json }: RebuildIndexOptions): Promise<void> {
+  const databases = await rebuildIndexes(database, ({ id, org, name, chunks }) => {
+    if (!json) console.log(`${org}/${name} (${id}): ${chunks} chunks`);
+  });
+  if (json) console.log(JSON.stringify({ databases }, null, 2));
+}
+
+/**
+ * @param databaseId of the only database to rebuild; all databases without it
+ * @param onRebuilt called after each database
+ */
+export async function rebuildIndexes(
+  databaseId?: string,
+  onRebuilt: (database: RebuiltDatabase) => void = () => undefined,
+): Promise<RebuiltDatabase[]> {
+  const settings = { ...runningSettings(process.env), POSTBACK_EMBEDDINGS: 'off' } as const;
+  const dependencies = await createSharedDependencies(settings, createLogger('warn', 'rebuild'), {
+    opensSecrets: false,
+  });
+  const rebuilt: RebuiltDatabase[] = [];
   try {
     for (const database of await dependencies.databases.listAll()) {
       if (database.status === 'deleting' || (databaseId !== undefined && database._id !== databaseId)) continue;
-      const written = await rebuildDatabase(dependencies, database);
       const { _id: id, org, name } = database;
-      rebuilt.push({ id, org, name, chunks: written });
-      if (!json) console.log(`${org}/${name} (${id}): ${written} chunks`);
+      const written = { id, org, name, chunks: await rebuildDatabase(dependencies, database) };
+      rebuilt.push(written);
+      onRebuilt(written);
     }
-    if (json) console.log(JSON.stringify({ databases: rebuilt }, null, 2));
+    return rebuilt;
   } finally {
     await dependencies.close();
   }

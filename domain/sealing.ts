@@ -44,10 +44,7 @@ const HEADER_BYTES = 1 + KEY_ID_BYTES;
  * @throws Error when a key has another length
  */
 export function createSealer(keys: string): Sealer {
-  const secretKeys = keys
-    .split(/[\s,]+/)
-    .filter((key) => key !== '')
-    .map(readKey);
+  const secretKeys = splitKeys(keys).map(readKey);
   const [current] = secretKeys;
   if (!current) throw new Error('POSTBACK_SEALING_KEY is empty');
   const byId = new Map(secretKeys.map((key) => [keyIdOf(key), key]));
@@ -65,7 +62,7 @@ export function createSealer(keys: string): Sealer {
     open(sealed, context) {
       const bytes = Buffer.from(sealed);
       if (bytes[0] !== FORMAT) throw new Error('sealed value of an unknown format');
-      const id = bytes.toString('hex', 1, HEADER_BYTES);
+      const id = sealedWith(bytes);
       const key = byId.get(id);
       if (!key) throw new Error(`a value was sealed with the key ${id}, which is not in POSTBACK_SEALING_KEY`);
       const [nonce, rest] = split(bytes.subarray(HEADER_BYTES), NONCE_BYTES);
@@ -76,6 +73,20 @@ export function createSealer(keys: string): Sealer {
     },
     isCurrent: (sealed) => header.equals(sealed.subarray(0, HEADER_BYTES)),
   };
+}
+
+/** @returns the id of the key that a value was sealed with */
+export function sealedWith(sealed: Uint8Array): string {
+  return Buffer.from(sealed).toString('hex', 1, HEADER_BYTES);
+}
+
+/** @returns the ids of these keys. @throws Error when a key has another length */
+export function sealingKeyIds(keys: string): string[] {
+  return splitKeys(keys).map((key) => keyIdOf(readKey(key)));
+}
+
+function splitKeys(keys: string): string[] {
+  return keys.split(/[\s,]+/).filter((key) => key !== '');
 }
 
 function readKey(key: string): Buffer {

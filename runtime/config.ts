@@ -49,6 +49,10 @@ export const settingsSchema = z.object({
   /** Encrypts what Temporal stores. Comma-separated keys of 32 bytes, base64: the first encrypts, all decrypt. */
   POSTBACK_TEMPORAL_CODEC_KEYS: z.string().optional(),
   MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
+  /** Connections of each process to MongoDB. */
+  POSTBACK_MONGODB_POOL_SIZE: positive.max(1_000).default(40),
+  /** Where reads go that may be some seconds old. */
+  POSTBACK_MONGODB_OLD_READS: z.enum(['primary', 'secondaryPreferred', 'nearest']).default('primary'),
   /** Holds the search index unless POSTBACK_INDEX_URI names another place. With `postback start` it holds all data. */
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   /** A folder, or `s3://bucket/prefix`. Default: the folder `index` in the data folder. */
@@ -120,6 +124,8 @@ export const settingsSchema = z.object({
   POSTBACK_PARSER_MEMORY_MB: positive.default(256),
   /** For one file without its scanned pages, and for each scanned page. */
   POSTBACK_PARSER_TIMEOUT_SECONDS: positive.default(120),
+  /** How long an idle child process waits for the next file, page or text. */
+  POSTBACK_PARSER_IDLE_SECONDS: z.coerce.number().nonnegative().max(DAY).default(3),
 
   POSTBACK_MAX_FILES: positive.default(100),
   POSTBACK_MAX_ITEMS: positive.default(5_000),

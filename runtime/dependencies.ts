@@ -14,11 +14,12 @@ import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createBacklogReader } from '../storage/backlog.js';
 import { createCheckpointStore } from '../storage/checkpoints.js';
-import { connectCollections } from '../storage/collections.js';
+import { connectCollections, forOldReads } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
 import { createConnectorSyncs } from '../storage/connectors/syncs.js';
 import { createChunks } from '../storage/content/chunks.js';
+import { createCompactionLeases } from '../storage/content/compaction-leases.js';
 import { createDatabaseContents } from '../storage/content/database-contents.js';
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import { createDatabases } from '../storage/content/databases.js';
@@ -75,11 +76,18 @@ export async function createSharedDependencies(
   log: Logger,
   { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: EmbeddingMetrics },
 ) {
-  const collections = await connectCollections(config.MONGODB_URI, 'postback');
+  const collections = await connectCollections(config.MONGODB_URI, 'postback', {
+    maxPoolSize: config.POSTBACK_MONGODB_POOL_SIZE,
+  });
+  const oldReads = forOldReads(collections, config.POSTBACK_MONGODB_OLD_READS);
   const sealer = createConfiguredSealer(config, opensSecrets);
   const opensearch = await connectOpenSearch(config);
   const index = createSearchIndex({
-    lancedb: createLanceIndex({ location: await indexLocation(config), log }),
+    lancedb: createLanceIndex({
+      location: await indexLocation(config),
+      leases: createCompactionLeases(collections),
+      log,
+    }),
     opensearch,
   });
   const embedding = embedderConfig(config);
@@ -106,13 +114,18 @@ export async function createSharedDependencies(
     embedders,
     embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
-    readBacklog: createBacklogReader(collections),
+    readBacklog: createBacklogReader(oldReads),
     keys: createApiKeys(collections),
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,
     quotas: createQuotas(
-      { ...collections, modelTokens, organisations: createOrganisations(collections), usage: createUsage(collections) },
+      {
+        ...collections,
+        modelTokens,
+        organisations: createOrganisations(collections),
+        usage: createUsage(collections, oldReads),
+      },
       defaultLimits(config),
     ),
     activity: createActivity(collections),

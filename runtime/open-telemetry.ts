@@ -4,12 +4,13 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { Resource } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor, RandomIdGenerator } from '@opentelemetry/sdk-trace-base';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client/index.js';
 import { OpenTelemetryActivityInboundInterceptor } from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
-import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
 import type { Middleware } from 'koa';
 import { contextOf } from '../domain/trace-context.js';
-import type { Tracing } from './tracing.js';
+import type { TraceSinks } from '../workflows/tracing.js';
 
 /** How often spans are sent. */
 const SEND_EVERY_MS = 1_000;
@@ -17,6 +18,22 @@ const SEND_EVERY_MS = 1_000;
 const IDS = ['item', 'delivery', 'job', 'execution', 'authentication', 'connector', 'batch', 'database_id', 'lane'];
 /** Routes of probes, which would be most of the traces. */
 const PROBES = /^\/(healthz|readyz|metrics)$/;
+
+/** What a process needs to take part in traces. */
+export interface Tracing {
+  /** Makes a span of each request; outermost middleware. */
+  traceRequest: Middleware;
+  /** Makes spans of the starts and signals of workflows, and sends the trace along. */
+  client: WorkflowClientInterceptor;
+  /** Makes spans of activities. */
+  activity: ActivityInterceptorsFactory;
+  /** Makes spans of workflows. */
+  sinks: InjectedSinks<TraceSinks>;
+  /** Fields for each line of the log: the trace and the span that wrote it. */
+  logFields(): object;
+  /** Sends the spans that have not been sent yet. */
+  close(): Promise<void>;
+}
 
 /**
  * Sends spans to the OTLP endpoint that the environment names; the exporter and the sampler read the other `OTEL_…` variables

@@ -1,5 +1,5 @@
 import { type Collection, type Db, MongoClient } from 'mongodb';
-import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/jobs.js';
+import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
@@ -7,6 +7,7 @@ import type { CheckpointRecord } from './checkpoints.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { ConnectorResourceRecord } from './connectors/resources.js';
 import type { ChunkRecord } from './content/chunks.js';
+import type { CompactionLeaseRecord } from './content/compaction-leases.js';
 import type { DatabaseRecord } from './content/databases.js';
 import type { FeedbackRecord, FeedbackTallyRecord } from './content/feedback.js';
 import type { EntityRecord, RelationRecord } from './content/graph.js';
@@ -19,7 +20,7 @@ import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
-import { ensureIndexes } from './indexes.js';
+import { migrate } from './migrations/run.js';
 import type { ModelTokensRecord } from './model-tokens.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
@@ -42,6 +43,7 @@ export interface Collections {
   rateLimits: Collection<RateLimitRecord>;
   databases: Collection<DatabaseRecord>;
   indexRebuilds: Collection<IndexRebuildRecord>;
+  compactionLeases: Collection<CompactionLeaseRecord>;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
@@ -71,39 +73,65 @@ export interface Collections {
   connectorResources: Collection<ConnectorResourceRecord>;
 }
 
-/** How long calls wait for MongoDB while it cannot be reached. */
+/** How a process connects. */
+export interface ConnectOptions {
+  /** How long calls wait for MongoDB while it cannot be reached. */
+  serverSelectionMs?: number;
+  /** Connections of this process, at most. */
+  maxPoolSize?: number;
+}
+
 const SERVER_SELECTION_MS = 5_000;
+const POOL_SIZE = 40;
 
 /**
- * Connects to MongoDB and creates missing indexes.
+ * Connects to MongoDB and runs the migrations that this release needs, unless another process has run them.
  * @param uri of a replica set, because the service uses transactions
- * @throws Error when MongoDB cannot be reached
+ * @throws Error when MongoDB cannot be reached, or its database belongs to a newer release
  */
 export async function connectCollections(
   uri: string,
   appName: string,
-  serverSelectionMs = SERVER_SELECTION_MS,
+  options: ConnectOptions = {},
 ): Promise<Collections> {
-  const collections = await openCollections(uri, appName, serverSelectionMs);
-  await ensureIndexes(collections.db);
-  return collections;
+  const collections = await openCollections(uri, appName, options);
+  try {
+    await migrate(collections.db);
+    return collections;
+  } catch (error) {
+    await collections.mongoClient.close();
+    throw error;
+  }
 }
 
-/** Connects to MongoDB without its indexes, for short commands: looking for 60 indexes takes longer than they do. */
+/** Connects to MongoDB without migrations: for short commands, and for those that look after them. */
 export async function openCollections(
   uri: string,
   appName: string,
-  serverSelectionMs = SERVER_SELECTION_MS,
+  { serverSelectionMs = SERVER_SELECTION_MS, maxPoolSize = POOL_SIZE }: ConnectOptions = {},
 ): Promise<Collections> {
   const mongoClient = new MongoClient(uri, {
     appName,
     serverSelectionTimeoutMS: serverSelectionMs,
-    maxPoolSize: 40,
+    maxPoolSize,
     ignoreUndefined: true,
+    // A read preference in the URI would also hold for reads that decide about writes.
+    readPreference: 'primary',
     writeConcern: { w: 'majority', journal: true },
   });
   await mongoClient.connect();
-  const db = mongoClient.db();
+  return collectionsOf(mongoClient, mongoClient.db());
+}
+
+/** Where reads go that may be some seconds old. Transactions, and reads that decide about writes, need the primary. */
+export type OldReads = 'primary' | 'secondaryPreferred' | 'nearest';
+
+/** @returns the same collections for reads that may be some seconds old */
+export function forOldReads({ mongoClient, db }: Collections, readPreference: OldReads): Collections {
+  return collectionsOf(mongoClient, mongoClient.db(db.databaseName, { readPreference }));
+}
+
+function collectionsOf(mongoClient: MongoClient, db: Db): Collections {
   return {
     mongoClient,
     db,
@@ -114,6 +142,7 @@ export async function openCollections(
     rateLimits: db.collection('rate_limits'),
     databases: db.collection('databases'),
     indexRebuilds: db.collection('index_rebuilds'),
+    compactionLeases: db.collection('compaction_leases'),
     items: db.collection('items'),
     removedItems: db.collection('removed_items'),
     chunks: db.collection('chunks'),

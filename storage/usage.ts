@@ -1,24 +1,44 @@
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 import type { AddedUse } from '../domain/quotas.js';
-import type { Collections } from './collections.js';
+import type { AiJobRecord } from './ai-jobs/job-record.js';
+import type { UploadRecord } from './ai-jobs/uploads.js';
+import type { ConnectorRecord } from './connectors/connectors.js';
+import type { DatabaseRecord } from './content/databases.js';
+import type { ItemRecord } from './content/items.js';
+import type { CrewExecutionRecord } from './crews/execution-record.js';
 import { COLLECTION_INDEX } from './indexes.js';
 
 /** Quotas that are measured and guarded together. */
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-type UsageCollections = Pick<
-  Collections,
-  'aiJobs' | 'connectors' | 'crewExecutions' | 'databases' | 'items' | 'uploads'
->;
+interface UsageCollections {
+  aiJobs: Collection<AiJobRecord>;
+  connectors: Collection<ConnectorRecord>;
+  crewExecutions: Collection<CrewExecutionRecord>;
+  databases: Collection<DatabaseRecord>;
+  items: Collection<ItemRecord>;
+  uploads: Collection<UploadRecord>;
+}
 
 export type Usage = ReturnType<typeof createUsage>;
 
 /**
  * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use never differs
  * from them, whichever code removes a record.
+ * @param oldReads for measurements that only inform; those in a transaction decide, and need the primary
  */
-export function createUsage(collections: UsageCollections) {
+export function createUsage(collections: UsageCollections, oldReads: UsageCollections = collections) {
+  const inform = measuresOf(oldReads);
+  const decide = measuresOf(collections);
+  return {
+    /** @param tx a transaction whose snapshot is measured */
+    measure: (name: Measure, org: string, tx?: ClientSession): Promise<AddedUse> =>
+      tx ? decide[name](org, tx) : inform[name](org),
+  };
+}
+
+function measuresOf(collections: UsageCollections) {
   const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;
 
   async function measureItems(org: string, session?: ClientSession) {
@@ -72,8 +92,5 @@ export function createUsage(collections: UsageCollections) {
     }),
   };
 
-  return {
-    /** @param tx a transaction whose snapshot is measured */
-    measure: (name: Measure, org: string, tx?: ClientSession): Promise<AddedUse> => measures[name](org, tx),
-  };
+  return measures;
 }

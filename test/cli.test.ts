@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { lockDataFolder } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
-import { eventually } from './support/eventually.js';
 import { clientOf } from './support/organisation.js';
+import { outputOf } from './support/output.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
@@ -25,13 +25,7 @@ describe('the postback command', () => {
       env: { ...process.env, ...settings, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const output = { out: '', err: '' };
-    child.stdout.on('data', (chunk) => {
-      output.out += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      output.err += chunk;
-    });
+    const output = outputOf(child);
     const [code] = await once(child, 'close');
     return { code: code as number, ...output };
   }
@@ -128,39 +122,6 @@ describe('the postback command', () => {
         code: 1,
         err: expect.stringContaining('127.0.0.1:1'),
       });
-    }
-  });
-
-  test('a start whose servers are killed starts them again, at the same addresses, and goes on', async () => {
-    const own = mkdtempSync(join(tmpdir(), 'postback-lost-'));
-    const env = { ...process.env, POSTBACK_DATA_DIR: own, POSTBACK_API_PORT: '0' };
-    const child = spawn(process.execPath, ['dist/cli/main.js', 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
-    const ended = once(child, 'close');
-    try {
-      await eventually('the instance', () => existsSync(join(own, 'dev.json')));
-      const { api_url, keys } = JSON.parse(readFileSync(join(own, 'dev.json'), 'utf8'));
-      const client = createClient(api_url, keys.api);
-      const pids = () =>
-        ['mongodb', 'temporal'].map((name) => JSON.parse(readFileSync(join(own, `${name}.pid`), 'utf8')).pid);
-      await client.createDatabase('notes');
-      const note = { database: 'notes', memories: JSON.stringify([{ id: 'after', text: 'Rain.' }]) };
-      const killed = pids();
-      for (const pid of killed) process.kill(pid, 'SIGKILL');
-      await eventually('new servers', () => pids().every((pid) => !killed.includes(pid)));
-      await eventually('an accepted item', async () => (await client.ingest(note)).status === 202);
-      expect(await client.ended('notes', 'after')).toMatchObject({ indexing_status: 'completed' });
-      child.kill('SIGTERM');
-      expect((await ended)[0]).toBe(0);
-      expect(output).toMatch(/MongoDB ended with code .*MongoDB runs again/s);
-      expect(output).toMatch(/Temporal ended with code .*Temporal runs again/s);
-    } finally {
-      child.kill('SIGKILL');
-      await ended;
-      rmSync(own, { recursive: true, force: true });
     }
   });
 

@@ -1,9 +1,11 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
+import { PINNED_JARS } from '../dev-stack/opensearch/pinned-jars.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
 import { runCommand } from './support/command.js';
@@ -26,6 +28,7 @@ interface Service {
   pids_limit?: number;
   user?: string;
   depends_on?: Record<string, { condition: string }>;
+  profiles?: string[];
 }
 
 const text = readFileSync(join(process.cwd(), 'docker-compose.yml'), 'utf8');
@@ -38,11 +41,23 @@ const services = Object.entries(compose.services);
 /** Runs once, after the workers have started. */
 const PROMOTION = 'worker-promotion';
 const EMBEDDER = 'embedder';
+/** Runs once, before them. */
+const MIGRATIONS = 'migrations';
 const built = services.filter(([, service]) => service.build);
-const ours = built.filter(([name]) => name !== PROMOTION && name !== EMBEDDER);
+const ours = built.filter(([name]) => ![PROMOTION, EMBEDDER, MIGRATIONS].includes(name));
 
 /** Services that run once: they have no health check, and other services wait for their success. */
-const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
+const ONE_SHOT = ['temporal-schema', 'temporal-namespace', MIGRATIONS];
+
+/** @returns the command of Docker Compose; null, with a word on the console, where there is none */
+function composeCommand(): string[] | null {
+  for (const command of [['docker', 'compose'], ['docker-compose']]) {
+    const [file, ...args] = [...command, 'version'];
+    if (spawnSync(file!, args, { stdio: 'ignore' }).status === 0) return command;
+  }
+  console.warn('docker compose config: skipped, because there is no docker compose on the PATH');
+  return null;
+}
 
 describe('docker-compose.yml', () => {
   test('is valid by the schema of the Compose Specification', () => {
@@ -50,6 +65,23 @@ describe('docker-compose.yml', () => {
     validate(compose);
     expect(validate.errors ?? []).toEqual([]);
     expect(validate({ services: { api: { image: 'x', comand: ['api'] } } })).toBe(false);
+  });
+
+  const engine = composeCommand();
+  const testWithEngine = engine ? test : test.skip;
+  testWithEngine('is accepted by docker compose, without and with the profile', () => {
+    const variables = [...text.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => [name, 'a-secret'] as const);
+    const servicesOf = (settings: Record<string, string>) => {
+      const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...Object.fromEntries(variables), ...settings };
+      const [command, ...args] = [...engine!, '--env-file', '/dev/null', '--file', 'docker-compose.yml', 'config'];
+      return execFileSync(command!, [...args, '--services'], { env, encoding: 'utf8' })
+        .trim()
+        .split('\n')
+        .sort();
+    };
+    const all = services.map(([name]) => name).sort();
+    expect(servicesOf({ COMPOSE_PROFILES: 'opensearch' })).toEqual(all);
+    expect(servicesOf({})).toEqual(all.filter((name) => name !== 'opensearch'));
   });
 
   test('publishes the API, the Temporal UI on this host only, and nothing else', () => {
@@ -63,7 +95,7 @@ describe('docker-compose.yml', () => {
 
   test('keeps databases and Temporal on an internal network', () => {
     expect(compose.networks.inside).toEqual({ internal: true });
-    for (const name of ['mongodb', 'postgresql', 'temporal', ...ONE_SHOT]) {
+    for (const name of ['mongodb', 'postgresql', 'opensearch', 'temporal', ...ONE_SHOT]) {
       expect(compose.services[name]?.networks).toEqual(['inside']);
     }
   });
@@ -133,6 +165,18 @@ describe('docker-compose.yml', () => {
     for (const [, service] of ours) expect(Object.keys(service.environment!)).not.toContain('MONGODB_ROOT_PASSWORD');
   });
 
+  test('has OpenSearch in a profile, with memory of which the Java heap leaves half', () => {
+    const inProfiles = services.filter(([, { profiles }]) => profiles).map(([name, { profiles }]) => [name, profiles]);
+    expect(inProfiles).toEqual([['opensearch', ['opensearch']]]);
+    const { environment = {}, mem_limit, image } = compose.services.opensearch!;
+    expect([environment.OPENSEARCH_JAVA_OPTS, mem_limit]).toEqual(['-Xms2g -Xmx2g', '4g']);
+    // The version that the tests run.
+    expect(PINNED_JARS.join('\n')).toContain(`org.opensearch:opensearch:${image.split(':')[1]} `);
+    for (const [, service] of ours) {
+      expect(service.environment?.POSTBACK_SEARCH_URL).toMatch(/^\$\{POSTBACK_SEARCH_URL:-\}$/);
+    }
+  });
+
   test('every image has a tag, and none is "latest"', () => {
     for (const [, { image }] of services) expect(image).toMatch(/:(?!latest)[\w.-]+$/);
   });
@@ -175,6 +219,14 @@ describe("the product's services", () => {
     const { out: help } = await runCommand([command, '--help'], {});
     expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
+  });
+
+  test('the database is migrated before they start, by a service that knows nothing but the database', () => {
+    const { command, environment, networks } = compose.services[MIGRATIONS]!;
+    expect(command?.slice(-2)).toEqual(['migrate', 'run']);
+    expect(environment).toEqual({ MONGODB_URI: compose.services.api!.environment!.MONGODB_URI });
+    expect(networks).toEqual(['inside']);
+    for (const [, { depends_on }] of ours) expect(depends_on).toHaveProperty(MIGRATIONS);
   });
 
   test('workers have versions, and a service that promotes the version of the release', () => {

@@ -1,13 +1,16 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Client, createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient, type JobClient } from './support/job-client.js';
-import { registeredReceiver } from './support/organisation.js';
-import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses } from './support/product.js';
+import { clientOf, registeredReceiver } from './support/organisation.js';
+import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses, withDb } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
+import type { Receiver } from './support/receiver.js';
 
 // Uses the shared servers through connections that can be cut, with its own processes, namespace and database.
-describe('while a server is unavailable', () => {
+describe('an outage', () => {
   const shared = sharedProduct();
   let product: Product;
   let mongodb: ServerProxy;
@@ -53,7 +56,7 @@ describe('while a server is unavailable', () => {
       ),
     );
 
-  test('MongoDB: requests get 503 with Retry-After in the shape of each service, and succeed again without a restart', async () => {
+  test('of MongoDB: requests get 503 with Retry-After in the shape of each service, and succeed again without a restart', async () => {
     const { pid } = product.api;
     const before = pid();
     mongodb.cut();
@@ -69,7 +72,7 @@ describe('while a server is unavailable', () => {
     expect(pid()).toBe(before);
   });
 
-  test('Temporal: work is accepted, and done when Temporal is available again', async () => {
+  test('of Temporal: work is accepted, and done when Temporal is available again', async () => {
     await api.createDatabase('kept');
     const receiver = await registeredReceiver(api);
     const memories = JSON.stringify(Array.from({ length: 30 }, (_, n) => ({ id: `n${n}`, text: `Note ${n}.` })));
@@ -91,5 +94,91 @@ describe('while a server is unavailable', () => {
     expect(await jobs.finished(submitted)).toMatchObject({ status: 'success', output: { language: 'en' } });
     await reportsReady({ mongodb: true, temporal: true });
     await receiver.close();
+  });
+
+  describe('of files or of the search index', () => {
+    let api: Client;
+    let receiver: Receiver;
+
+    beforeAll(async () => {
+      api = await clientOf('storage-outage', product);
+      receiver = await registeredReceiver(api);
+      await api.createDatabase('fragile');
+    });
+    afterAll(() => receiver?.close());
+
+    /** @returns a function that restores the index */
+    function removeIndex(): () => void {
+      const folder = join(product.dataDir, 'index');
+      // A file replaces the folder, because the next write would create a missing folder again.
+      renameSync(folder, `${folder}.removed`);
+      writeFileSync(folder, 'not a folder');
+      return () => {
+        rmSync(folder);
+        renameSync(`${folder}.removed`, folder);
+      };
+    }
+
+    async function recovers(id: string, restore: () => Promise<void> | void): Promise<void> {
+      const waiting = await eventually('E6001', async () => {
+        const status = await api.status('fragile', id);
+        return status.error_code === 'E6001' && status;
+      });
+      expect(['processing', 'graph_creation']).toContain(waiting.indexing_status);
+      expect(receiver.received.filter(({ json }) => json.id === id)).toEqual([]);
+      await restore();
+      expect(await api.ended('fragile', id)).toMatchObject({
+        indexing_status: 'completed',
+        error_code: null,
+        error_message: null,
+      });
+      const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+      expect(json).toMatchObject({ status: 'completed' });
+      expect(json).not.toHaveProperty('error_code');
+    }
+
+    test('the search index: items show E6001, and complete when it is back', async () => {
+      const restore = removeIndex();
+      await api.ingest({ database: 'fragile', memories: '[{"id":"unindexed","text":"Where is the index?"}]' });
+      await recovers('unindexed', restore);
+      const { chunks } = (await api.post('/query', { database: 'fragile', query: 'Where is the index?' })).body.data;
+      expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['unindexed']);
+    });
+
+    test('the search index: metadata updates are accepted, and reach the filters when it is back', async () => {
+      await api.request('PATCH', '/databases/fragile/metadata-schema', {
+        json: { database_metadata_schema: [{ name: 'shelf', data_type: 'INT8' }] },
+      });
+      await api.ingest({ database: 'fragile', memories: '[{"id":"moved","text":"A book.","metadata":{"shelf":1}}]' });
+      await api.ended('fragile', 'moved');
+      const onShelf = async (shelf: number) => {
+        const { body } = await api.post('/query', { database: 'fragile', query: 'book', metadata_filters: { shelf } });
+        return body.data?.chunks.map(({ source_id }: { source_id: string }) => source_id);
+      };
+      expect(await onShelf(1)).toEqual(['moved']);
+      const restore = removeIndex();
+      const changed = await api.request('PATCH', '/context/moved', {
+        json: { database: 'fragile', metadata: { shelf: 2 } },
+      });
+      expect([changed.status, changed.body.data.metadata]).toEqual([200, { shelf: 2 }]);
+      restore();
+      await eventually('the filter finds the new value', async () => (await onShelf(2))?.length === 1);
+      expect(await onShelf(1)).toEqual([]);
+    });
+
+    test('the file store: items show E6001, and complete when it is back', async () => {
+      // The worker is paused until the file is removed.
+      process.kill(product.worker.pid(), 'SIGSTOP');
+      await api.ingest({ database: 'fragile', document_metadata: '[{"id":"unread"}]' }, [
+        { name: 'note.txt', content: 'Where is the file?' },
+      ]);
+      await withDb(product.mongodbUri, (db) => db.collection('files.files').rename('files.removed'));
+      process.kill(product.worker.pid(), 'SIGCONT');
+      await recovers('unread', async () => {
+        await withDb(product.mongodbUri, (db) =>
+          db.collection('files.removed').rename('files.files', { dropTarget: true }),
+        );
+      });
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -18,7 +18,9 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defaultCacheDir } from '../dev-stack/index.js';
+import { createClient } from './support/client.js';
 import { eventually } from './support/eventually.js';
+import { outputOf } from './support/output.js';
 
 const runFile = promisify(execFile);
 
@@ -112,26 +114,43 @@ describe('the packages that npm publishes', () => {
     await expect(started).rejects.toThrow(/Make it again with: npm run pack/);
   });
 
-  test('an installed postback starts in an empty folder; the client and the receiver compile and work with it', async () => {
+  test('postback prints its version and its commands', async () => {
     const run = (option: string) => runFile(process.execPath, [postback, option], { env: environment });
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await run('--version')).stdout.trim()).toBe(version);
     expect((await run('--help')).stdout).toMatch(/^Usage: postback/);
+  });
 
-    const child = spawn(process.execPath, [postback, 'start'], {
-      cwd: folder,
-      env: environment,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const ended = once(child, 'close');
-    try {
-      const development = join(folder, '.postback', 'dev.json');
+  describe('an installed postback that was started in an empty folder', () => {
+    const data = join(folder, '.postback');
+    let child: ChildProcess;
+    let ended: Promise<unknown>;
+    let output: { out: string };
+    let apiUrl: string;
+    let key: string;
+
+    beforeAll(async () => {
+      child = spawn(process.execPath, [postback, 'start'], {
+        cwd: folder,
+        env: environment,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      output = outputOf(child);
+      ended = once(child, 'close');
+      const development = join(data, 'dev.json');
       await eventually('the instance', () => child.exitCode !== null || existsSync(development));
       const { api_url, keys } = JSON.parse(readFileSync(development, 'utf8'));
-      for (const path of ['/healthz', '/docs', '/console', '/docs/guides/operators', '/docs/guides/pictures/lane.png']) {
-        expect([path, (await fetch(api_url + path)).status]).toEqual([path, 200]);
-      }
+      [apiUrl, key] = [api_url, keys.api];
+    });
+    afterAll(async () => {
+      child.kill('SIGTERM');
+      await ended;
+    });
 
+    test('serves its pages; the client and the receiver compile and work with it', async () => {
+      for (const path of ['/healthz', '/docs', '/console', '/docs/guides/operators', '/docs/guides/pictures/lane.png']) {
+        expect([path, (await fetch(apiUrl + path)).status]).toEqual([path, 200]);
+      }
       writeFileSync(join(folder, 'consumer.ts'), CONSUMER);
       const options = [
         '--module',
@@ -154,14 +173,33 @@ describe('the packages that npm publishes', () => {
         delivery_id: 'whd_1',
       });
       const hmac = createHmac('sha256', Buffer.alloc(32, 1)).update(`msg_1.1700000000.${body}`).digest('base64');
-      const used = await runFile(process.execPath, ['consumer.js', api_url, keys.api, secret, body, `v1,${hmac}`], {
+      const used = await runFile(process.execPath, ['consumer.js', apiUrl, key, secret, body, `v1,${hmac}`], {
         cwd: folder,
       });
       expect(used.stdout.trim()).toBe('note-1 DATABASE_NOT_FOUND');
-    } finally {
+    });
+
+    test('starts servers that are killed again, at the same addresses, and goes on', async () => {
+      const client = createClient(apiUrl, key);
+      const pids = () =>
+        ['mongodb', 'temporal'].map((name) => JSON.parse(readFileSync(join(data, `${name}.pid`), 'utf8')).pid);
+      await client.createDatabase('notes');
+      const note = { database: 'notes', memories: JSON.stringify([{ id: 'after', text: 'Rain.' }]) };
+      const killed = pids();
+      for (const pid of killed) process.kill(pid, 'SIGKILL');
+      await eventually('new servers', () => pids().every((pid) => !killed.includes(pid)));
+      await eventually('an accepted item', async () => (await client.ingest(note)).status === 202);
+      expect(await client.ended('notes', 'after')).toMatchObject({ indexing_status: 'completed' });
+      for (const name of ['MongoDB', 'Temporal']) {
+        const lines = new RegExp(`${name} ended with code .*${name} runs again`, 's');
+        await eventually(`the lines about ${name}`, () => lines.test(output.out));
+      }
+    });
+
+    test('ends with exit code 0 on SIGTERM', async () => {
       child.kill('SIGTERM');
       await ended;
-    }
-    expect(child.exitCode).toBe(0);
+      expect(child.exitCode).toBe(0);
+    });
   });
 });

@@ -26,8 +26,7 @@ const OVERVIEW: BenchResult = {
 
 describe('docs/performance.md', () => {
   const results = readResults();
-  const overview = results.get('overview');
-  const charts = overview ? Object.entries(chartsOf(overview)) : [];
+  const charts = [...results.values()].flatMap((result) => Object.entries(chartsOf(result)));
 
   test('is what the stored results say', () => {
     expect(readFileSync('docs/performance.md', 'utf8')).toBe(`${renderPage(results)}\n`);
@@ -49,6 +48,19 @@ describe('a page', () => {
     expect(page).toContain('| a backlog, drained | 2,900 a second | 0.61 | 0.40 | 0.21 |');
     expect(page).toContain('| notes | 160 a second | 0.75 of embedding alone | 3.00 | 3.00 |');
     expect(page).toContain('measured on two cores on another day: Hookdeck Outpost');
+  });
+
+  test('has a chart of both engines of the search index', () => {
+    const figure = (name: string, value: number) => ({ name, value, unit: 'ms' });
+    const figures = [
+      figure('hybrid, p95: LanceDB', 21),
+      figure('hybrid, p95: OpenSearch', 34),
+      figure('text, p95: LanceDB', 9),
+    ];
+    const result = { ...OVERVIEW, name: 'search', groups: { '10,000 chunks': figures } };
+    const names = ['10,000 chunks, hybrid, p95: LanceDB', '10,000 chunks, hybrid, p95: OpenSearch'];
+    expect(chartsOf(result)).toMatchObject({ 'search-questions': { names, series: { ms: [21, 34] } } });
+    expect(renderPage(new Map([['search', result]]))).toContain('(performance/search-questions.svg)');
   });
 
   test('has a chart of our deliveries beside those of other servers', () => {

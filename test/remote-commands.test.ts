@@ -8,6 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { eventually, PATIENCE_MS } from './support/eventually.js';
+import { outputOf } from './support/output.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { type Receiver, startReceiver } from './support/receiver.js';
 
@@ -39,6 +40,18 @@ describe('commands against a server', () => {
     const { code, out, err } = await postback(...args, '--json');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     return JSON.parse(out);
+  }
+
+  /** Runs a command that prints until it is stopped, and stops it. */
+  async function whilePrinting(args: string[], use: (output: { out: string }) => Promise<void>): Promise<void> {
+    const env = { ...process.env, ...environment };
+    const child = spawn(process.execPath, ['dist/cli/main.js', ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      await use(outputOf(child));
+    } finally {
+      child.kill();
+      await once(child, 'close');
+    }
   }
 
   const client = () => createClient(apiUrl, environment.POSTBACK_API_KEY!.split(',')[0]!);
@@ -77,23 +90,13 @@ describe('commands against a server', () => {
     });
 
     test('events are printed as they happen', async () => {
-      const env = { ...process.env, ...environment };
-      const args = ['dist/cli/main.js', 'events', '--json', '--database', 'shelf'];
-      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-      let out = '';
-      child.stdout.on('data', (chunk) => {
-        out += chunk;
-      });
-      try {
-        await eventually('ready', () => out.includes('"ready"'));
+      await whilePrinting(['events', '--json', '--database', 'shelf'], async (output) => {
+        await eventually('ready', () => output.out.includes('"ready"'));
         const file = join(folder, 'new.md');
         writeFileSync(file, '# New\n\nA new buoy marks the channel.');
         expect(await postback('ingest', file, ...inShelf, '--watch')).toMatchObject({ code: 0 });
-        await eventually('the item', () => /"id":"new.md".*"status":"completed"/.test(out));
-      } finally {
-        child.kill();
-        await once(child, 'close');
-      }
+        await eventually('the item', () => /"id":"new.md".*"status":"completed"/.test(output.out));
+      });
     });
 
     test('a question prints hits with the sentences that match; errors name code and request', async () => {
@@ -163,35 +166,21 @@ describe('commands against a server', () => {
 
   describe('callbacks', () => {
     test('deliveries are printed as they change', async () => {
-      const env = { ...process.env, ...environment };
       const own = await startReceiver();
-      const args = ['dist/cli/main.js', 'deliveries', 'tail', '--jobs', '--json'];
-      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-      let out = '';
-      child.stdout.on('data', (chunk) => {
-        out += chunk;
-      });
-      try {
+      await whilePrinting(['deliveries', 'tail', '--jobs', '--json'], async (output) => {
         // Until the stream is open, which the command does not say.
         await eventually('a delivered callback', async () => {
           await dataOf('trigger', 'job', '--to', own.url);
-          return /"event_type":"async_job_completed".*"status":"delivered"/.test(out);
+          return /"event_type":"async_job_completed".*"status":"delivered"/.test(output.out);
         });
-      } finally {
-        child.kill();
-        await once(child, 'close');
-        await own.close();
-      }
+      }).finally(() => own.close());
     });
 
     test('listen registers itself, prints verified callbacks, forwards them, and unregisters at the end', async () => {
       const args = ['dist/cli/main.js', 'listen', '--register', '--json', '--forward-to', receiver.url];
       const env = { ...process.env, ...environment };
       const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-      let out = '';
-      child.stdout.on('data', (chunk) => {
-        out += chunk;
-      });
+      const output = outputOf(child);
       const ended = once(child, 'close');
       const [line] = (await once(child.stderr, 'data')).map(String);
       const url = /http:\S+/.exec(line!)![0];
@@ -206,7 +195,7 @@ describe('commands against a server', () => {
         expect(await dataOf('trigger', 'job', '--to', url)).toMatchObject({ job_id: expect.any(String) });
         expect((await fetch(url, { method: 'POST', body: '{"event": "forged"}' })).status).toBe(401);
         const lines = await eventually('three callbacks', () => {
-          const complete = out.split('\n').slice(0, -1);
+          const complete = output.out.split('\n').slice(0, -1);
           return complete.length >= 3 ? complete.map((text) => JSON.parse(text)) : undefined;
         });
         const verdicts = lines.map(({ body, verified }) => [JSON.parse(body).event, verified]);

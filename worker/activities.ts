@@ -5,8 +5,8 @@ import { createClearOutdated, createItemRemovalActivities } from '../activities/
 import { createDatabaseActivities } from '../activities/content/databases.js';
 import { createItemActivities } from '../activities/content/index-item.js';
 import { createItemGroupActivities } from '../activities/content/item-groups.js';
-import { createRunsAlone, type RunsAlone } from '../activities/content/item-runs.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
+import { createRunsAlone, type RunsAlone } from '../activities/content/item-runs.js';
 import { createRebuildActivities } from '../activities/content/rebuild-index.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';

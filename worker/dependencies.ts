@@ -11,9 +11,9 @@ import { createGraphExtractor } from '../providers/graph/index.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies } from '../runtime/dependencies.js';
 import { createProcessMetrics } from '../runtime/metrics.js';
+import type { Tracing } from '../runtime/open-telemetry.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
-import type { Tracing } from '../runtime/tracing.js';
 import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -37,17 +37,19 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     opensSecrets: config.POSTBACK_QUEUES.some((queue) => OPENING_QUEUES.includes(queue)),
   });
   const { client, connection, dataConverter } = await connectToTemporal(config, log, tracing);
+  const idleMs = config.POSTBACK_PARSER_IDLE_SECONDS * 1000;
   const extractor = createExtractor({
     processes: config.POSTBACK_PARSER_PROCESSES,
     ocrProcesses: config.POSTBACK_OCR_PROCESSES,
     memoryMb: config.POSTBACK_PARSER_MEMORY_MB,
     timeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
     ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+    idleMs,
   });
-  const graphExtractor = createGraphExtractor();
-  const foreignParser = createForeignParser();
+  const graphExtractor = createGraphExtractor({ idleMs });
+  const foreignParser = createForeignParser({ idleMs });
   const toolDocuments = createToolDocumentReader();
-  const providers = createAiProviders({ extractor, openai: openAiConfig(config) });
+  const providers = createAiProviders({ extractor, openai: openAiConfig(config), idleMs });
   return {
     ...shared,
     log,

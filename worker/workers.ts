@@ -13,7 +13,7 @@ import type { Logger } from 'pino';
 import { createFailureInterceptor } from '../activities/failures.js';
 import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import type { TaskQueue } from '../domain/workflow-contract.js';
-import type { Tracing } from '../runtime/tracing.js';
+import type { Tracing } from '../runtime/open-telemetry.js';
 
 /** Attempts that a worker of deliveries can have in progress. */
 export const DELIVERY_SLOTS = { first: 100, all: 500 } as const;

@@ -6,7 +6,7 @@ import { asProviderError, type InputFile, type ValidatedInput } from '../../doma
 import { ProviderError } from '../../domain/errors.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { BlockedAddressError, type OutboundClient, type OutboundError } from '../../domain/outbound.js';
-import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import { download, isSuccess, isTransient } from '../download.js';

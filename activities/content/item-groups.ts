@@ -14,8 +14,8 @@ import { asActivityFailure, attemptNumber, type FailureRules } from '../failures
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
-import type { RunsAlone } from './item-runs.js';
 import { describeItemError, isSuperseded, itemFailureRules } from './item-failures.js';
+import type { RunsAlone } from './item-runs.js';
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
   itemGroups: ItemGroups;

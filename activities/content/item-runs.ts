@@ -28,10 +28,7 @@ export function createRunsAlone(): RunsAlone {
  * Counts the lost runs of each item: an item that kills its process must not do so again and again. Temporal's attempt number
  * cannot count them, because it also counts storage errors.
  */
-export function createItemRuns(
-  items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>,
-  alone: RunsAlone,
-) {
+export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>, alone: RunsAlone) {
   return {
     /**
      * Runs a step of an item.

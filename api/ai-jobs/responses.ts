@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
 import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
-import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { pageFields } from '../pagination.js';
 
 const time = z.iso.datetime();

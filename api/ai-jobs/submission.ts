@@ -3,7 +3,8 @@ import { AI_FEATURES, type SubfeatureName, settingsOf } from '../../domain/ai-jo
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import { type AiJobRecord, fileNotFound, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
+import { fileNotFound } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Quotas } from '../../storage/quotas.js';

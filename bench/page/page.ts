@@ -20,10 +20,23 @@ const SECTIONS: Record<string, { title: string; text: string }> = {
     title: 'Questions',
     text: 'Hybrid queries over HTTP, one after the other, in a growing database; the first ones after a restart of the API are measured apart.',
   },
+  search: {
+    title: 'The two engines of the search index',
+    text: 'The same chunks and questions through LanceDB and through OpenSearch, without the rest of the product: the test collection, and generated chunks that fill the index up. Each engine has a process of its own that asks one question after the other; LanceDB runs in it, and OpenSearch is a server with a Java heap of 512 MB. The relevance (nDCG@10) is that of the questions of the collection among all chunks.',
+  },
 };
 
-/** The charts of the overview, by file name. */
-export function chartsOf({ groups }: BenchResult): Record<string, BarChartData> {
+/** @returns the charts of a result, by file name */
+export function chartsOf(result: BenchResult): Record<string, BarChartData> {
+  return CHARTS[result.name]?.(result) ?? {};
+}
+
+const CHARTS: Record<string, (result: BenchResult) => Record<string, BarChartData>> = {
+  overview: overviewCharts,
+  search: searchCharts,
+};
+
+function overviewCharts({ groups }: BenchResult): Record<string, BarChartData> {
   const { Deliveries: deliveries = [], Indexing: indexing = [], Memory: memory = [] } = groups;
   const own = Object.fromEntries(deliveries.map(({ name, value }) => [`Postback: ${name}`, value]));
   return {
@@ -33,6 +46,16 @@ export function chartsOf({ groups }: BenchResult): Record<string, BarChartData> 
     'processor-indexing': stacked('Processor time of an item', 'ms of a core', indexing),
     memory: bars('Resident memory', 'MiB', valuesOf(memory)),
   };
+}
+
+/** One chart with the times of the questions, of every number of chunks. */
+function searchCharts({ groups }: BenchResult): Record<string, BarChartData> {
+  const figures = Object.entries(groups).flatMap(([chunks, all]) =>
+    all
+      .filter(({ name }) => /^hybrid, p\d+:/.test(name))
+      .map((figure) => ({ ...figure, name: `${chunks}, ${figure.name}` })),
+  );
+  return { 'search-questions': bars('Time of a hybrid search', 'ms', valuesOf(figures)) };
 }
 
 /** @returns the page as Markdown */
@@ -53,7 +76,7 @@ export function renderPage(results: ReadonlyMap<string, BenchResult>): string {
 function renderSection({ title, text }: (typeof SECTIONS)[string], result: BenchResult): string {
   const { name, command, date, machine, groups } = result;
   const { processor, cores, memoryGiB, architecture, node, load } = machine;
-  const charts = name === 'overview' ? Object.entries(chartsOf(result)) : [];
+  const charts = Object.entries(chartsOf(result));
   return [
     `## ${title}`,
     text,
@@ -80,7 +103,7 @@ function renderTable(figures: readonly Figure[]): string {
   ];
   const rows = figures.map(({ name, value, unit, ratio, cpu }) => [
     name,
-    `${value.toLocaleString('en')} ${unit}`,
+    `${value.toLocaleString('en')} ${unit}`.trim(),
     ...(withRatio ? [ratio ? `${ratio.value.toFixed(2)} of ${ratio.to}` : ''] : []),
     ...(processes.length > 0
       ? [cpu ? sum(cpu).toFixed(2) : '', ...processes.map((process) => cpu?.[process]?.toFixed(2) ?? '')]

@@ -1,6 +1,6 @@
 import type { Embedder } from '../../domain/content/search.js';
 
-const TOPICS = 200;
+export const TOPICS = 200;
 const WORDS_PER_TOPIC = 40;
 const COMMON_WORDS = 2_000;
 const SYLLABLES = 'ba ce di fo gu ha ke li mo nu pa re si to vu za'.split(' ');
@@ -13,7 +13,7 @@ export type Corpus = Awaited<ReturnType<typeof createCorpus>>;
  * Generates texts about topics, with matching vectors. The model embeds the topics, so that questions are close to them
  * as they are to real chunks. A chunk's vector is that of its topic plus noise, because embedding 100,000 takes hours.
  */
-export async function createCorpus(embedder: Embedder) {
+export async function createCorpus(embedder: Pick<Embedder, 'embedDocuments'>) {
   const random = seeded(7);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() ** 2 * list.length)]!;
   const word = (n: number) => {

@@ -79,7 +79,7 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
 }
 
 /** Processor time of a process with all its threads, from /proc in ticks of 10 ms; NaN without /proc. */
-function cpuMs(pid: number): number {
+export function cpuMs(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10;
@@ -89,7 +89,7 @@ function cpuMs(pid: number): number {
 }
 
 /** Peak memory (`VmHWM`) of a process, from /proc; NaN without /proc. */
-function peakMiB(pid: number): number {
+export function peakMiB(pid: number): number {
   try {
     const line = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
     return line ? Math.round(Number(line[1]) / 1024) : Number.NaN;

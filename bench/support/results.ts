@@ -52,7 +52,13 @@ export function writeResult(name: string, argument: string, groups: BenchResult[
     node: process.version,
     load: rounded(loadavg()[0]!),
   };
-  const result: BenchResult = { name, command: `${name} ${argument}`, date: new Date().toISOString(), machine, groups };
+  const result: BenchResult = {
+    name,
+    command: `${name} ${argument}`.trim(),
+    date: new Date().toISOString(),
+    machine,
+    groups,
+  };
   mkdirSync(FOLDER, { recursive: true });
   const path = join(FOLDER, `${name}.json`);
   writeFileSync(path, `${JSON.stringify(result, (_, value) => (isNumber(value) ? rounded(value) : value), 2)}\n`);

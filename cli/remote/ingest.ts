@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { MultiBar, Presets } from 'cli-progress';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
+import { inBatches } from '../../domain/batches.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
 import { readEvents } from './events.js';
 import { isTerminal, paint, paintState, print } from './output.js';
@@ -31,8 +32,7 @@ interface Source {
 type Outcome = Pick<Schemas['IngestResult'], 'id' | 'status' | 'unchanged'> & { error?: string };
 
 /** A request has at most so many files and bytes, so that little is repeated when it fails. */
-const BATCH_FILES = 20;
-const BATCH_BYTES = 32 * 1024 * 1024;
+const BATCH = { count: 20, size: 32 * 1024 * 1024, sizeOf: ({ size }: Source) => size };
 /** As many ids as one status request may have. */
 const STATUS_IDS = 100;
 const POLL_MS = 500;
@@ -49,7 +49,7 @@ export async function ingest(paths: readonly string[], options: IngestOptions): 
   const sources = await findSources(paths);
   if (sources.length === 0) throw new Error(`No files in ${paths.join(', ')}.`);
   const outcomes: Outcome[] = [];
-  for (const batch of batches(sources)) outcomes.push(...(await send(client, batch, options)));
+  for (const batch of inBatches(sources, BATCH)) outcomes.push(...(await send(client, batch, options)));
   if (options.watch) await watch(client, outcomes, options);
 
   const failed = outcomes.filter(({ status }) => status === 'errored');
@@ -83,21 +83,6 @@ async function sourcesOf(path: string): Promise<Source[]> {
 
 function fileSource(path: string, id: string): Source {
   return { id, size: statSync(path).size, read: () => openAsBlob(path) };
-}
-
-function* batches(sources: readonly Source[]): Generator<Source[]> {
-  let batch: Source[] = [];
-  let bytes = 0;
-  for (const source of sources) {
-    if (batch.length > 0 && (batch.length === BATCH_FILES || bytes + source.size > BATCH_BYTES)) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-    batch.push(source);
-    bytes += source.size;
-  }
-  yield batch;
 }
 
 async function send(client: Postback, batch: readonly Source[], options: IngestOptions): Promise<Outcome[]> {

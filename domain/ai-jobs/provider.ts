@@ -75,6 +75,8 @@ export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {
   original?: unknown;
 }
 
+export type FullResult<S extends SubfeatureName> = Required<ProviderResult<S>>;
+
 /** Sentences of item errors in the words of a job. */
 const SENTENCES: Partial<Record<ItemErrorCode, string>> = {
   E2002: 'The file is encrypted. Remove the password and send it again.',

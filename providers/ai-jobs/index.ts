@@ -15,12 +15,14 @@ export interface AiProvidersConfig {
   /** Reads documents and pages. The caller closes it. */
   extractor: Extractor;
   limits?: Partial<AiLimits>;
+  /** How long an idle process waits for the next text. */
+  idleMs?: number;
 }
 
 /** All providers of AI jobs that this configuration allows. Processes start with the first job that needs them. */
 export function createAiProviders(config: AiProvidersConfig): AiProviders {
   const limits = { ...DEFAULT_AI_LIMITS, ...config.limits };
-  const text = createLocalTextProviders(limits);
+  const text = createLocalTextProviders(limits, config.idleMs);
   const openai = config.openai && createOpenAiProviders(config.openai, limits);
   const providers: AiProvider[] = [
     createOcrProvider(config.extractor.pages, limits),

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type FeedSettings, SourceError } from '../../domain/connectors/connectors.js';
 import type { FeedEntry } from './parsing/feed.js';
-import { checkStatus, conditions, isUnchanged, validatorsOf } from './requests.js';
+import { checkStatus, conditions, isUnchanged, type Validators, validatorsOf } from './requests.js';
 import { followRedirects } from './same-site.js';
-import type { ListingPage, Source, SourceTools, Validators } from './source.js';
+import type { ListingPage, Source, SourceTools } from './source.js';
 
 const ACCEPT = 'application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.8';
 

@@ -7,13 +7,18 @@ import {
   type OutboundResponse,
 } from '../../domain/outbound.js';
 import { MAX_LISTING_BYTES } from './parsing/listing.js';
-import type { Validators } from './source.js';
 
 export interface RequestLimits {
   /** Milliseconds of one request. */
   timeoutMs: number;
   /** Bytes of one resource. */
   maxBytes: number;
+}
+
+/** What a server says about the version of a resource, which a later request can repeat. */
+export interface Validators {
+  etag?: string | undefined;
+  last_modified?: string | undefined;
 }
 
 const NOT_MODIFIED = 304;

@@ -1,6 +1,6 @@
-/** The robots.txt of sites: how it is fetched and what it says. */
-import robotsParser from 'robots-parser';
+/** The robots.txt of sites: how it is fetched. */
 import { SourceError } from '../../domain/connectors/connectors.js';
+import { judgePage } from './parsing/robots.js';
 import type { SourceTools } from './source.js';
 
 const MAX_REDIRECTS = 5;
@@ -57,22 +57,4 @@ export function createRobots({ requests, parser }: Pick<SourceTools, 'requests' 
 function wholeLines(body: Buffer): string {
   const text = body.toString('utf8');
   return body.length < MAX_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1);
-}
-
-/** The user agent of Postback in robots.txt files. */
-const ROBOT = 'Postback';
-
-/** The types of the package are those of an ES module, but it is CommonJS. */
-const parseRobots = robotsParser as unknown as typeof robotsParser.default;
-
-export interface RobotsVerdict {
-  allowed: boolean;
-  /** Seconds, as the file states them. */
-  crawlDelay: number;
-}
-
-/** @returns what a site's robots.txt says about a page of it */
-export function judgePage(robots: string, page: string): RobotsVerdict {
-  const rules = parseRobots(new URL('/robots.txt', page).href, robots);
-  return { allowed: rules.isAllowed(page, ROBOT) !== false, crawlDelay: rules.getCrawlDelay(ROBOT) ?? 0 };
 }

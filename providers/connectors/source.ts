@@ -1,5 +1,5 @@
 import type { ForeignParser } from './parsing/index.js';
-import type { Requests } from './requests.js';
+import type { Requests, Validators } from './requests.js';
 
 /** What a source works with. */
 export interface SourceTools {
@@ -38,11 +38,6 @@ export interface ListedResource {
   key: string;
   /** The version by the listing. A resource with the version of the last sync is not fetched. */
   etag?: string;
-}
-
-export interface Validators {
-  etag?: string | undefined;
-  last_modified?: string | undefined;
 }
 
 export interface RequestedResource extends Validators {

@@ -1,3 +1,4 @@
+import { inBatches } from '../../domain/batches.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { isTransient } from '../openai/client.js';
@@ -14,8 +15,7 @@ export interface OpenAiEmbedderOptions {
 }
 
 /** Texts and characters of one request, well below the limits of the known servers. */
-const BATCH_TEXTS = 64;
-const BATCH_CHARACTERS = 200_000;
+const BATCH = { count: 64, size: 200_000, sizeOf: ({ length }: string) => length };
 /** Vectors of 64 texts with 4,096 dimensions take 6 MB. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
@@ -76,7 +76,7 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
   async function embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
     signal?.throwIfAborted();
     const vectors: Float32Array[] = [];
-    for (const batch of batches(texts)) vectors.push(...(await embedBatch(batch, signal)));
+    for (const batch of inBatches(texts, BATCH)) vectors.push(...(await embedBatch(batch, signal)));
     return vectors;
   }
 
@@ -96,21 +96,6 @@ export function createOpenAiEmbedder(options: OpenAiEmbedderOptions): Embedder {
 
 /** The server does not accept the request as it is. */
 class RejectedError extends EmbeddingError {}
-
-function* batches(texts: readonly string[]): Generator<string[]> {
-  let batch: string[] = [];
-  let characters = 0;
-  for (const text of texts) {
-    if (batch.length > 0 && (batch.length === BATCH_TEXTS || characters + text.length > BATCH_CHARACTERS)) {
-      yield batch;
-      batch = [];
-      characters = 0;
-    }
-    batch.push(text);
-    characters += text.length;
-  }
-  if (batch.length > 0) yield batch;
-}
 
 /** @returns the vectors of a response in the order of the texts, normalised to unit length */
 function readVectors(body: string, expected: number, dimensions: number): Float32Array[] {

@@ -24,6 +24,8 @@ export interface ExtractorOptions {
   ocrProcesses?: number;
   /** For one scanned page, without waiting for a process. */
   ocrPageTimeoutMs?: number;
+  /** How long an idle process waits for the next file or page. */
+  idleMs?: number;
   limits?: Partial<ExtractionLimits>;
 }
 
@@ -71,14 +73,16 @@ const never = new AbortController().signal;
 /** Parsers and OCR in child processes, each with a time and a memory limit (E2003 when exceeded). */
 export function createExtractor(options: ExtractorOptions = {}): Extractor {
   const { processes = 2, memoryMb = 256, timeoutMs = 120_000, ocrProcesses = 2, ocrPageTimeoutMs = 120_000 } = options;
+  const { idleMs } = options;
   const worker = new URL('./worker.js', import.meta.url);
   const documents = createProcessPool<ExtractionTask, ExtractionOutcome, ExtractionPart>({
     worker,
     processes,
     memoryMb,
     timeoutMs,
+    idleMs,
   });
-  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs });
+  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs, idleMs });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   async function parse(

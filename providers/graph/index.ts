@@ -5,6 +5,8 @@ import { TaskLimitError } from '../isolation/protocol.js';
 export interface GraphExtractorOptions {
   /** For one item, without waiting for a process. */
   timeoutMs?: number;
+  /** How long the process for long texts waits for the next. */
+  idleMs?: number;
 }
 
 interface ChunkText {
@@ -31,15 +33,15 @@ const MEMORY_MB = 192;
 const SHORT = 64 * 1024;
 
 /** Extracts knowledge graphs in child processes. One for short texts is kept running, because loading the model takes long. */
-export function createGraphExtractor({ timeoutMs = 30_000 }: GraphExtractorOptions = {}): GraphExtractor {
+export function createGraphExtractor({ timeoutMs = 30_000, idleMs }: GraphExtractorOptions = {}): GraphExtractor {
   const options = {
     worker: new URL('./build-graph.js', import.meta.url),
     processes: 1,
     timeoutMs,
     memoryMb: MEMORY_MB,
   };
-  const short = createProcessPool<ChunkText[], Graph>({ ...options, keepWarm: true });
-  const long = createProcessPool<ChunkText[], Graph>(options);
+  const short = createProcessPool<ChunkText[], Graph>({ ...options, idleMs: Number.POSITIVE_INFINITY });
+  const long = createProcessPool<ChunkText[], Graph>({ ...options, idleMs });
   return {
     warmUp: () => short.warmUp(),
     extract(chunks, signal, org) {

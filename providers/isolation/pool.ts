@@ -14,8 +14,8 @@ export interface ProcessPoolOptions {
   timeoutMs: number;
   /** Bytes that one task may return. */
   maxOutputBytes?: number;
-  /** Keeps a process for the next task, however long it takes to come. By default it ends after three seconds without one. */
-  keepWarm?: boolean;
+  /** How long a process waits for its next task. Default: three seconds. */
+  idleMs?: number | undefined;
 }
 
 export interface ProcessPool<Task, Result, Part = never> {
@@ -46,7 +46,7 @@ const IDLE_MS = 3_000;
 export function createProcessPool<Task, Result, Part = never>(
   options: ProcessPoolOptions,
 ): ProcessPool<Task, Result, Part> {
-  const { memoryMb, timeoutMs, keepWarm = false, maxOutputBytes = 256 * 1024 * 1024 } = options;
+  const { memoryMb, timeoutMs, idleMs = IDLE_MS, maxOutputBytes = 256 * 1024 * 1024 } = options;
   const residentMb = options.residentMb ?? memoryMb + 128;
   const semaphore = createSemaphore(options.processes);
   const children = new Set<Child>();
@@ -74,11 +74,11 @@ export function createProcessPool<Task, Result, Part = never>(
     if (child.resident > (residentMb * 1024 * 1024) / 2) return void child.end();
     const entry: IdleChild = { child };
     idle.push(entry);
-    if (keepWarm) return;
+    if (idleMs === Number.POSITIVE_INFINITY) return;
     entry.timer = setTimeout(() => {
       idle.splice(idle.indexOf(entry), 1);
       void child.end();
-    }, IDLE_MS).unref();
+    }, idleMs).unref();
   }
 
   return {

@@ -1,9 +1,8 @@
 /** The body of a response, written to a stream as it arrives. */
 import { finished } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type OutboundDownload, OutboundError, type OutboundResponse } from '../../domain/outbound.js';
-import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
-import { joinValues } from './response.js';
+import { type OutboundDownload, OutboundError } from '../../domain/outbound.js';
+import { type ResponseHead, sendRequest } from './send-request.js';
 
 /** Bytes written at a time. A server may send its body in chunks of one byte, each of which would cost a write. */
 const BLOCK_BYTES = 64 * 1024;
@@ -18,73 +17,34 @@ export function download(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
   request: Dispatcher.DispatchOptions,
   { timeoutMs, maxBytes, signal, to }: Limits,
-): Promise<Omit<OutboundResponse, 'body'>> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(cancelled());
+): Promise<ResponseHead> {
+  return sendRequest(dispatcher, request, { timeoutMs, signal }, ({ succeed, stop, close }) => {
     const body = createBlockWriter(to);
     let room = maxBytes;
-    let response: Omit<OutboundResponse, 'body'> | undefined;
-    let controller: Dispatcher.DispatchController | undefined;
-    let ended = false;
-    const checkInterim = createInterimLimit();
-    const timeLimit = setTimeout(() => stop(timedOut(timeoutMs)), timeoutMs);
-    const cancel = () => stop(cancelled());
-    signal?.addEventListener('abort', cancel, { once: true });
-
-    const end = () => {
-      ended = true;
-      clearTimeout(timeLimit);
-      signal?.removeEventListener('abort', cancel);
-    };
-    const succeed = () => {
-      if (ended) return;
-      end();
-      resolve(response!);
-    };
-    /** Fails, and closes the connection, or does not open one. */
-    const stop = (error: unknown) => {
-      if (ended) return;
-      end();
-      reject(describeFailure(error));
-      controller?.abort(cancelled());
-    };
-    finished(to, (error) => (error ? stop(error) : succeed()));
-
-    dispatcher.dispatch(request, {
-      onRequestStart(started) {
-        controller = started;
-        // The request waited for a connection for too long.
-        if (ended) started.abort(cancelled());
+    let response: ResponseHead | undefined;
+    finished(to, (error) => (error ? stop(error) : succeed(response!)));
+    return {
+      onHead(head) {
+        response = head;
       },
-      onResponseStart(_controller, status, headers) {
-        if (ended) return;
-        if (status < 200) {
-          const excess = checkInterim();
-          return excess && stop(excess);
-        }
-        response = { status, headers: joinValues(headers) };
-      },
-      onResponseData(reading, chunk) {
-        if (ended) return;
+      onData(chunk, controller) {
         if (!isSuccess(response)) {
-          succeed();
-          // The rest is not read.
-          return reading.abort(cancelled());
+          succeed(response!);
+          return close();
         }
         room -= chunk.length;
         if (room < 0) return stop(new OutboundError('ETOOLARGE', `it is over ${maxBytes} bytes`));
         if (body.write(chunk)) return;
-        reading.pause();
-        to.once('drain', () => reading.resume());
+        controller.pause();
+        to.once('drain', () => controller.resume());
       },
       // Without a body the connection can be used again.
-      onResponseEnd() {
-        if (ended) return;
+      onEnd() {
         if (isSuccess(response)) body.end();
-        else succeed();
+        else succeed(response!);
       },
-      onResponseError: (_controller, error) => stop(error),
-    });
+      onError: stop,
+    };
   });
 }
 

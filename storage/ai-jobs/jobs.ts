@@ -1,119 +1,21 @@
-import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
-import { Binary, type ClientSession, type Collection, type MongoClient } from 'mongodb';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus } from '../../domain/ai-jobs/jobs.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
-import { newJobId } from '../../domain/ids.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import { staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
-import type { UploadRecord } from './uploads.js';
-
-export interface AiJobRecord {
-  /** UUID. */
-  _id: string;
-  org: string;
-  feature: string;
-  subfeature: string;
-  provider: string;
-  model: string | null;
-  status: JobStatus;
-  /** JSON, because MongoDB does not store every field name. */
-  input: string;
-  /** The upload in the input, if there is one. */
-  file_id: string | null;
-  webhook_receiver: string | null;
-  /** JSON, as the client sent it. */
-  user_parameters: string | null;
-  show_original_response: boolean;
-  /** Milliseconds from the start until the job fails. */
-  time_limit_ms: number;
-  /** Whether the job is expected to take well under a second. */
-  quick: boolean;
-  /** Id of the key that signs the callback: the current key when the job was submitted. */
-  signing_key: string | null;
-  error_code: typeof CANCELLED | null;
-  error_message: string | null;
-  cancel_requested: boolean;
-  /** Runs that started and did not return. When there are more than a few, the job probably kills its workers. */
-  runs: number;
-  provider_failures: number;
-  /** Time after which the reconciler checks the job's workflow. */
-  check_at: Date;
-  created_at: Date;
-  started_at: Date | null;
-  finished_at: Date | null;
-  /** When MongoDB removes the record; null while the job is in progress. */
-  expires_at: Date | null;
-}
-
-/** The result of a provider: canonical JSON, compressed with gzip. */
-export interface AiJobResultRecord {
-  /** The job's id. */
-  _id: string;
-  output: Binary;
-  original: Binary | null;
-  /** The same as the job's; set when the job finishes. */
-  expires_at: Date | null;
-}
-
-/** Below MongoDB's limit of 16 MiB for a document. */
-const MAX_PACKED_BYTES = 15 * 1024 * 1024;
-
-// Indented JSON consists mostly of spaces and repeated names.
-const pack = async (text: string) => new Binary(await promisify(gzip)(text));
-const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
-
-/** A result as it is stored. */
-export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'>;
-
-/** @throws RangeError when the result is too large, even compressed */
-export async function packResult({ output, original }: AiJobResult): Promise<PackedResult> {
-  const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
-  if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
-    throw new RangeError('the result is too large to be stored');
-  return packed;
-}
-
-/** The fields that a submission decides. */
-export type JobRequest = Pick<
-  AiJobRecord,
-  | 'org'
-  | 'feature'
-  | 'subfeature'
-  | 'provider'
-  | 'model'
-  | 'input'
-  | 'file_id'
-  | 'webhook_receiver'
-  | 'user_parameters'
-  | 'show_original_response'
-  | 'time_limit_ms'
-  | 'quick'
-  | 'signing_key'
->;
-
-/** @returns the record of a new job */
-export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
-  return {
-    ...request,
-    _id: newJobId(),
-    status: 'queued',
-    error_code: null,
-    error_message: null,
-    cancel_requested: false,
-    runs: 0,
-    provider_failures: 0,
-    check_at: now,
-    created_at: now,
-    started_at: null,
-    finished_at: null,
-    expires_at: null,
-  };
-}
+import {
+  type AiJobRecord,
+  type AiJobResultRecord,
+  IN_PROGRESS_STATUSES,
+  type PackedResult,
+  packResult,
+  unpackResult,
+} from './job-record.js';
+import { fileIsNeeded, type UploadRecord } from './uploads.js';
 
 /** Where a list of jobs continues: after the job that was created then and has this id. */
 export interface JobPosition {
@@ -127,18 +29,6 @@ const unlessCancelled = (value: string | null, cancelled: string) => ({
 });
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
-
-const IN_PROGRESS_STATUSES: AiJobRecord['status'][] = ['queued', 'processing'];
-
-/** Whether a job in progress uses this upload. */
-export async function fileIsNeeded(
-  aiJobs: Collection<AiJobRecord>,
-  fileId: string,
-  session?: ClientSession,
-): Promise<boolean> {
-  const needed = { file_id: fileId, status: { $in: IN_PROGRESS_STATUSES } };
-  return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
-}
 
 /** The error for an input whose upload is unknown, was deleted, or has expired. */
 export function fileNotFound(fileId: string): ServiceError {
@@ -293,7 +183,7 @@ export function createAiJobs(
     async getResult(jobId: string): Promise<AiJobResult | null> {
       const found = await aiJobResults.findOne({ _id: jobId });
       if (!found) return null;
-      return { output: await unpack(found.output), original: found.original && (await unpack(found.original)) };
+      return unpackResult(found);
     },
 
     async hasResult(jobId: string): Promise<boolean> {
@@ -316,7 +206,7 @@ export function createAiJobs(
     },
 
     /** Whether a job in progress uses this upload. */
-    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, fileId),
+    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, { file_id: fileId }),
 
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {

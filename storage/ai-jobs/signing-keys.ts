@@ -5,7 +5,7 @@ import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
-import type { AiJobRecord } from './jobs.js';
+import type { AiJobRecord } from './job-record.js';
 
 export interface SigningKeyRecord {
   _id: string;
@@ -137,13 +137,14 @@ export function createSigningKeys(
   }
 
   /** Whether the key was retired a short time ago, or a callback signed with it may still be sent. */
-  async function isNeeded({ _id, current, retired_at }: SigningKeyRecord): Promise<boolean> {
+  async function isNeeded({ _id, org, current, retired_at }: SigningKeyRecord): Promise<boolean> {
     if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
     // Two look-ups in indexes that hold unfinished work only.
     const projection = { _id: 1 } as const;
-    const unfinished = { signing_key: _id, status: { $in: ['queued', 'processing'] as AiJobRecord['status'][] } };
+    const unfinished = { org, signing_key: _id, status: { $in: ['queued', 'processing'] as AiJobRecord['status'][] } };
     if (await aiJobs.findOne(unfinished, { projection })) return true;
     const unsent = {
+      org,
       signing_key: _id,
       status: { $in: ['pending', 'sweeping', 'failed'] as DeliveryRecord['status'][] },
     };

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { inTransaction } from '../transactions.js';
-import { type AiJobRecord, fileIsNeeded } from './jobs.js';
+import { type AiJobRecord, IN_PROGRESS_STATUSES } from './job-record.js';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -14,6 +14,16 @@ export interface UploadRecord {
   expires_at: Date;
   /** When a job last named it. */
   used_at?: Date;
+}
+
+/** Whether a job in progress uses this upload. @param upload with its organisation, if the caller knows it */
+export async function fileIsNeeded(
+  aiJobs: Collection<AiJobRecord>,
+  upload: { file_id: string; org?: string },
+  session?: ClientSession,
+): Promise<boolean> {
+  const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
+  return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 
 export type Uploads = ReturnType<typeof createUploads>;
@@ -57,9 +67,9 @@ export function createUploads({
       return inTransaction(mongoClient, async (tx) => {
         const current = { _id: fileId, org, expires_at: { $gt: new Date() } };
         if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
-        if (await fileIsNeeded(aiJobs, fileId, tx)) return 'needed';
+        if (await fileIsNeeded(aiJobs, { file_id: fileId, org }, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
-        await uploads.updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
+        await uploads.updateOne({ _id: fileId, org }, { $set: { expires_at: new Date(0) } }, { session: tx });
         return 'discarded';
       });
     },

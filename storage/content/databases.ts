@@ -135,7 +135,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         }
         // When another request has changed the schema since it was read, the fields are checked again.
         const updated = await databases.findOneAndUpdate(
-          { _id, metadata_schema, status: { $ne: 'deleting' } },
+          { _id, org, metadata_schema, status: { $ne: 'deleting' } },
           { $set: { metadata_schema: fields, updated_at: new Date() } },
           { returnDocument: 'after' },
         );

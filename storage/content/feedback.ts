@@ -118,12 +118,12 @@ export function createFeedback({
   };
 
   async function count(
-    { database_id: databaseId, collection, source_id, vote, rating }: FeedbackRecord,
+    { org, database_id: databaseId, collection, source_id, vote, rating }: FeedbackRecord,
     tx: ClientSession,
   ): Promise<void> {
     const replaceEarlier = () =>
       feedback.findOneAndUpdate(
-        { vote, counts: true },
+        { org, vote, counts: true },
         { $set: { counts: false } },
         { session: tx, projection: { rating: 1 } },
       );

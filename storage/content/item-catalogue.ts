@@ -101,7 +101,7 @@ export function createItemCatalogue({
         const changed = { ...(served ? { served } : content), check_at: now, updated_at: now };
         const changeId = newChangeId();
         await items.updateOne(
-          { _id: item._id },
+          { _id: item._id, org: item.org },
           {
             $set: changed,
             $push: { rows_due: { $each: [changeId], $slice: -MAX_ROWS_DUE } },

@@ -156,7 +156,12 @@ export function createItemQueue({
       records.map(({ _id, ...replacement }) => ({
         updateOne: {
           // Whether the predecessor is served decides whether its file stays.
-          filter: { _id, version: replacement.version - 1, served_version: replacement.served_version },
+          filter: {
+            _id,
+            org: replacement.org,
+            version: replacement.version - 1,
+            served_version: replacement.served_version,
+          },
           update: [{ $replaceWith: { $mergeObjects: [{ $literal: replacement }, KEPT] } }],
         },
       })),

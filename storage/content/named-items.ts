@@ -1,6 +1,5 @@
-import type { ClientSession, Collection, Document } from 'mongodb';
+import type { ClientSession, Collection, Document, Filter } from 'mongodb';
 import { ServiceError } from '../../domain/errors.js';
-import type { ItemRecord } from './items.js';
 
 /** The collection that is meant when an id exists in several collections and the client names none. */
 const DEFAULT_COLLECTION = 'default';
@@ -14,19 +13,26 @@ export interface NamedItems {
   collection?: string | undefined;
 }
 
+/** The fields of an item that are read here. */
+interface Named {
+  id: string;
+  collection: string;
+}
+
 /**
  * Finds items by the client's ids, which are unique within their collection.
  * @param options a projection must include the id
  * @returns at most one item per id
  * @throws ServiceError INVALID_PARAMETERS when no collection is given and an id exists in several, but not in `default`
  */
-export async function findNamed(
-  items: Collection<ItemRecord>,
+export async function findNamed<Item extends Named>(
+  items: Collection<Item>,
   databaseId: string,
   { ids, collection }: NamedItems,
   options: { projection?: Document; session?: ClientSession | undefined } = {},
-): Promise<ItemRecord[]> {
-  const find = (filter: Document) => items.find<ItemRecord>({ database_id: databaseId, ...filter }, options);
+): Promise<Item[]> {
+  const find = (filter: Document) =>
+    items.find<Item>({ database_id: databaseId, ...filter } as unknown as Filter<Item>, options);
   const found = await find({ id: { $in: [...ids] }, collection: collection ?? DEFAULT_COLLECTION }).toArray();
   if (collection !== undefined) return found;
   const known = new Set(found.map(({ id }) => id));
@@ -44,13 +50,16 @@ export async function findNamed(
   return [...found, ...elsewhere];
 }
 
-async function collectionsWith(
-  items: Collection<ItemRecord>,
+async function collectionsWith<Item extends Named>(
+  items: Collection<Item>,
   databaseId: string,
   id: string,
   session: ClientSession | undefined,
 ): Promise<string[]> {
-  const found = items.find({ database_id: databaseId, id }, { projection: { collection: 1 }, session });
+  const found = items.find<Named>({ database_id: databaseId, id } as unknown as Filter<Item>, {
+    projection: { collection: 1 },
+    session,
+  });
   return (await found.limit(NAMED + 1).toArray()).map((item) => item.collection).sort();
 }
 

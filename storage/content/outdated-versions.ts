@@ -35,7 +35,7 @@ export function createOutdatedVersions({ removedItems }: { removedItems: Collect
       await removedItems.bulkWrite(
         outdated.map(({ item: { _id, org, database_id, collection, id }, upTo, keep, files }) => ({
           updateOne: {
-            filter: { _id },
+            filter: { _id, org },
             update: {
               $set: {
                 org,

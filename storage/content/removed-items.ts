@@ -107,7 +107,7 @@ export function createRemovedItems({
         await removedItems.bulkWrite(
           found.map(({ _id, database, collection, id, version, source, served, indexing_status }) => ({
             updateOne: {
-              filter: { _id },
+              filter: { _id, org },
               update: {
                 $set: {
                   org,
@@ -131,7 +131,7 @@ export function createRemovedItems({
           })),
           { session: tx },
         );
-        await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
+        await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
         const interrupted = found.filter((item) => !isTerminal(item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
         await discountRatings({ feedback, feedbackTallies }, databaseId, found, tx);

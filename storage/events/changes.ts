@@ -1,14 +1,7 @@
 import type { ChangeStream, Db, Document } from 'mongodb';
 import { MongoServerError, Timestamp } from 'mongodb';
-import type { StreamedEvent } from '../../domain/events/events.js';
 import { ALL_SEEN, comparePositions, type EventPosition } from '../../domain/events/position.js';
-import { describeChange, STATUS_CHANGES } from './describe-change.js';
-
-/** An event of one organisation. */
-export interface OrgEvent {
-  org: string;
-  event: StreamedEvent;
-}
+import { describeChange, type OrgEvent, STATUS_CHANGES } from './describe-change.js';
 
 /** The next step of a reader: its position, and the event that it found there. */
 export interface Change {

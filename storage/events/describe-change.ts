@@ -1,6 +1,11 @@
 import type { Document } from 'mongodb';
 import type { StreamedEvent } from '../../domain/events/events.js';
-import type { OrgEvent } from './changes.js';
+
+/** An event of one organisation. */
+export interface OrgEvent {
+  org: string;
+  event: StreamedEvent;
+}
 
 /** Collections with states that clients see, and how an event names their records. */
 const DESCRIBE: Record<string, (record: Document) => object> = {

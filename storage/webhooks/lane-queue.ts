@@ -1,8 +1,7 @@
-import type { Document, Filter } from 'mongodb';
+import type { Collection, Db, Document, Filter } from 'mongodb';
 import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
-import type { Collections } from '../collections.js';
 import { LANE_INDEX } from '../indexes.js';
 import { createUpdates } from '../updates.js';
 import {
@@ -61,7 +60,10 @@ const WAIT_FOR_CLAIM: Document[] = [
  * The deliveries that wait in lanes. Claims and outcomes are one write for many deliveries.
  * @param retentionMs how long a finished delivery is kept
  */
-export function createLaneQueue({ db, deliveries }: Pick<Collections, 'db' | 'deliveries'>, retentionMs = 30 * DAY_MS) {
+export function createLaneQueue(
+  { db, deliveries }: { db: Db; deliveries: Collection<DeliveryRecord> },
+  retentionMs = 30 * DAY_MS,
+) {
   const updateEach = createUpdates(db, deliveries.collectionName);
   return {
     headsQuery,

@@ -8,7 +8,7 @@ import proto from '@temporalio/proto';
 import type { Collection } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import { verifyJobCallback } from '../../receiver/index.js';
-import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient, type JobClient } from '../support/job-client.js';

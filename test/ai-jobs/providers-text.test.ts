@@ -6,6 +6,8 @@ import type { AiProviders, ValidatedInput } from '../../domain/ai-jobs/provider.
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders } from '../../providers/ai-jobs/index.js';
 import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import { findChildren } from '../support/child-processes.js';
+import { PATIENCE_MS } from '../support/eventually.js';
 import { failsForGood } from './permanent-error.js';
 
 type Local =
@@ -27,7 +29,7 @@ let article: string;
 
 beforeAll(async () => {
   extractor = createExtractor();
-  providers = createAiProviders({ extractor });
+  providers = createAiProviders({ extractor, idleMs: PATIENCE_MS });
   article = await readFile(join(process.cwd(), 'test/fixtures/harbour-article.txt'), 'utf8');
 });
 afterAll(async () => {
@@ -250,6 +252,21 @@ describe('original responses', () => {
     expect(shown.original).not.toEqual(shown.output);
     expect((await run(false)).original).toBeUndefined();
   });
+});
+
+test('a process reads one text after the other, because its models take a hundred times as long to load', async () => {
+  const processes = () => findChildren(process.pid, 'text/worker');
+  const analyse = async () => {
+    for (const subfeature of ['text/sentiment_analysis', 'text/named_entity_recognition'] as const)
+      await run(subfeature, { text: 'The harbour of Vestby was closed on Monday.' });
+    await run('text/summarize', { text: article, sentences: 1 });
+    await run('text/keyword_extraction', { text: article, max_keywords: 3 });
+  };
+  await analyse();
+  const before = await processes();
+  await analyse();
+  expect(before).toHaveLength(1);
+  expect(await processes()).toEqual(before);
 });
 
 describe('texts that cannot be analysed', () => {

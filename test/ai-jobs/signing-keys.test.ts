@@ -4,7 +4,7 @@ import type { Document } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { verifyJobCallback } from '../../receiver/index.js';
-import type { AiJobRecord } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { createSigningKeys, type SigningKeyRecord } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';

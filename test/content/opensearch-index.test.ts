@@ -1,8 +1,13 @@
+import { once } from 'node:events';
+import { createServer, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { OpenSearch } from '../../dev-stack/opensearch/server.js';
+import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { createOpenSearchIndex } from '../../storage/content/search-index/opensearch/index.js';
+import { bytesOf, unitVector, vectorOf } from '../../storage/content/search-index/opensearch/vector-form.js';
 import type { Client } from '../support/client.js';
 import { runCommand } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -12,6 +17,33 @@ import { type Product, startProcesses, withDb } from '../support/product.js';
 import { question, row, testSearchIndex, vector } from '../support/search-index-contract.js';
 
 const start = await openSearchIfAvailable();
+
+/** Passes requests on to a server, and lists their methods and paths. */
+async function startForwarder(target: string) {
+  const requests: string[] = [];
+  const server = createServer((incoming, response) => {
+    const { method, url, headers } = incoming;
+    requests.push(`${method} ${url}`);
+    const outgoing = send(new URL(url!, target), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+    });
+    incoming.pipe(outgoing);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => new Promise<unknown>((resolve) => server.close(resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close };
+}
+
+test('vectors keep their direction in a byte for each number, and those of earlier rows are read as they are', () => {
+  const exact = unitVector(Float32Array.from({ length: 384 }, (_, n) => Math.sin(n * 1.7 + 1)))!;
+  const packed = vectorOf(bytesOf(exact), exact.length);
+  expect(bytesOf(exact)).toHaveLength((384 / 3) * 4);
+  expect(exact.reduce((sum, value, n) => sum + value * packed[n]!, 0)).toBeGreaterThan(0.9999);
+  const earlier = vector(0.6, -0.8);
+  expect(vectorOf(Buffer.from(earlier.buffer).toString('base64'), 2)).toEqual(earlier);
+});
 
 (start ? describe : describe.skip)('the search index in OpenSearch', () => {
   let server: OpenSearch;
@@ -62,6 +94,67 @@ const start = await openSearchIfAvailable();
       await index.write(table, [row('c:1', 'after', { vector: vector(1, 0, 0), language: 'de' })]);
       expect([await found('before'), await found('after')]).toEqual([[], ['c:1']]);
       await other.close();
+    });
+  });
+
+  describe('its requests', () => {
+    const table = 'tnt_requests';
+    let index: SearchIndex;
+    let reader: SearchIndex;
+    let forwarder: Awaited<ReturnType<typeof startForwarder>>;
+    beforeAll(async () => {
+      index = open();
+      forwarder = await startForwarder(server.url);
+      reader = createOpenSearchIndex({ url: forwarder.url, prefix: 'test' });
+      await index.create(table);
+      await index.write(table, [row('wing:0', 'wing', { vector: vector(1, 0) })]);
+    });
+    afterAll(async () => {
+      await Promise.all([index.close(), reader.close()]);
+      await forwarder.close();
+    });
+    const found = async (query: string, rest = {}) =>
+      (await reader.search(table, question(query, rest))).map(({ chunk_id }) => chunk_id);
+    const nearest = (...numbers: number[]) => found('', { mode: 'vector', vector: vector(...numbers) });
+
+    test('searches read the mapping at most once a second', async () => {
+      const started = performance.now();
+      for (let n = 0; n < 50; n += 1)
+        expect(await found('wings', { mode: 'hybrid', vector: vector(1, 0) })).toEqual(['wing:0']);
+      const seconds = (performance.now() - started) / 1000;
+      const count = (pattern: RegExp) => forwarder.requests.filter((request) => pattern.test(request)).length;
+      expect(count(/_search/)).toBe(100);
+      expect(count(/_mapping/)).toBeLessThanOrEqual(seconds + 1);
+    });
+
+    test('searches see at once what another process has added, and the index by which it has replaced the whole', async () => {
+      const metadata = indexedMetadata([{ name: 'year', data_type: 'INT32' }], { year: 1999 }, {});
+      const year = { metadata: { field: 'year', comparison: '>=', value: 1990 } as const };
+      expect(await found('wing', year)).toEqual([]);
+      await index.write(table, [row('new:0', 'wing', { metadata, vector: vector(0, 1) })]);
+      expect(await found('wing', year)).toEqual(['new:0']);
+      expect(await nearest(0, 1)).toEqual(['new:0', 'wing:0']);
+      await index.clear(table);
+      expect(await nearest(0, 1)).toEqual([]);
+      await index.write(table, [row('long:0', 'wing', { vector: vector(0, 0, 1) })]);
+      expect(await nearest(0, 0, 1)).toEqual(['long:0']);
+      await index.clear(table);
+      await index.write(table, [row('short:0', 'wing', { vector: vector(0, 1) })]);
+      expect(await nearest(0, 1)).toEqual(['short:0']);
+      await reader.write(table, [row('own:0', 'wing', { vector: vector(1, 0) })]);
+      expect(await nearest(1, 0)).toEqual(['own:0', 'short:0']);
+    });
+
+    test('writes that arrive together share a refresh', async () => {
+      const refreshes = async () => {
+        const response = await fetch(`${server.url}/test-${table}/_stats/refresh`);
+        return ((await response.json()) as { _all: { primaries: { refresh: { total: number } } } })._all.primaries
+          .refresh.total;
+      };
+      const before = await refreshes();
+      await Promise.all(Array.from({ length: 200 }, (_, n) => index.write(table, [row(`many${n}:0`, 'propeller')])));
+      expect(await found('propeller', { limit: 300 })).toHaveLength(200);
+      expect((await refreshes()) - before).toBeLessThan(50);
     });
   });
 

@@ -7,19 +7,28 @@ import { setTimeout as wait } from 'node:timers/promises';
  * @returns the number of killed processes
  */
 export async function killChildren(worker: number, work: string, until: AbortSignal): Promise<number> {
-  const killed = new Set<string>();
+  const killed = new Set<number>();
   while (!until.aborted) {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && !killed.has(name));
-    for (const pid of pids) {
-      const [stat, command] = await Promise.all(
-        ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
-      );
-      const parent = Number(stat!.slice(stat!.lastIndexOf(')')).split(' ')[2]);
-      if (parent !== worker || !command!.includes('isolation/child') || !command!.includes(work)) continue;
-      process.kill(Number(pid), 'SIGKILL');
+    for (const pid of await findChildren(worker, work)) {
+      if (killed.has(pid)) continue;
+      process.kill(pid, 'SIGKILL');
       killed.add(pid);
     }
     await wait(50);
   }
   return killed.size;
+}
+
+/** @returns the pids of a process's children that do this work. Needs /proc. @param work part of the name of its module */
+export async function findChildren(parent: number, work: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const [stat, command] = await Promise.all(
+      ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+    );
+    const itsParent = Number(stat!.slice(stat!.lastIndexOf(')')).split(' ')[2]);
+    if (itsParent === parent && command!.includes('isolation/child') && command!.includes(work))
+      found.push(Number(pid));
+  }
+  return found;
 }

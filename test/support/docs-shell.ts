@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { runCommand } from './command.js';
 import { PATIENCE_MS } from './eventually.js';
+import { outputOf } from './output.js';
 
 /** Fields of responses that examples use in later requests, as variables of the same name in upper case. */
 const TAKEN = 'job_id|file_id|kickoff_id|execution_id|connector_id|delivery_id|authentication_id|client_secret';
@@ -85,13 +86,7 @@ export async function createDocsShell(work: string, settings: Record<string, str
         env: { ...process.env, ...env, WORK: work, RUNNER: runner, NODE: process.execPath, PROGRAM },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
-      const output = { out: '', err: '' };
-      child.stdout.on('data', (text) => {
-        output.out += text;
-      });
-      child.stderr.on('data', (text) => {
-        output.err += text;
-      });
+      const output = outputOf(child);
       const [code] = await once(child, 'close');
       const entries = readFileSync(variables, 'utf8')
         .split('\0')

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 const SHORTEST_PAUSE_MS = 30;
-const LONGEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 1_000;
 /** Far longer than anything takes, because a busy machine can stand still for a minute. */
 export const PATIENCE_MS = 240_000;
 
@@ -26,8 +26,9 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    // Each look at the product costs it some milliseconds, which the awaited work needs itself.
-    await wait(Math.min(SHORTEST_PAUSE_MS + elapsed() / 5, LONGEST_PAUSE_MS));
+    // Each look at the product costs it some milliseconds, which the awaited work needs itself. Most of its requests are
+    // such looks.
+    await wait(Math.min(SHORTEST_PAUSE_MS + elapsed() / 3, LONGEST_PAUSE_MS));
   }
   throw new Error(`${what}: not within ${withinMs} ms; last: ${last instanceof Error ? last.stack : String(last)}`);
 }

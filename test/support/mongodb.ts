@@ -8,12 +8,12 @@ const APP = 'postback-test';
 
 /** The collections of a test, with their indexes. The test closes their client. */
 export function testCollections(uri: string): Promise<Collections> {
-  return connectCollections(uri, APP, PATIENCE_MS);
+  return connectCollections(uri, APP, { serverSelectionMs: PATIENCE_MS });
 }
 
 /** The same without creating indexes. */
 export function openTestCollections(uri: string): Promise<Collections> {
-  return openCollections(uri, APP, PATIENCE_MS);
+  return openCollections(uri, APP, { serverSelectionMs: PATIENCE_MS });
 }
 
 /** A client of a test, which closes it. */

@@ -56,6 +56,8 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     POSTBACK_SHUTDOWN_SECONDS: '5',
+    // The tests of all files share the processes that read files, pages and texts.
+    POSTBACK_PARSER_IDLE_SECONDS: '300',
     ...PATIENT,
     ...settings,
   };

@@ -1,5 +1,5 @@
 import type { IndexingEvent } from '../../domain/webhooks/events.js';
-import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/jobs.js';
+import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
 import { type DatabaseRecord, newDatabase } from '../../storage/content/databases.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 

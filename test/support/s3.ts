@@ -27,6 +27,7 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     directory,
     configureBuckets: [{ name: bucket }],
   });
+  server.middleware.unshift(atomicWrites());
   if (conditionalWrites) server.middleware.unshift(enforceIfNoneMatch());
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
@@ -63,6 +64,26 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
       // Later: S3rver may still write for a client that was killed, and an error there would end the test process.
       process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
     },
+  };
+}
+
+/**
+ * An object exists when all of it is written, as in S3. S3rver shows it before, so writes and lists take turns, and whoever reads
+ * an object waits for its write.
+ */
+function atomicWrites(): Middleware {
+  const writing = new Map<string, Promise<unknown>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return async (ctx, next) => {
+    const isWrite = ctx.method === 'PUT';
+    if (!isWrite && ctx.path.split('/').filter(Boolean).length > 1) {
+      await writing.get(ctx.path);
+      return next();
+    }
+    const done = last.then(next);
+    last = done.catch(() => undefined);
+    if (isWrite) writing.set(ctx.path, last);
+    await done;
   };
 }
 

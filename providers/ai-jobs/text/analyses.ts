@@ -1,11 +1,5 @@
-import type { FeatureOutput, SubfeatureName } from '../../../domain/ai-jobs/features.js';
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-
-/** The normalised output, and what the library itself returned. */
-export interface Analysed<S extends SubfeatureName> {
-  output: FeatureOutput<S>;
-  original: unknown;
-}
+import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 
 interface Analysis<S extends SubfeatureName> {
   /** Third part of the job's `model`: the library that is used. */
@@ -13,7 +7,7 @@ interface Analysis<S extends SubfeatureName> {
   /** The languages that it can read. */
   reads: 'english' | 'any';
   /** Loads its module, in its process only and with the first text. The text is within the limit and not empty. */
-  load(): Promise<{ analyse: (input: ValidatedInput<S>) => Analysed<S> }>;
+  load(): Promise<{ analyse: (input: ValidatedInput<S>) => FullResult<S> }>;
 }
 
 /** The text analyses that need no server: pure functions, one module each, run in a child process. */

@@ -7,14 +7,24 @@ import { ANALYSES, type AnalysisName } from './analyses.js';
 import type { TextOutcome, TextTask } from './worker.js';
 
 const MEMORY_MB = 384;
+/**
+ * The libraries and their models take up to 290 MB. A process with more than half of its limit is not kept, and starting
+ * one takes a hundred times as long as reading a short text.
+ */
+const RESIDENT_MB = 640;
 
 /** The text analyses that need no server. They share child processes. */
-export function createLocalTextProviders(limits: AiLimits): { providers: AiProvider[]; close(): Promise<void> } {
+export function createLocalTextProviders(
+  limits: AiLimits,
+  idleMs?: number,
+): { providers: AiProvider[]; close(): Promise<void> } {
   const pool = createProcessPool<TextTask, TextOutcome>({
     worker: new URL('./worker.js', import.meta.url),
     processes: limits.textProcesses,
     memoryMb: MEMORY_MB,
+    residentMb: RESIDENT_MB,
     timeoutMs: limits.textTimeoutMs,
+    idleMs,
   });
 
   function provider(analysis: AnalysisName): AiProvider<AnalysisName> {

@@ -1,6 +1,5 @@
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
-import type { Analysed } from './analyses.js';
 import { occurrences } from './english.js';
 
 /** Weight of a keyword by its number of words: phrases are more specific than single words. */
@@ -13,7 +12,7 @@ const WORD_COUNT_WEIGHTS = [0, 1, 1.6, 1.8, 1.9];
 export function analyse({
   text,
   max_keywords,
-}: ValidatedInput<'text/keyword_extraction'>): Analysed<'text/keyword_extraction'> {
+}: ValidatedInput<'text/keyword_extraction'>): FullResult<'text/keyword_extraction'> {
   const { entities } = buildGraph([{ chunk_id: 'text', text }]);
   const ranked = entities
     .filter(({ type }) => type !== 'date')

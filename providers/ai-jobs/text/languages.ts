@@ -1,6 +1,5 @@
 import { eld } from 'eld/medium';
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import type { Analysed } from './analyses.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 
 /** Shorter texts are names and exclamations, which resemble any language. */
 const MIN_LETTERS = 40;
@@ -12,7 +11,7 @@ const MAX_CANDIDATES = 5;
 const languageNames = new Intl.DisplayNames(['en'], { type: 'language' });
 
 /** Detects the language of a text among 60, by its groups of letters. */
-export function analyse({ text }: ValidatedInput<'text/language_detection'>): Analysed<'text/language_detection'> {
+export function analyse({ text }: ValidatedInput<'text/language_detection'>): FullResult<'text/language_detection'> {
   const { candidates, reliable, original } = detectLanguages(text);
   const output = {
     language: candidates[0]?.language ?? null,

@@ -1,9 +1,8 @@
 import type { Entities, ItemEntity } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
 import { classifyName } from '../../graph/find-mentions.js';
-import type { Analysed } from './analyses.js';
 import { nlp, occurrences, type Span, withoutLongTokens } from './english.js';
 
 type Entity = FeatureOutput<'text/named_entity_recognition'>['entities'][number];
@@ -23,7 +22,7 @@ const FORMAL_TYPES: Record<string, Entity['type']> = {
 /** Finds names, as for the knowledge graph, and dates, amounts, addresses and URLs by their form, with all their mentions. */
 export function analyse({
   text,
-}: ValidatedInput<'text/named_entity_recognition'>): Analysed<'text/named_entity_recognition'> {
+}: ValidatedInput<'text/named_entity_recognition'>): FullResult<'text/named_entity_recognition'> {
   const cleaned = withoutLongTokens(text);
   const recognised = nlp.readDoc(cleaned).entities();
   const found = [...formalEntities(text, cleaned, recognised), ...namedEntities(text)];

@@ -1,7 +1,6 @@
 import type { ItemSentence } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import type { Analysed } from './analyses.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { nlp, paragraphs } from './english.js';
 
 type Output = FeatureOutput<'text/sentiment_analysis'>;
@@ -14,7 +13,7 @@ const MIXED_FROM = 1 / 3;
 const { its } = nlp;
 
 /** Scores each sentence by its words and their negations, and the text by its sentences that are not neutral. */
-export function analyse({ text }: ValidatedInput<'text/sentiment_analysis'>): Analysed<'text/sentiment_analysis'> {
+export function analyse({ text }: ValidatedInput<'text/sentiment_analysis'>): FullResult<'text/sentiment_analysis'> {
   const scored = paragraphs(text).flatMap(scoreSentences);
   const sentences = scored.map(toSentence);
   const polar = sentences.filter(({ sentiment }) => sentiment !== 'neutral');

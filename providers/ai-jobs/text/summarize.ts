@@ -1,6 +1,5 @@
 import type { ItemSentence } from 'wink-nlp';
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import type { Analysed } from './analyses.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { nlp, paragraphs } from './english.js';
 
 /** Words of a usable sentence: shorter ones are exclamations and headings, longer ones tables and lists. */
@@ -8,7 +7,7 @@ const WORDS = { min: 5, max: 60 };
 const { its } = nlp;
 
 /** Quotes the sentences that share most words with the rest of the text, unchanged and in their order. */
-export function analyse({ text, sentences: wanted }: ValidatedInput<'text/summarize'>): Analysed<'text/summarize'> {
+export function analyse({ text, sentences: wanted }: ValidatedInput<'text/summarize'>): FullResult<'text/summarize'> {
   const doc = nlp.readDoc(paragraphs(text).join('\n\n'));
   const sentences: { text: string; words: number }[] = [];
   doc.sentences().each((sentence: ItemSentence) => {

@@ -1,5 +1,5 @@
-import type { ValidatedInput } from '../../../domain/ai-jobs/provider.js';
-import { ANALYSES, type Analysed, type AnalysisName } from './analyses.js';
+import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
+import { ANALYSES, type AnalysisName } from './analyses.js';
 import { nonEnglishLanguage } from './languages.js';
 
 export interface TextTask {
@@ -16,6 +16,6 @@ export default async function run({ analysis, input, original }: TextTask): Prom
   const unsupportedLanguage = reads === 'english' ? nonEnglishLanguage(input.text) : null;
   if (unsupportedLanguage) return { unsupportedLanguage };
   const { analyse } = await load();
-  const result = (analyse as (input: TextTask['input']) => Analysed<AnalysisName>)(input);
+  const result = (analyse as (input: TextTask['input']) => FullResult<AnalysisName>)(input);
   return original ? result : { output: result.output };
 }

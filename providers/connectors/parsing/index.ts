@@ -16,7 +16,7 @@ export interface ForeignParser {
 const LIMITS = { processes: 2, memoryMb: 256, timeoutMs: 30_000, maxOutputBytes: 32 * 1024 * 1024 };
 
 /** Parses listings, pages and robots.txt of foreign servers in child processes. */
-export function createForeignParser(limits: Partial<typeof LIMITS> = {}): ForeignParser {
+export function createForeignParser(limits: Partial<typeof LIMITS> & { idleMs?: number } = {}): ForeignParser {
   const worker = new URL('./worker.js', import.meta.url);
   const pool = createProcessPool<ParseTask, ParseOutcome>({ worker, ...LIMITS, ...limits });
   return {

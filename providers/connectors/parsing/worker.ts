@@ -1,7 +1,7 @@
 import { type ResourceErrorCode, SourceError } from '../../../domain/connectors/connectors.js';
-import { judgePage, type RobotsVerdict } from '../robots.js';
 import { type FeedEntry, readFeed } from './feed.js';
 import { readLinks, recode } from './links.js';
+import { judgePage, type RobotsVerdict } from './robots.js';
 import { readS3Listing, type S3Listing } from './s3-listing.js';
 import { readSitemap, type Sitemap } from './sitemap.js';
 

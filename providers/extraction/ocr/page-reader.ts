@@ -12,6 +12,8 @@ export interface PageReaderOptions {
   processes: number;
   /** For one page, without waiting for a process. */
   timeoutMs: number;
+  /** How long an idle process waits for the next page. */
+  idleMs?: number | undefined;
 }
 
 /** A file on the local disk that is read by OCR. */
@@ -70,6 +72,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     memoryMb: MEMORY_MB,
     residentMb: RESIDENT_MB,
     timeoutMs: options.timeoutMs,
+    idleMs: options.idleMs,
   });
 
   async function allPages(

@@ -3,13 +3,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 const ATTEMPTS = 8;
 const FIRST_PAUSE_MS = 20;
 
-/** Repeats a commit that conflicts with another writer's. Writers commit optimistically; removals can conflict, appends cannot. */
-export async function retryConflicts<T>(commit: () => Promise<T>): Promise<T> {
+/**
+ * Repeats a commit that conflicts with another writer's. Writers commit optimistically; removals can conflict, appends cannot.
+ * @param onConflict runs before the commit is repeated
+ */
+export async function retryConflicts<T>(commit: () => Promise<T>, onConflict?: () => Promise<void>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await commit();
     } catch (error) {
       if (attempt === ATTEMPTS || !isConflict(error)) throw error;
+      await onConflict?.();
       await wait(FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
     }
   }

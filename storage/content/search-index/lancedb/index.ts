@@ -1,6 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
 import type { S3Location } from '../../../../domain/s3-location.js';
+import type { CompactionLeases } from '../../compaction-leases.js';
 import { createTextAnalysis } from '../analysis.js';
 import { type Change, createChangeQueue } from '../changes.js';
 import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
@@ -13,6 +15,8 @@ import { columnsOf, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 export interface LanceIndexOptions {
   /** A folder, or a location in a bucket. */
   location: string | S3Location;
+  /** By which the processes that share the location agree who compacts a table. Absent: no other process does. */
+  leases?: CompactionLeases;
   log?: { warn(details: object, message: string): void };
 }
 
@@ -28,14 +32,17 @@ const OPEN_TABLES = 100;
  */
 const COMPACT_AFTER = { commits: 100, rows: 1_000, shareOfCommits: 1 / 1_000, shareOfRows: 1 / 50 };
 
+/** Pause before a process looks again whether another one has compacted a table. */
+const OWNER_POLL_MS = 250;
+
 interface OpenTable {
   table: Table;
   changes: ReturnType<typeof createChangeQueue>;
-  /** Commits of this process since the last compaction. */
+  /** Commits of this process since the last compaction that it made or left to another process. */
   commits: number;
-  /** Rows that this process has added since the last compaction. */
+  /** The same for rows that it has added. */
   rows: number;
-  compaction?: Promise<void> | undefined;
+  compaction?: Promise<boolean> | undefined;
   /** Version after the last compaction; while it is current, there is nothing to compact. */
   compacted?: number;
 }
@@ -44,7 +51,7 @@ interface OpenTable {
  * The search index in LanceDB: full text and vectors, one table per database. Any number of processes may read and write
  * one location: reads see the newest version, appends do not conflict, and removals that conflict are repeated.
  */
-export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIndex {
+export function createLanceIndex({ location, leases, log }: LanceIndexOptions): SearchIndex {
   const analysis = createTextAnalysis();
   const tables = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
@@ -77,7 +84,10 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
 
   async function commit(opened: OpenTable, { rows, remove }: Change): Promise<void> {
     // A removal conflicts with a running compaction, which would be repeated again and again while items are replaced.
-    if (remove.length > 0) await opened.compaction?.catch(() => undefined);
+    if (remove.length > 0) {
+      await opened.compaction?.catch(() => undefined);
+      await leases?.whenShared(opened.table.name);
+    }
     for (const predicate of predicatesOf(remove)) await retryConflicts(() => opened.table.delete(predicate));
     if (rows.length > 0) {
       const dimensions = await fitColumns(opened.table, rows);
@@ -102,19 +112,26 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
     }
   }
 
-  /** Joins a running compaction. */
-  function compactOnce(opened: OpenTable): Promise<void> {
+  /** Joins a running compaction of this process. @returns false when another process compacts the table at the moment */
+  function compactOnce(opened: OpenTable): Promise<boolean> {
     opened.compaction ??= (async () => {
-      const { commits, rows } = opened;
-      if ((await opened.table.version()) === opened.compacted) return;
-      await optimizeTable(opened.table);
-      opened.compacted = await opened.table.version();
+      const { commits, rows, table } = opened;
+      if ((await table.version()) === opened.compacted) return true;
+      const isOwner = await asOwner(table.name, (onConflict) => optimizeTable(table, onConflict));
+      if (isOwner) opened.compacted = await table.version();
       opened.commits -= commits;
       opened.rows -= rows;
+      return isOwner;
     })().finally(() => {
       opened.compaction = undefined;
     });
     return opened.compaction;
+  }
+
+  async function asOwner(table: string, work: (onConflict?: () => Promise<void>) => Promise<void>): Promise<boolean> {
+    if (leases) return leases.own(table, (lease) => work(() => lease.makeExclusive()));
+    await work();
+    return true;
   }
 
   /** Reads a table. When another process has dropped or compacted it, opens it again and repeats the read once. */
@@ -161,9 +178,9 @@ export function createLanceIndex({ location, log }: LanceIndexOptions): SearchIn
     warm: (name) => readTable(name, ({ table }) => warmTable({ table, analysis })),
     compact: (name) =>
       readTable(name, async (opened) => {
-        // A running compaction may have started before the latest rows were added.
+        // A running compaction, here or in another process, may have started before the latest rows were added.
         await opened.compaction?.catch(() => undefined);
-        await compactOnce(opened);
+        while (!(await compactOnce(opened))) await wait(OWNER_POLL_MS);
       }),
     async drop(name) {
       tables.delete(name);

@@ -16,9 +16,13 @@ export async function ensureTextIndex(table: Table): Promise<void> {
   await ensureIndex(table, 'text', textIndex());
 }
 
-/** Merges small fragments, adds new rows to the indexes, creates the indexes of a large table, and drops old versions. */
-export async function optimizeTable(table: Table): Promise<void> {
-  await retryConflicts(() => table.optimize({ cleanupOlderThan: new Date(Date.now() - KEEP_VERSIONS_MS) }));
+/**
+ * Merges small fragments, adds new rows to the indexes, creates the indexes of a large table, and drops old versions.
+ * @param onConflict runs when another writer's removal has made the work fail, before it is repeated
+ */
+export async function optimizeTable(table: Table, onConflict?: () => Promise<void>): Promise<void> {
+  const optimize = () => table.optimize({ cleanupOlderThan: new Date(Date.now() - KEEP_VERSIONS_MS) });
+  await retryConflicts(optimize, onConflict);
   if ((await table.countRows()) < MIN_INDEXED_ROWS) return;
   const schema = await table.schema();
   if (schema.fields.some(({ name }) => name === 'tags')) await ensureIndex(table, 'tags', Index.labelList());

@@ -119,7 +119,7 @@ function documentOf({ source_id, collection, type, text, language, vector, metad
       ...(language && language !== DEFAULT_LANGUAGE ? { [languageColumn(language)]: true } : {}),
       ...columns('number', metadata.numbers),
       ...columns('text', metadata.texts),
-      ...(unit ? { vector: unit, vector_bytes: bytesOf(vector) } : {}),
+      ...(unit ? { vector: unit, vector_bytes: bytesOf(unit) } : {}),
     },
     // Half of a character has no UTF-8.
     (_, value) => (typeof value === 'string' ? value.toWellFormed() : value),

@@ -11,16 +11,16 @@ const NOTHING: Query = { match_none: {} };
 const RANGES: Record<Comparison, string> = { '>': 'gt', '>=': 'gte', '<': 'lt', '<=': 'lte' };
 
 /**
- * @param columns of the index; a range over a column that the index lacks matches no row
+ * A range over a field that the index lacks matches no row.
  * @returns queries that a row must match all. An empty list of collections or sources matches no row
  */
-export function filtersOf(request: SearchRequest, columns: ReadonlySet<string>): Query[] {
+export function filtersOf(request: SearchRequest): Query[] {
   const { collections, type, sources, metadata } = request;
   return [
     ...(collections ? [oneOf('collection', collections)] : []),
     ...(type ? [{ term: { type } }] : []),
     ...(sources ? [anyOf(sources.map(sourceQuery))] : []),
-    ...(metadata ? [metadataQuery(metadata, columns)] : []),
+    ...(metadata ? [metadataQuery(metadata)] : []),
   ];
 }
 
@@ -29,15 +29,15 @@ function sourceQuery({ collection, ids }: SourceFilter): Query {
   return collection === undefined ? named : allOf([{ term: { collection } }, named]);
 }
 
-function metadataQuery(filter: MetadataFilter, columns: ReadonlySet<string>): Query {
-  const queries = (parts: readonly MetadataFilter[]) => parts.map((part) => metadataQuery(part, columns));
+function metadataQuery(filter: MetadataFilter): Query {
+  const queries = (parts: readonly MetadataFilter[]) => parts.map(metadataQuery);
   if ('all' in filter) return allOf(queries(filter.all));
   if ('any' in filter) return anyOf(queries(filter.any));
-  if ('not' in filter) return { bool: { must_not: [metadataQuery(filter.not, columns)] } };
+  if ('not' in filter) return { bool: { must_not: [metadataQuery(filter.not)] } };
   if ('tags' in filter) return oneOf('tags', filter.tags);
   const { field, comparison, value } = filter;
   const column = rangeColumn(typeof value === 'number' ? 'number' : 'text', field);
-  return columns.has(column) ? { range: { [column]: { [RANGES[comparison]]: value } } } : NOTHING;
+  return { range: { [column]: { [RANGES[comparison]]: value } } };
 }
 
 function oneOf(column: string, values: readonly string[]): Query {

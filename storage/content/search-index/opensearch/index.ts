@@ -6,8 +6,9 @@ import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
 import { writeRows } from './bulk.js';
 import { readable } from './errors.js';
 import { createIndices } from './indices.js';
-import { type Fields, fieldsFor, type IndexSchema, schemaOf } from './mapping.js';
+import { fieldsFor, type IndexSchema } from './mapping.js';
 import { searchIndex } from './query.js';
+import { createSchemas } from './schemas.js';
 
 export interface OpenSearchOptions {
   /** With user and password, if the cluster requires them. */
@@ -23,33 +24,31 @@ export interface OpenSearchOptions {
 export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): SearchIndex & { ping(): Promise<boolean> } {
   const client = new Client({ node: url });
   const indices = createIndices(client);
+  const schemas = createSchemas(client);
   const analysis = createTextAnalysis();
   const queues = new Map<string, { queue: ReturnType<typeof createChangeQueue>; waiting: number }>();
   const aliasOf = (table: string) => `${prefix}-${table}`;
 
-  /** @throws Error when the table does not exist */
-  async function readSchema(alias: string): Promise<IndexSchema> {
-    const response = await client.indices.getMapping({ index: alias });
-    const [index] = Object.values(response.body);
-    return schemaOf((index?.mappings?.properties ?? {}) as Fields);
-  }
-
-  async function commit(table: string, { rows, remove }: Change): Promise<void> {
-    const alias = aliasOf(table);
-    if (rows.length > 0) await fitFields(alias, rows);
-    await writeRows(client, alias, rows, remove);
-  }
-
   /** Adds the fields that these rows need and the index lacks. Another process may add the same. */
-  async function fitFields(alias: string, rows: readonly IndexRow[]): Promise<void> {
-    const { columns, dimensions: existing } = await readSchema(alias);
+  async function fitFields(alias: string, rows: readonly IndexRow[], schema: IndexSchema): Promise<void> {
+    const { columns, dimensions: existing } = schema;
     const dimensions = dimensionsIn(rows);
     if (existing !== null && dimensions !== null && existing !== dimensions)
       throw dimensionsDiffer(existing, dimensions);
     const needed = Object.entries(fieldsFor(rows, dimensions));
     const properties = Object.fromEntries(needed.filter(([name]) => !columns.has(name)));
-    if (Object.keys(properties).length > 0)
-      await client.indices.putMapping({ index: alias, body: { properties } as object });
+    if (Object.keys(properties).length === 0) return;
+    await client.indices.putMapping({ index: alias, body: { properties } as object });
+    await schemas.read(alias);
+  }
+
+  async function commit(table: string, { rows, remove }: Change): Promise<void> {
+    const alias = aliasOf(table);
+    if (rows.length === 0) return writeRows(client, alias, rows, remove);
+    await schemas.write(alias, async (schema) => {
+      await fitFields(alias, rows, schema);
+      await writeRows(client, alias, rows, remove);
+    });
   }
 
   async function push(table: string, change: Change): Promise<void> {
@@ -75,7 +74,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
 
   return {
     create: (table) => on(table, (alias) => indices.create(alias)),
-    clear: (table) => on(table, (alias) => indices.clear(alias)),
+    clear: (table) => on(table, (alias) => indices.clear(alias).finally(() => schemas.forget(alias))),
     exists: (table) => on(table, (alias) => indices.hasAlias(alias)),
     write: (table, rows, remove = []) =>
       on(table, async () => {
@@ -85,10 +84,12 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
         await push(table, { rows: rows.map((row, at) => ({ ...row, text: texts[at]! })), remove });
       }),
     search: (table, request) =>
-      on(table, async (alias) => searchIndex({ client, alias, schema: await readSchema(alias), analysis }, request)),
+      on(table, (alias) =>
+        schemas.search(alias, (schema) => searchIndex({ client, alias, schema, analysis }, request)),
+      ),
     warm: (table) =>
       on(table, async (alias) => {
-        const schema = await readSchema(alias);
+        const schema = await schemas.read(alias);
         const { dimensions } = schema;
         const vector = dimensions === null ? null : new Float32Array(dimensions).fill(1);
         const request = { mode: 'hybrid', query: 'warm', operator: 'or', vector, limit: 1 } as const;
@@ -99,7 +100,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
         // Segments with few deleted rows stay as they are.
         await client.indices.forcemerge({ index: alias, only_expunge_deletes: true });
       }),
-    drop: (table) => on(table, (alias) => indices.drop(alias)),
+    drop: (table) => on(table, (alias) => indices.drop(alias).finally(() => schemas.forget(alias))),
     ping: () =>
       client.ping().then(
         () => true,

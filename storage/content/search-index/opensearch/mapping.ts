@@ -33,7 +33,7 @@ export const NEW_INDEX = {
   },
   mappings: {
     dynamic: 'strict' as const,
-    // The vector that is returned is in `vector_bytes`, which is a quarter of its size in JSON.
+    // The vector that is returned is in `vector_bytes`, which is a tenth of its size in JSON.
     _source: { excludes: ['vector'] },
     properties: {
       source_id: { type: 'keyword' },
@@ -61,9 +61,15 @@ export function fieldsFor(rows: readonly IndexRow[], dimensions: number | null):
 
 function vectorField(dimension: number): Fields[string] {
   const method = { name: 'hnsw', engine: 'lucene', space_type: 'cosinesimil', parameters: HNSW };
-  return { type: 'knn_vector', dimension, method };
+  // Lucene reads vectors from their own files. Values of documents would be one more copy.
+  return { type: 'knn_vector', dimension, method, doc_values: false };
 }
 
 export function schemaOf(fields: Fields): IndexSchema {
   return { columns: new Set(Object.keys(fields)), dimensions: fields.vector?.dimension ?? null };
+}
+
+export function isSameSchema(a: IndexSchema, b: IndexSchema): boolean {
+  const hasColumn = (name: string) => b.columns.has(name);
+  return a.dimensions === b.dimensions && a.columns.size === b.columns.size && [...a.columns].every(hasColumn);
 }

@@ -36,7 +36,7 @@ export interface SearchedIndex {
 export async function searchIndex(searched: SearchedIndex, request: SearchRequest): Promise<SearchHit[]> {
   if (request.limit <= 0) return [];
   const { analysis, schema } = searched;
-  const filter = filtersOf(request, schema.columns);
+  const filter = filtersOf(request);
   const byTerms = (words: WordQuery, limit: number, fields = FIELDS) =>
     hitsOf(searched, { bool: { must: [termsQuery(words)], filter } }, limit, fields);
   return rankedSearch(
@@ -81,7 +81,7 @@ async function byVector(
     ...searchHit(hit),
     // OpenSearch's scores are never negative: (1 + cosine) / 2.
     score: 2 * hit._score - 1,
-    vector: vectorOf(hit._source.vector_bytes!),
+    vector: vectorOf(hit._source.vector_bytes!, dimensions),
   }));
 }
 
