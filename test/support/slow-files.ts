@@ -21,6 +21,7 @@ export const SLOW_FILES: readonly string[] = [
   'content/extraction',
   'ai-jobs/jobs',
   's3-storage',
+  'content/compaction',
   'backup',
   'content/embeddings',
   'crews/waiting',
