@@ -27,6 +27,7 @@ const GROUPS: Record<string, Record<string, string>> = {
     operators: 'Temporal UI and rollouts',
     monitoring: 'Monitoring',
     scaling: 'Scaling',
+    kubernetes: 'Kubernetes',
     performance: 'Performance',
   },
 };

@@ -14,7 +14,9 @@ npm pack                      write Postback alone, to this folder
 /** What the package holds besides the compiled code and the pages in docs/. */
 const FILES = [
   ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
-  ...['console', 'crews', 'examples', 'docs/demo.svg'],
+  ...['console', 'crews', 'examples'],
+  // The pictures of the guides that the product serves.
+  ...['docs/demo.svg', 'docs/console', 'docs/performance', 'docs/pictures'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'THIRD-PARTY-NOTICES.md'],
 ];
 /** Tests stay here, except for the files that benchmarks make. */

@@ -23,6 +23,7 @@ export function bytes(value) {
 
 /** @param {number} ms */
 export function duration(ms) {
+  if (ms === 0) return '0 ms';
   if (ms < 1) return '<1 ms';
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;

@@ -70,6 +70,11 @@ const Unknown = () => html`
 /** @param {{ current: string, onHelp: () => void }} props */
 function Navigation({ current, onHelp }) {
   const [chosen, setChosen] = useState(theme);
+  const pages = useRef(/** @type {HTMLElement | null} */ (null));
+  // On a narrow screen the list of pages scrolls sideways.
+  useEffect(() => {
+    pages.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current]);
   const next = () => {
     setTheme(nextTheme());
     setChosen(theme());
@@ -77,7 +82,7 @@ function Navigation({ current, onHelp }) {
   return html`
     <header class="sidebar">
       <a class="brand" href=${linkTo('overview')}><img src="/console/icon.svg" alt="" width="24" height="24" />Postback</a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref=${pages}>
         ${PAGES.map(
           ({ id, title }) => html`
             <a href=${linkTo(id)} aria-current=${id === current ? 'page' : undefined}><${Icon} name=${id} />${title}</a>

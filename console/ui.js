@@ -122,7 +122,7 @@ export function WorkflowLink({ attributes, label = 'Temporal' }) {
 export const Facts = ({ entries }) => html`
   <dl class="facts">
     ${entries
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
       .map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}
   </dl>
 `;

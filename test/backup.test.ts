@@ -13,12 +13,16 @@ import { dump } from '../storage/backup/dump.js';
 import { restore } from '../storage/backup/restore.js';
 import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
+import { INDEXES } from '../storage/indexes.js';
+import { migrate, readMigrations } from '../storage/migrations/run.js';
+import { NOT_CHECKED } from '../storage/webhooks/deliveries.js';
 import { runCommand } from './support/command.js';
 import { openTestCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
 
 const { mongodbUri } = sharedProduct();
+const HOUR_MS = 3_600_000;
 const SOURCE = databaseBeside(mongodbUri, 'backup-source');
 const TARGET = databaseBeside(mongodbUri, 'backup-target');
 
@@ -123,6 +127,34 @@ describe('a backup', () => {
     await restoreFrom(await takeBackup());
     expect(await raw(target.db, 'things')).toEqual(await raw(source.db, 'things'));
     expect(await raw(source.db, 'things')).toHaveLength(4);
+  });
+
+  test('is restored with all indexes and the migrations that it had', async () => {
+    await migrate(source.db);
+    await restoreFrom(await takeBackup());
+    for (const [name, indexes] of Object.entries(INDEXES)) {
+      const restored = await target.db.collection(name).indexes();
+      expect([name, restored.length]).toEqual([name, indexes.length + 1]);
+    }
+    expect((await readMigrations(target.db)).migrations.every(({ state }) => state === 'done')).toBe(true);
+  });
+
+  test('makes unfinished records due for the reconciler', async () => {
+    const later = new Date(Date.now() + HOUR_MS);
+    const waiting = { _id: 'waits' as never, status: 'pending_human_input', check_at: later };
+    const inLane = { _id: 'dlv_1' as never, status: 'pending', check_at: NOT_CHECKED };
+    await source.db.collection('crew_executions').insertOne(waiting);
+    await source.db.collection('deliveries').insertOne({ ...inLane, dedupe_key: 'one' });
+    await source.db.collection('connectors').insertOne({ _id: 'con_1' as never, pending: false, check_at: later });
+    await source.db.collection('databases').insertOne({ _id: 'tnt_1' as never, next_index: { generation: 2 } });
+    await source.db.collection('index_rebuilds').insertOne({ _id: 'rbd_1' as never, status: 'running' });
+    await restoreFrom(await takeBackup());
+    const restored = async (name: string) => (await target.db.collection(name).findOne({}))!;
+    expect((await restored('crew_executions')).check_at.getTime()).toBeLessThanOrEqual(Date.now());
+    expect((await restored('deliveries')).check_at).toEqual(NOT_CHECKED);
+    expect(await restored('connectors')).toEqual({ _id: 'con_1', pending: true });
+    expect(await restored('databases')).toEqual({ _id: 'tnt_1' });
+    expect(await restored('index_rebuilds')).toMatchObject({ status: 'cancelled' });
   });
 
   test('holds what was deleted and added again while it was taken', async () => {

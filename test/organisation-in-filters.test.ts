@@ -25,7 +25,7 @@ import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js
 import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
-import { testCollections } from './support/mongodb.js';
+import { testCollections, withDb } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { type RecordedFilter, recordFilters } from './support/recorded-filters.js';
 import { aiJobRecord, deliveryRecord, readyDatabase } from './support/records.js';
@@ -74,6 +74,7 @@ describe('the stores', () => {
   let collections: Collections;
   let recorded: RecordedFilter[];
   beforeAll(async () => {
+    await withDb(uri.toString(), (db) => db.dropDatabase());
     collections = await testCollections(uri.toString());
     recorded = recordFilters(collections.mongoClient);
   });

@@ -148,7 +148,13 @@ describe('the packages that npm publishes', () => {
     });
 
     test('serves its pages; the client and the receiver compile and work with it', async () => {
-      for (const path of ['/healthz', '/docs', '/console']) {
+      for (const path of [
+        '/healthz',
+        '/docs',
+        '/console',
+        '/docs/guides/operators',
+        '/docs/guides/pictures/lane.png',
+      ]) {
         expect([path, (await fetch(apiUrl + path)).status]).toEqual([path, 200]);
       }
       writeFileSync(join(folder, 'consumer.ts'), CONSUMER);

@@ -9,6 +9,7 @@ import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttem
 import type { Callback } from './callback.js';
 import { createLaneSender, type LaneDependencies } from './deliver-lane.js';
 import { type AttemptSlots, createReceiverLoad } from './receiver-load.js';
+import { recordWithRetries } from './record-with-retries.js';
 import { createWaitingDeliveries } from './waiting-deliveries.js';
 
 /** `failed` means that another attempt is due. */
@@ -141,7 +142,11 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       releaseAfter(error, claimed),
     );
     const finishedAt = await deps.now();
-    if (!(await deliveries.record(claimed, recorded, finishedAt))) {
+    const record = () => deliveries.record(claimed, recorded, finishedAt);
+    const stored = await recordWithRetries(record, (error) =>
+      deps.log.warn({ err: error, delivery_id: deliveryId }, 'outcome not stored yet'),
+    );
+    if (!stored) {
       deps.log.warn(
         { delivery_id: deliveryId, attempts: claimed.attempts },
         'outcome not stored: the claim had expired',

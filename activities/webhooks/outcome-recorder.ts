@@ -4,6 +4,7 @@ import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { LaneOutcome, LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import type { CallbackRequest } from './callback.js';
 import type { LaneDepartures } from './lane-departures.js';
+import { recordWithRetries } from './record-with-retries.js';
 
 export interface OutcomeRecorderDependencies {
   laneQueue: Pick<LaneQueue, 'record'>;
@@ -24,8 +25,6 @@ export interface OutcomeRecorder {
 
 const MAX_BATCH = 100;
 const MAX_WAIT_MS = 50;
-/** Pauses before a write that failed is repeated. The claims outlive all of them together. */
-const RETRY_PAUSES_MS = [100, 400, 1_000, 2_000];
 
 interface Pending {
   attempt: LaneAttempt;
@@ -64,7 +63,11 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
       outcomes.push({ claimed, recorded, stays });
     }
     const now = await deps.now();
-    const stored = new Set((await recordWithRetries(outcomes, now)).map(({ claimed }) => claimed));
+    const record = () => deps.laneQueue.record(outcomes, now);
+    const recorded = await recordWithRetries(record, (error) =>
+      deps.log.warn({ err: error, deliveries: outcomes.length }, 'outcomes not stored yet'),
+    );
+    const stored = new Set(recorded.map(({ claimed }) => claimed));
     const delivered: string[] = [];
     for (const { claimed, recorded, stays } of outcomes) {
       const { _id: delivery_id, attempts, lane } = claimed;
@@ -98,18 +101,6 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
       deps.log.warn({ err: error, delivery_id: claimed._id }, 'failed deliveries not counted');
       return true;
     });
-  }
-
-  async function recordWithRetries(outcomes: LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
-    for (const pause of RETRY_PAUSES_MS) {
-      try {
-        return await deps.laneQueue.record(outcomes, now);
-      } catch (error) {
-        deps.log.warn({ err: error, deliveries: outcomes.length }, 'outcomes not stored yet');
-        await new Promise((resume) => setTimeout(resume, pause));
-      }
-    }
-    return deps.laneQueue.record(outcomes, now);
   }
 }
 

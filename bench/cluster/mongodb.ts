@@ -6,26 +6,25 @@ import { startOnPorts } from '../../dev-stack/ports.js';
 import { startRestarting } from '../../dev-stack/restarting-server.js';
 import { type ServerOptions, startSupervisedChild, waitUntilReady } from '../../dev-stack/supervised-child.js';
 import { eventually } from '../../test/support/eventually.js';
-import type { Links } from './links.js';
 import type { Part } from './part.js';
 
 const MEMBERS = [1, 2, 3];
 const PROBE_MS = 2_000;
 
-/** Starts a replica set of three. Its members know each other by their links, as the product does. */
-export async function startReplicaSet(options: ServerOptions, links: Links) {
-  const members = await Promise.all(MEMBERS.map((number) => startMember(options, number, links)));
+/** Starts a replica set of three. */
+export async function startReplicaSet(options: ServerOptions) {
+  const members = await Promise.all(MEMBERS.map((number) => startMember(options, number)));
   const [first] = members;
   await onMember(first!.direct, (command) =>
     command({
-      replSetInitiate: { _id: REPLICA_SET, members: members.map(({ address }, at) => ({ _id: at, host: address })) },
+      replSetInitiate: { _id: REPLICA_SET, members: members.map(({ direct }, at) => ({ _id: at, host: direct })) },
     }),
   );
   await eventually('a primary', async () => {
     const states = await Promise.all(members.map(({ direct }) => hello(direct)));
     return states.some(({ isWritablePrimary }) => isWritablePrimary) && states.every(isInUse);
   });
-  const hosts = members.map(({ address }) => address).join(',');
+  const hosts = members.map(({ direct }) => direct).join(',');
   return {
     uri: `mongodb://${hosts}/postback?replicaSet=${REPLICA_SET}`,
     parts: members.map(({ part }) => part),
@@ -33,7 +32,7 @@ export async function startReplicaSet(options: ServerOptions, links: Links) {
   };
 }
 
-async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerOptions, number: number, links: Links) {
+async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerOptions, number: number) {
   const name = `mongod-${number}`;
   const dir = join(folder, name);
   mkdirSync(join(dir, 'data'), { recursive: true });
@@ -56,8 +55,8 @@ async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerO
     ),
   );
   const { direct } = server;
-  const part: Part = { name, pid: server.pid, isWell: async () => isInUse(await hello(direct)), link: name };
-  return { part, direct, address: await links.add(name, direct), stop: server.stop };
+  const part: Part = { name, pid: server.pid, isWell: async () => isInUse(await hello(direct)) };
+  return { part, direct, stop: server.stop };
 }
 
 /** The member is the primary or follows it. */

@@ -98,6 +98,7 @@ async function attempt(
 
 function endingOf(status: number, body: unknown, allow: readonly number[]): Ending {
   if ((status >= 200 && status < 300) || allow.includes(status)) return 'accepted';
-  if (status === 409 && JSON.stringify(body).includes('IDEMPOTENCY_IN_PROGRESS')) return 'in progress';
+  // Each service has its own error shape, and not all of them have a code.
+  if (status === 409 && JSON.stringify(body).includes('this Idempotency-Key is in progress')) return 'in progress';
   return status >= 500 || status === 429 ? '5xx' : 'rejected';
 }

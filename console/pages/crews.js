@@ -160,7 +160,7 @@ function ExecutionList({ crew, names, id }) {
     ${
       list.data &&
       (list.data.length === 0
-        ? html`<${ui.Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}><${ui.Command}>${crew ? `npx postback crews kickoff ${crew}` : KICKOFF}</${ui.Command}></${ui.Empty}>`
+        ? html`<${ui.Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}>${crew ? html`<${ui.Command}>${`npx postback crews kickoff ${crew}`}</${ui.Command}>` : 'Each execution is listed here with its tasks and their outputs.'}</${ui.Empty}>`
         : html`
           <${ui.Table} label="Executions" columns=${columns} rows=${list.data} open=${id}
             keyOf=${(/** @type {Execution} */ { execution_id }) => execution_id}

@@ -104,7 +104,7 @@ function DeliveryList({ deliveries, parameters }) {
   if (deliveries.length === 0) {
     return Object.values(filters).some(Boolean)
       ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
-      : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt. Register a receiver for items on this machine:<${ui.Command}>npx postback listen --register</${ui.Command}></${ui.Empty}>`;
+      : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt.</${ui.Empty}>`;
   }
   /** @type {import('../ui.js').Column<Schemas['Delivery']>[]} */
   const columns = [

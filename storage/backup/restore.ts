@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { AnyBulkWriteOperation, Document, Filter } from 'mongodb';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Collections } from '../collections.js';
-import { migrate } from '../migrations/run.js';
+import { forgetIndexes, migrate } from '../migrations/run.js';
 import { NOT_CHECKED } from '../webhooks/deliveries.js';
 import { type BackupEntry, type DocumentEntry, type FilePart, readEntries } from './archive.js';
 
@@ -68,6 +68,7 @@ export async function restore(path: string, collections: Collections, files: Fil
   }
   await flush();
   await prepare(collections);
+  await forgetIndexes(db);
   await migrate(db);
   return restored;
 }

@@ -158,6 +158,11 @@ function stepsOf({
   ];
 }
 
+/** Makes the next run create the indexes again, for a database that was restored without them. */
+export async function forgetIndexes(db: Db): Promise<void> {
+  await migrationRecords(db).deleteMany({ _id: { $gte: 'indexes/', $lt: 'indexes/\uffff' } });
+}
+
 function migrationRecords(db: Db): Collection<MigrationRecord> {
   return db.collection<MigrationRecord>('migrations');
 }

@@ -17,7 +17,7 @@ import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createPaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
-import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { createDeliveries, type Deliveries } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLanes } from '../../storage/webhooks/lanes.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
@@ -34,6 +34,7 @@ interface HarnessOptions {
   now?: () => Date | Promise<Date>;
   slots?: AttemptSlots;
   starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>>;
+  deliveries?: Partial<Deliveries>;
   /** Replaced functions of the queue, such as ones that fail. */
   laneQueue?: Partial<LaneQueue>;
   laneFlags?: Partial<LaneFlags>;
@@ -74,13 +75,14 @@ export function createDeliveryHarness(collections: Collections) {
     now = () => new Date(),
     slots = DELIVERY_SLOTS,
     starters = {},
+    deliveries: replacedDeliveries = {},
     laneQueue: replaced = {},
     laneFlags = {},
     registrations: replacedRegistrations = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     return createDeliveryActivities({
-      deliveries,
+      deliveries: { ...deliveries, ...replacedDeliveries },
       laneQueue: { ...laneQueue, ...replaced },
       laneFlags: { ...lanes.flags, ...laneFlags },
       starters: { continueDelivery: async () => undefined, startLane: async () => undefined, ...starters },

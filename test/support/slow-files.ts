@@ -14,6 +14,7 @@ export const SLOW_FILES: readonly string[] = [
   'outages',
   'rate-limit',
   'packages',
+  'demo',
   'crews/models',
   'content/extraction-files',
   'ai-jobs/providers-ocr',

@@ -108,6 +108,22 @@ describe('an attempt that another worker has begun', () => {
     expect(await read(ref.delivery)).toMatchObject({ status: 'permanently_failed', attempts: 2 });
   });
 
+  test('is not repeated when its outcome cannot be stored for a moment', async () => {
+    const ref = await pending();
+    release();
+    let failures = 0;
+    const deliveries = {
+      async record(...outcome: Parameters<DeliveryHarness['deliveries']['record']>) {
+        if (failures++ < 2) throw new Error('no primary');
+        return first.deliveries.record(...outcome);
+      },
+    };
+    expect(await first.activities({ deliveries }).attemptDelivery(ref)).toBe('delivered');
+    expect(failures).toBe(3);
+    expect(receiver.received).toHaveLength(1);
+    expect(await read(ref.delivery)).toMatchObject({ status: 'delivered', attempts: 1 });
+  });
+
   test('is due again at once when that worker stops during the attempt', async () => {
     const ref = await pending();
     const stopping = createDeliveryHarness(collections);
