@@ -24,13 +24,7 @@ export interface FetchOptions {
 }
 
 /** How to start OpenSearch, or the reason why it cannot be started. */
-export type OpenSearchFiles = OpenSearchClasses | { unavailable: string };
-
-export interface OpenSearchClasses {
-  readonly classPath: string;
-  /** Java's archive of loaded classes, which halves the time of a start. The first server that stops writes it. */
-  readonly archive: string;
-}
+export type OpenSearchFiles = { classPath: string } | { unavailable: string };
 
 /**
  * Returns what Java needs to run OpenSearch with its k-NN plugin, from the cache or from Maven Central, checked by SHA-256
@@ -38,25 +32,22 @@ export interface OpenSearchClasses {
  */
 export async function obtainOpenSearch(options: FetchOptions): Promise<OpenSearchFiles> {
   try {
-    const java = await requireJava(options.env);
+    await requireJava(options.env);
     const folder = join(options.cacheDir, 'opensearch-2.19.1');
     const jars = [...(await fetchJars(folder, options)), ...(await fetchPlugin(folder, options))];
-    const classPath = [await compileNode(folder, jars, options), ...jars].join(delimiter);
-    return { classPath, archive: join(folder, `classes-${shortHash(`${java} ${classPath}`)}.jsa`) };
+    return { classPath: [await compileNode(folder, jars, options), ...jars].join(delimiter) };
   } catch (error) {
     return { unavailable: (error as Error).message };
   }
 }
 
-/** @returns the version, in Java's words */
-async function requireJava(env: Env): Promise<string> {
+async function requireJava(env: Env): Promise<void> {
   const needed = `OpenSearch needs a Java development kit, version ${MIN_JAVA} or newer`;
   const version = await runCommand('javac', ['-version'], env, MINUTE).catch((error) => {
     throw error instanceof CommandMissing ? new Error(`${needed}; there is no javac on the PATH`) : error;
   });
   const [major] = /\d+/.exec(version) ?? ['0'];
   if (Number(major) < MIN_JAVA) throw new Error(`${needed}; this is ${version.trim()}`);
-  return version.trim();
 }
 
 /** Fetches the jars that the cache lacks, some at a time. @returns the paths of all */
@@ -101,7 +92,8 @@ async function fetchFile(
 
 /** Compiles the program once. It becomes a jar, because Java shares classes only of jars. */
 async function compileNode(folder: string, jars: readonly string[], { cacheDir, env }: FetchOptions): Promise<string> {
-  const jar = join(folder, `node-${shortHash(NODE_SOURCE)}.jar`);
+  const hash = createHash('sha256').update(NODE_SOURCE).digest('hex').slice(0, 12);
+  const jar = join(folder, `node-${hash}.jar`);
   if (await exists(jar)) return jar;
   await placeInCache(jar, cacheDir, async (temporary) => {
     const source = join(temporary, `${NODE_CLASS}.java`);
@@ -123,10 +115,6 @@ function addressOf(pin: string, extension: string): { url: string; sha256: strin
 
 function nameOf(pin: string, extension: string): string {
   return addressOf(pin, extension).url.split('/').at(-1)!;
-}
-
-function shortHash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 function exists(path: string): Promise<boolean> {

@@ -1,12 +1,12 @@
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Env } from '../downloads.js';
 import { startOnPorts } from '../ports.js';
 import { startSupervisedChild, waitUntilReady } from '../supervised-child.js';
-import type { OpenSearchClasses } from './files.js';
 import { NODE_CLASS } from './node-source.js';
 
-export interface OpenSearchOptions extends OpenSearchClasses {
+export interface OpenSearchOptions {
+  readonly classPath: string;
   /** Holds the data and the log. */
   readonly dir: string;
   readonly claimsDir: string;
@@ -37,7 +37,6 @@ rootLogger.appenderRef.console.ref = console
 /** Starts one node on loopback, for tests and benchmarks, and waits until it responds. @throws Error with the end of its log */
 export function startOpenSearch({
   classPath,
-  archive,
   dir,
   claimsDir,
   env,
@@ -47,13 +46,11 @@ export function startOpenSearch({
   mkdirSync(join(dir, 'config'), { recursive: true });
   writeFileSync(join(dir, 'config', 'log4j2.properties'), LOGGING);
   return startOnPorts({ dir, claimsDir }, { opensearch: 9200 }, async ({ opensearch: port }) => {
-    const written = `${archive}.${port}`;
     const server = await startSupervisedChild({
       command: 'java',
       args: [
         ...[`-Xms${heapMb}m`, `-Xmx${heapMb}m`, '-XX:+UseSerialGC'],
         ...(isBrief ? ['-XX:TieredStopAtLevel=1'] : []),
-        existsSync(archive) ? `-XX:SharedArchiveFile=${archive}` : `-XX:ArchiveClassesAtExit=${written}`,
         ...['-cp', classPath, NODE_CLASS, dir, `${port}`],
       ],
       env,
@@ -62,10 +59,6 @@ export function startOpenSearch({
     });
     const url = `http://127.0.0.1:${port}`;
     await waitUntilReady(server, 'OpenSearch', async () => (await fetch(url)).ok);
-    const stop = async () => {
-      await server.stop();
-      if (existsSync(written)) renameSync(written, archive);
-    };
-    return { ...server, url, stop };
+    return { ...server, url };
   });
 }

@@ -13,6 +13,7 @@ export async function openSearchIfAvailable(): Promise<(() => Promise<OpenSearch
     console.warn(`OpenSearch: skipped, because it cannot be started here: ${files.unavailable}`);
     return null;
   }
+  const { classPath } = files;
   const dir = temporaryFolder('opensearch');
-  return () => startOpenSearch({ ...files, dir, claimsDir: join(cacheDir, 'ports'), env: process.env, isBrief: true });
+  return () => startOpenSearch({ classPath, dir, claimsDir: join(cacheDir, 'ports'), env: process.env, isBrief: true });
 }
