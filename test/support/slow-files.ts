@@ -23,6 +23,7 @@ export const SLOW_FILES: readonly string[] = [
   'ai-jobs/jobs',
   's3-storage',
   'content/compaction',
+  'restored',
   'backup',
   'content/embeddings',
   'crews/waiting',
