@@ -6,7 +6,7 @@ import type { Config } from '../../runtime/config.js';
 import { filesLocation } from '../../runtime/provider-config.js';
 import { type Collections, openCollections } from '../../storage/collections.js';
 import { createFiles } from '../../storage/files/index.js';
-import { readMigrations } from '../../storage/migrations/run.js';
+import { type MigrationRecord, readMigrations } from '../../storage/migrations/run.js';
 import { createMoveStates } from '../../storage/moves/states.js';
 import { keysInUse } from '../../storage/sealed-fields.js';
 import { existingSealingKey, runningSettings } from '../data-folder.js';
@@ -90,11 +90,17 @@ export async function requireSameRelease(source: Cell, target: Cell): Promise<vo
       );
     }
   }
-  const ids = async ({ db }: Cell) =>
-    (await readMigrations(db)).migrations
-      .filter(({ state }) => state === 'done')
-      .map(({ id }) => id)
+  // All that were run, also those that this release does not know. Indexes are not numbered.
+  const ids = async ({ db }: Cell) => {
+    const ran = await db
+      .collection<MigrationRecord>('migrations')
+      .find({ _id: /^\d{4}$/, state: 'done' })
+      .toArray();
+    return ran
+      .map(({ _id }) => _id)
+      .sort()
       .join();
+  };
   if ((await ids(source)) !== (await ids(target))) {
     throw new Error('source and target have run different migrations: compare `postback migrate status` of both');
   }
