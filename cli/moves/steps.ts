@@ -10,8 +10,9 @@ import type { OrganisationWork } from '../../temporal/organisation-work.js';
 import { rebuildIndexes } from '../rebuild-index.js';
 import type { Cell } from './cell.js';
 
-/** Pause between two looks at the work under way. */
-const LOOK_MS = 500;
+/** Pauses between two looks at the work under way; each is twice as long as the pause before. */
+const MIN_LOOK_MS = 250;
+const MAX_LOOK_MS = 5_000;
 /** Passes of a copy before something writes faster than it copies. */
 const MAX_PASSES = 20;
 
@@ -29,6 +30,7 @@ export interface DrainOptions {
 export async function drain(source: Cell, work: OrganisationWork, org: string, options: DrainOptions): Promise<void> {
   const { waitMs, onWaiting } = options;
   const endsAt = performance.now() + waitMs;
+  let pauseMs = MIN_LOOK_MS;
   for (;;) {
     const left = await drainOnce(source, work, org);
     const what = Object.entries(left).map(([name, count]) => `${count} ${name}`);
@@ -39,7 +41,8 @@ export async function drain(source: Cell, work: OrganisationWork, org: string, o
       );
     }
     onWaiting(what.join(', '));
-    await wait(LOOK_MS);
+    await wait(pauseMs);
+    pauseMs = Math.min(2 * pauseMs, MAX_LOOK_MS);
   }
 }
 

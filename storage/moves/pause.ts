@@ -1,4 +1,6 @@
 import type { Db, Document } from 'mongodb';
+import type { DeliveryState } from '../../domain/states.js';
+import { CALLBACK_EVENTS } from '../../domain/webhooks/events.js';
 import { laneOf } from '../../domain/webhooks/lanes.js';
 import { NOT_CHECKED } from '../webhooks/deliveries.js';
 
@@ -10,6 +12,13 @@ import { NOT_CHECKED } from '../webhooks/deliveries.js';
 
 /** An attempt whose claim ended so long ago was lost with its process. */
 const LOST_MS = 5_000;
+
+/** The unfinished deliveries of an organisation, by the index of its lists. */
+const deliveriesIn = (org: string, states: readonly DeliveryState[]) => ({
+  org,
+  event_type: { $in: [...CALLBACK_EVENTS] },
+  status: { $in: [...states] },
+});
 
 const UNPAUSED = { paused: { $exists: false } };
 /** Records that the reconciler starts, and no client changes while the organisation is closed. */
@@ -24,8 +33,9 @@ const TIMED: readonly { collection: string; waiting: Document }[] = [
  */
 export async function pauseWork(db: Db, org: string): Promise<{ attempted: number }> {
   const deliveries = db.collection('deliveries');
-  const lost = { status: 'sweeping', claimed_until: { $lt: new Date(Date.now() - LOST_MS) } };
-  await deliveries.updateMany({ org, ...lost, ...UNPAUSED }, [
+  const attempted = deliveriesIn(org, ['sweeping']);
+  const lost = { claimed_until: { $lt: new Date(Date.now() - LOST_MS) } };
+  await deliveries.updateMany({ ...attempted, ...lost, ...UNPAUSED }, [
     {
       $set: {
         status: { $cond: [{ $eq: ['$failures', 0] }, 'pending', 'failed'] },
@@ -36,7 +46,7 @@ export async function pauseWork(db: Db, org: string): Promise<{ attempted: numbe
     },
   ]);
   // A claim needs a time and a place in a lane. Both updates are atomic, so a delivery is either claimed or paused.
-  await deliveries.updateMany({ org, status: { $in: ['pending', 'failed'] }, ...UNPAUSED }, [
+  await deliveries.updateMany({ ...deliveriesIn(org, ['pending', 'failed']), ...UNPAUSED }, [
     {
       $set: {
         paused: { next_attempt_at: '$next_attempt_at', receiver: { $ifNull: ['$queue.receiver', null] } },
@@ -56,7 +66,7 @@ export async function pauseWork(db: Db, org: string): Promise<{ attempted: numbe
   }
   // Their schedules are removed; `pending` makes the reconciler create them.
   await db.collection('connectors').updateMany({ org }, { $set: { pending: false } });
-  return { attempted: await deliveries.countDocuments({ org, status: 'sweeping' }) };
+  return { attempted: await deliveries.countDocuments(attempted) };
 }
 
 /**
@@ -65,10 +75,11 @@ export async function pauseWork(db: Db, org: string): Promise<{ attempted: numbe
  */
 export async function continueWork(db: Db, org: string, lanes: number): Promise<void> {
   const deliveries = db.collection('deliveries');
-  const queued = { org, 'paused.receiver': { $gt: '' } };
+  const waiting = deliveriesIn(org, ['pending', 'failed']);
+  const queued = { ...waiting, 'paused.receiver': { $gt: '' } };
   for (const receiver of (await deliveries.distinct('paused.receiver', queued)) as string[]) {
     if (lanes === 0) continue;
-    await deliveries.updateMany({ org, 'paused.receiver': receiver }, [
+    await deliveries.updateMany({ ...waiting, 'paused.receiver': receiver }, [
       {
         $set: {
           lane: laneOf(receiver, lanes),
@@ -79,7 +90,7 @@ export async function continueWork(db: Db, org: string, lanes: number): Promise<
       },
     ]);
   }
-  await deliveries.updateMany({ org, paused: { $exists: true } }, [
+  await deliveries.updateMany({ ...waiting, paused: { $exists: true } }, [
     {
       $set: {
         next_attempt_at: '$paused.next_attempt_at',

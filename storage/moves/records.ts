@@ -54,10 +54,16 @@ export const NOT_MOVED: Readonly<Record<string, string>> = {
 };
 
 /** Work that a move waits for, with the filter of what has not ended. */
-export const WORK_UNDER_WAY: readonly { what: string; collection: string; filter: Document }[] = [
+export const WORK_UNDER_WAY: readonly {
+  what: string;
+  collection: string;
+  filter: Document;
+  /** A partial index that holds such records alone, of all organisations. */
+  hint?: string;
+}[] = [
   { what: 'items', collection: 'items', filter: { indexing_status: { $in: [...IN_PROGRESS_STATUSES] } } },
-  { what: 'index rows', collection: 'items', filter: { rows_due: { $gt: '' } } },
-  { what: 'deleted items', collection: 'removed_items', filter: { removal: { $gt: '' } } },
+  { what: 'index rows', collection: 'items', filter: { rows_due: { $gt: '' } }, hint: 'rows_due' },
+  { what: 'deleted items', collection: 'removed_items', filter: { removal: { $gt: '' } }, hint: 'to_clear' },
   { what: 'databases', collection: 'databases', filter: { status: { $ne: 'ready' } } },
   { what: 'jobs', collection: 'ai_jobs', filter: { status: { $in: ['queued', 'processing'] } } },
   { what: 'crews', collection: 'crew_executions', filter: { status: { $in: ['running', 'retrying'] } } },
@@ -68,9 +74,9 @@ export const WORK_UNDER_WAY: readonly { what: string; collection: string; filter
 /** @returns how much of an organisation's work has not ended, by kind; kinds without any are left out */
 export async function countWork(db: Db, org: string): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const { what, collection, filter } of WORK_UNDER_WAY) {
+  for (const { what, collection, filter, hint } of WORK_UNDER_WAY) {
     for await (const own of MOVED_COLLECTIONS[collection]!(db, org)) {
-      const count = await db.collection(collection).countDocuments({ $and: [own, filter] });
+      const count = await db.collection(collection).countDocuments({ $and: [own, filter] }, hint ? { hint } : {});
       if (count > 0) counts[what] = (counts[what] ?? 0) + count;
     }
   }
