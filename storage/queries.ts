@@ -1,5 +1,11 @@
 import type { Collection, Document, Filter, FindCursor, WithId } from 'mongodb';
 
+/**
+ * For a filter by id and organisation. The organisation makes other indexes possible, and MongoDB would compare their plans.
+ * A cluster finds the shard by it.
+ */
+export const BY_ID = { hint: { _id: 1 } } as const;
+
 /** A page of a list; ids sort by creation time. */
 export interface PageQuery {
   /** The last id of the previous page. */

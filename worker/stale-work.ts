@@ -32,8 +32,8 @@ const idOf = ({ _id }: { _id: string }): string => _id;
 function byWorkflow(items: Stores['items']): StaleRecords<ItemRecord[]> {
   const { stale } = items;
   const whole = async (unit: ItemRecord[]): Promise<ItemRecord[]> => {
-    const { batch, group } = unit[0]!;
-    const members = group === undefined ? [] : await items.listGroup(batch, group);
+    const { org, batch, group } = unit[0]!;
+    const members = group === undefined ? [] : await items.listGroup({ org, batch, group });
     return members.length > unit.length ? members : unit;
   };
   return {

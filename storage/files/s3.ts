@@ -78,16 +78,16 @@ export async function createS3Files(
       await pipeline(read(fileId), createWriteStream(path));
     },
     remove,
-    async claim(batch) {
-      await unclaimedFiles.deleteMany({ batch });
-      await earlier.claim(batch);
+    async claim({ org, batch }) {
+      await unclaimedFiles.deleteMany({ org, batch });
+      await earlier.claim({ org, batch });
     },
     async unclaimedBefore(before, limit) {
       const found = await unclaimedFiles
         .find({ created_at: { $lt: before } })
         .limit(limit)
         .toArray();
-      const unclaimed = found.map(({ _id, batch }) => ({ file_id: _id, batch }));
+      const unclaimed = found.map(({ _id, org, batch }) => ({ file_id: _id, org, batch }));
       // Files of the earlier store follow once there are none in the bucket.
       return unclaimed.length > 0 ? unclaimed : earlier.unclaimedBefore(before, limit);
     },

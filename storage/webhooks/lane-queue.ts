@@ -3,6 +3,7 @@ import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { LANE_INDEX } from '../indexes.js';
+import { BY_ID } from '../queries.js';
 import { createUpdates } from '../updates.js';
 import {
   claimFilter,
@@ -141,6 +142,7 @@ export function createLaneQueue(
         outcomes.map(({ claimed, recorded, stays }) => ({
           q: claimFilter(claimed),
           u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
+          ...BY_ID,
         })),
       );
       if (matched === outcomes.length) return [...outcomes];
