@@ -25,48 +25,14 @@ import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js
 import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
+import { unlistedForms } from './support/forms-across.js';
 import { testCollections, withDb } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
-import { type RecordedFilter, recordFilters } from './support/recorded-filters.js';
+import { namesShard, type RecordedFilter, recordFilters } from './support/recorded-filters.js';
 import { aiJobRecord, deliveryRecord, readyDatabase } from './support/records.js';
 
 const ORG = 'acme';
 const HOUR_MS = 3_600_000;
-
-/** Collections whose ids are or begin with the organisation: such a filter names it by the id. */
-const NAMED_BY_ID = [
-  'organisations',
-  'quota_gates',
-  'model_tokens',
-  'idempotency_keys',
-  'registrations',
-  'crew_signing_secrets',
-  'payment_signing_secrets',
-];
-
-/** Fields that name the organisation without `org`, by collection, and why. */
-const EXCEPTIONS: Record<string, { field: string; reason: string }> = {
-  items: { field: 'database_id', reason: 'a database belongs to one organisation, and its id is never used again' },
-  removed_items: { field: 'database_id', reason: 'the same' },
-  feedback: { field: 'database_id', reason: 'the same' },
-  feedback_tallies: { field: '_id', reason: 'the id begins with that of the database' },
-};
-
-/** Whether a filter limits a query to one organisation. */
-function namesOrganisation({ collection, filter }: RecordedFilter): boolean {
-  if (isGiven(filter.org)) return filter.org === ORG;
-  if (
-    Array.isArray(filter.$and) &&
-    filter.$and.some((part) => namesOrganisation({ ...NOTHING, collection, filter: part }))
-  )
-    return true;
-  if (NAMED_BY_ID.includes(collection)) return filter._id === ORG || String(filter._id).startsWith(`${ORG}/`);
-  const exception = EXCEPTIONS[collection];
-  return exception !== undefined && isGiven(filter[exception.field]);
-}
-
-const NOTHING = { command: '' };
-const isGiven = (condition: unknown): boolean => condition !== undefined && condition !== null;
 
 describe('the stores', () => {
   const uri = new URL(databaseBeside(sharedProduct().mongodbUri, 'organisation-in-filters'));
@@ -233,7 +199,7 @@ describe('the stores', () => {
       const from = recorded.length;
       await call();
       const sent = recorded.slice(from);
-      for (const each of sent.filter((filter) => !namesOrganisation(filter))) {
+      for (const each of sent.filter((filter) => !namesShard(filter))) {
         const { command, collection, filter } = each;
         offenders.push({ method, command, collection, fields: Object.keys(filter) });
       }
@@ -254,6 +220,13 @@ describe('the stores', () => {
     );
     expect(taking.length).toBeGreaterThan(50);
     expect(taking.filter((name) => !called.includes(name) && !LOCAL.includes(name))).toEqual([]);
+  });
+});
+
+describe('the processes of the product', () => {
+  // This file runs last, and the end of the run checks the filters that were sent after it.
+  test('have sent no filter without an organisation that is not listed, in all tests so far', () => {
+    expect(unlistedForms(process.env.POSTBACK_TEST_FILTERS!)).toEqual([]);
   });
 });
 
