@@ -60,8 +60,11 @@ export function namesShard({ collection, filter }: RecordedFilter): boolean {
   const sharding = SHARDING[collection];
   if (!sharding || 'notSharded' in sharding) return true;
   return conditionsOn(filter, sharding.key).some((condition) => {
-    if (typeof condition === 'string' || condition?._bsontype === 'ObjectId') return true;
-    const values: unknown[] = condition?.$in ?? [];
+    if (condition === null) return false;
+    const operators =
+      typeof condition === 'object' ? Object.keys(condition).filter((name) => name.startsWith('$')) : [];
+    if (operators.length === 0) return true;
+    const values: unknown[] = condition.$in ?? [];
     if (sharding.key === 'org') return values.length === 2 && typeof values[0] === 'string' && values[1] === null;
     return values.length > 0 && values.every((value) => typeof value === 'string');
   });
