@@ -226,6 +226,14 @@ export function createAiJobs(
     isFileNeeded: ({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<boolean> =>
       fileIsNeeded(aiJobs, { file_id: _id, org }),
 
+    /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
+    listGroup(org: string, group: string): Promise<AiJobRecord[]> {
+      return aiJobs
+        .find({ org, group, status: { $in: IN_PROGRESS_STATUSES } }, { projection: { input: 0, user_parameters: 0 } })
+        .sort({ _id: 1 })
+        .toArray();
+    },
+
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {
       projection: { input: 0, user_parameters: 0 },
