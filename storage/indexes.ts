@@ -1,6 +1,6 @@
 import type { Db, IndexDescription } from 'mongodb';
 
-/** Indexes of items that queries name as hints. */
+/** Indexes that queries name as hints: others begin with the organisation too, and MongoDB would compare their plans. */
 export const LIST_INDEX = { org: 1, database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
 export const COLLECTION_INDEX = {
   org: 1,
@@ -12,7 +12,16 @@ export const COLLECTION_INDEX = {
   bytes: 1,
 } as const;
 
+/** The items of a request, or of a group of requests. */
+export const BATCH_INDEX = { org: 1, batch: 1, group: 1, _id: 1 } as const;
+
+/** The chunks of a version of an item. */
+export const VERSION_INDEX = { database_id: 1, item: 1, version: 1, ordinal: 1 } as const;
+
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
+
+/** One delivery for each event. */
+export const DEDUPE_INDEX = { org: 1, dedupe_key: 1 } as const;
 
 export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
 
@@ -36,7 +45,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   items: [
     { key: { org: 1, database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
-    { key: { org: 1, batch: 1, group: 1, _id: 1 } },
+    { key: BATCH_INDEX },
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: LIST_INDEX },
     // Lists of one collection. Counts and sums are read from this index alone.
@@ -50,7 +59,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     // The reconciler: items whose index rows are out of date.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
-  chunks: [{ key: { database_id: 1, item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1, _id: 1 } }],
+  chunks: [{ key: VERSION_INDEX }, { key: { database_id: 1, _id: 1 } }],
   feedback: [
     { key: { org: 1, database_id: 1, _id: -1, rating: 1 } },
     { key: { org: 1, database_id: 1, source_id: 1, _id: -1, rating: 1 } },
@@ -74,7 +83,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     // The deliveries of one crew.
     { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
-    { key: { org: 1, dedupe_key: 1 }, unique: true },
+    { key: DEDUPE_INDEX, unique: true },
     // Without the unfinished deliveries, which have no time: each index that a change touches costs as much as the change.
     {
       key: { expires_at: 1 },

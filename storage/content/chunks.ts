@@ -5,6 +5,7 @@ import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
+import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
@@ -83,7 +84,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     async listStored(items: readonly { _id: string; database_id: string; version: number }[]): Promise<Set<string>> {
       const versions = new Map(items.map(({ _id, version }) => [_id, version]));
       const found = await chunks
-        .find({ database_id: items[0]!.database_id, item: { $in: [...versions.keys()] } })
+        .find({ database_id: items[0]!.database_id, item: { $in: [...versions.keys()] } }, { hint: VERSION_INDEX })
         .project<Pick<ChunkRecord, '_id' | 'item' | 'version'>>({ item: 1, version: 1 })
         .toArray();
       return new Set(found.flatMap(({ _id, item, version }) => (version === versions.get(item) ? [_id] : [])));
@@ -109,7 +110,11 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
 
     /** @returns the chunks of a version in order, with vectors */
     listByRef({ database_id, item, version }: ItemVersion, generation: number): Promise<EmbeddedChunk[]> {
-      return chunks.find({ database_id, item, version }).sort({ ordinal: 1 }).map(withVectorOf(generation)).toArray();
+      return chunks
+        .find({ database_id, item, version }, { hint: VERSION_INDEX })
+        .sort({ ordinal: 1 })
+        .map(withVectorOf(generation))
+        .toArray();
     },
 
     /**
@@ -123,7 +128,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       limit: number,
     ): Promise<EmbeddedChunk[]> {
       return chunks
-        .find({ database_id, item, version, ordinal: { $gte: from } })
+        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .limit(limit)
         .map(withVectorOf(generation))
@@ -187,7 +192,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       const texts: { chunk_id: string; text: string }[] = [];
       let characters = 0;
       const found = chunks
-        .find({ database_id, item, version })
+        .find({ database_id, item, version }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .project<Pick<ChunkRecord, '_id' | 'text'>>({ text: 1 });
       for await (const { _id, text } of found) {
@@ -200,7 +205,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
 
     /** @returns the chunk ids of versions of an item */
     async listIds(databaseId: string, versions: VersionRange): Promise<string[]> {
-      const found = chunks.find(versionsIn(databaseId, versions), { projection: { _id: 1 } });
+      const found = chunks.find(versionsIn(databaseId, versions), { projection: { _id: 1 }, hint: VERSION_INDEX });
       return (await found.toArray()).map((chunk) => chunk._id);
     },
 
@@ -246,7 +251,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      */
     listPage({ database_id, item, version }: ItemVersion, from: number, limit: number): Promise<ChunkRecord[]> {
       return chunks
-        .find({ database_id, item, version, ordinal: { $gte: from } })
+        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .limit(limit)
         .project<ChunkRecord>({ vectors: 0 })

@@ -4,7 +4,9 @@ import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
-/** What an entity or a relation belongs to. */
+/**
+ * What an entity or a relation belongs to. Each part of an `$or` repeats the database, because each looks up the index by itself.
+ */
 interface GraphRecord {
   _id: string;
   item: string;
@@ -49,7 +51,7 @@ export function createGraphStore({
       if (replace) {
         const replaced = {
           database_id: graphs[0]!.item.database_id,
-          $or: graphs.map(({ item: { _id, version } }) => ({ item: _id, version })),
+          $or: graphs.map(({ item: { _id, version, database_id } }) => ({ database_id, item: _id, version })),
         };
         await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
       }
@@ -81,7 +83,10 @@ export function createGraphStore({
     ): Promise<RelationRecord[]> {
       if (query.refs?.length === 0) return Promise.resolve([]);
       const filter = query.refs
-        ? { database_id: databaseId, $or: query.refs.map(({ item, version }) => ({ item, version })) }
+        ? {
+            database_id: databaseId,
+            $or: query.refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
+          }
         : { database_id: databaseId };
       return relations
         .find({ ...filter, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
@@ -100,7 +105,7 @@ export function createGraphStore({
       const hits = new Set(chunkIds);
       const owners = {
         database_id: databaseId,
-        $or: refs.map((ref) => ({ item: ref.item, version: ref.version })),
+        $or: refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
       };
       const [nodes, edges] = await Promise.all([
         entities

@@ -1,6 +1,7 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { OwnedGroup } from '../../domain/content/workflow-contract.js';
 import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
+import { BATCH_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
 
@@ -32,7 +33,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the members of a group that are in progress, with the content of their newest versions */
     listMembers({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } })
+        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(NEWEST)
         .toArray();
     },
@@ -40,7 +41,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the members that have finished, without their content */
     listFinished({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: [...TERMINAL_INDEXING_STATUSES] } })
+        .find({ org, batch, group, indexing_status: { $in: [...TERMINAL_INDEXING_STATUSES] } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(WITHOUT_CONTENT)
         .toArray();
     },
@@ -127,6 +128,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
       await items.updateMany(
         { org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } },
         { $set: { error_code, error_message, updated_at: new Date() } },
+        { hint: BATCH_INDEX },
       );
     },
 

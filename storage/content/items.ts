@@ -5,6 +5,7 @@ import type { ItemOutcome, ItemRef, OwnedGroup, OwnedItemRef } from '../../domai
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { IndexingStatus } from '../../domain/states.js';
+import { BATCH_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
 import type { RemovedItemRecord } from './removed-items.js';
@@ -216,7 +217,7 @@ export function createItems({
     /** @returns the queued items of a request without their texts, each group together */
     streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
       return items
-        .find({ org, batch, indexing_status: 'queued' })
+        .find({ org, batch, indexing_status: 'queued' }, { hint: BATCH_INDEX })
         .sort({ group: 1, _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT);
     },
@@ -224,7 +225,7 @@ export function createItems({
     /** @returns the members of a group that are in progress, without their texts */
     listGroup({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } })
+        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT)
         .toArray();
@@ -237,7 +238,7 @@ export function createItems({
 
     /** Whether a request has stored items. */
     async anyOfBatch(org: string, batch: string): Promise<boolean> {
-      return (await items.findOne({ org, batch }, { projection: { _id: 1 } })) !== null;
+      return (await items.findOne({ org, batch }, { projection: { _id: 1 }, hint: BATCH_INDEX })) !== null;
     },
 
     /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */

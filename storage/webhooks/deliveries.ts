@@ -7,6 +7,7 @@ import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
+import { DEDUPE_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
@@ -237,13 +238,13 @@ export function createDeliveries(
     },
 
     getByDedupeKey(org: string, dedupe_key: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ org, dedupe_key });
+      return deliveries.findOne({ org, dedupe_key }, { hint: DEDUPE_INDEX });
     },
 
     /** @returns those of these deliveries that no attempt has been made at */
     listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
       const filter = { org, dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries.find(filter, { projection: { message: 0 } }).toArray();
+      return deliveries.find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX }).toArray();
     },
 
     /** @returns the deliveries of these events that no attempt has been made at, oldest first */
@@ -251,7 +252,7 @@ export function createDeliveries(
       const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
       const filter = { org, dedupe_key: events, status: 'pending' as const, attempts: 0 };
       return deliveries
-        .find(filter, { projection: { message: 0 } })
+        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
         .sort({ _id: 1 })
         .toArray();
     },
