@@ -145,6 +145,11 @@ describe('an execution that waits', () => {
     return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
   }
 
+  test('the steps of an execution of an earlier release, which do not pass on the organisation, find it', async () => {
+    expect(await executions.ownerOf(await addExecution())).toBe(ORG);
+    expect(await executions.ownerOf('none')).toBeNull();
+  });
+
   test('is resumed after ninety days by other workers', async () => {
     const { id, handle } = await withWorker(async () => {
       const started = await start();

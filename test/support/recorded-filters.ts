@@ -63,7 +63,8 @@ export function namesShard({ collection, filter }: RecordedFilter): boolean {
     if (condition === null) return false;
     const operators =
       typeof condition === 'object' ? Object.keys(condition).filter((name) => name.startsWith('$')) : [];
-    if (operators.length === 0) return true;
+    if (operators.length === 0 || typeof condition.$eq === 'string' || condition.$eq?._bsontype === 'ObjectId')
+      return true;
     const values: unknown[] = condition.$in ?? [];
     if (sharding.key === 'org') return values.length === 2 && typeof values[0] === 'string' && values[1] === null;
     return values.length > 0 && values.every((value) => typeof value === 'string');
