@@ -15,7 +15,7 @@ import {
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 export interface DatabaseRecord {
@@ -120,7 +120,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
 
     /** @returns a database of any organisation: for rebuilds, and for workflows of earlier releases, which pass on the id alone */
     getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
-      return databases.findOne({ _id: databaseId });
+      return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
     },
 
     /** @returns one page, newest first */

@@ -6,7 +6,7 @@ import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { BATCH_INDEX } from '../indexes.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
 import type { RemovedItemRecord } from './removed-items.js';
 
@@ -104,10 +104,9 @@ export function createItems({
     async own(ref: ItemRef): Promise<OwnedItemRef | null> {
       const { org, database_id } = ref;
       if (org !== undefined && database_id !== undefined) return { ...ref, org, database_id };
-      const projection = { org: 1, database_id: 1 } as const;
+      const options = { projection: { org: 1, database_id: 1 }, ...OF_ANY_ORG } as const;
       const found =
-        (await items.findOne({ _id: ref.item }, { projection })) ??
-        (await removedItems.findOne({ _id: ref.item }, { projection }));
+        (await items.findOne({ _id: ref.item }, options)) ?? (await removedItems.findOne({ _id: ref.item }, options));
       return found && { ...ref, org: found.org, database_id: found.database_id };
     },
 

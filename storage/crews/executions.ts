@@ -3,7 +3,7 @@ import type { ExecutionStatus } from '../../domain/crews/crews.js';
 import type { CrewOutcome, OwnedAttempt, OwnedResume } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
@@ -69,7 +69,7 @@ export function createCrewExecutions(
 
     /** The organisation of an execution, for a step that an earlier release has scheduled without it. */
     async ownerOf(id: string): Promise<string | null> {
-      return (await crewExecutions.findOne({ _id: id }, { projection: { org: 1 } }))?.org ?? null;
+      return (await crewExecutions.findOne({ _id: id }, { projection: { org: 1 }, ...OF_ANY_ORG }))?.org ?? null;
     },
 
     /**

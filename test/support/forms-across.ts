@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { OF_ANY_ORG } from '../../storage/queries.js';
 import type { FilterForm } from './recorded-filters.js';
 
 interface Across {
@@ -6,6 +7,9 @@ interface Across {
   /** By collection: the fields of each filter. */
   filters: Record<string, string[][]>;
 }
+
+/** A query by id alone, with its mark. */
+const BY_ID_ALONE = ['_id', OF_ANY_ORG.comment];
 
 /** Adds the form of the update that moves the check of the records that a scan has found. */
 const scanned = (fields: string[]): string[][] => [fields, ['_id', ...fields]];
@@ -44,7 +48,7 @@ export const ACROSS: readonly Across[] = [
         ['$nor', '_id', 'lane', 'queue.due'],
         ['_id', 'claim'],
         // The latest claims, when another process has taken over some.
-        ['_id'],
+        BY_ID_ALONE,
       ],
     },
   },
@@ -67,20 +71,20 @@ export const ACROSS: readonly Across[] = [
         ['index.analysis', 'status'],
         ['next_index.rebuild'],
         ['retired_indexes.retired_at'],
-        ['_id'],
+        BY_ID_ALONE,
       ],
     },
   },
   {
     reason: 'Housekeeping removes expired uploads, and files that no request has kept.',
-    filters: { uploads: [['expires_at']], unclaimed_files: [['created_at'], ['_id']] },
+    filters: { uploads: [['expires_at']], unclaimed_files: [['created_at'], BY_ID_ALONE] },
   },
   {
     reason: 'Workflows that an earlier release has started pass on an id alone: its organisation is looked up once.',
     filters: {
-      items: [['_id'], ['batch', 'group', 'indexing_status']],
-      removed_items: [['_id']],
-      crew_executions: [['_id']],
+      items: [BY_ID_ALONE, ['batch', 'group', 'indexing_status']],
+      removed_items: [BY_ID_ALONE],
+      crew_executions: [BY_ID_ALONE],
     },
   },
 ];

@@ -1,4 +1,5 @@
 import type { CommandStartedEvent, Document, MongoClient } from 'mongodb';
+import { OF_ANY_ORG } from '../../storage/queries.js';
 import { SHARDING } from '../../storage/sharding.js';
 
 /** A filter that was sent to MongoDB. */
@@ -6,13 +7,15 @@ export interface RecordedFilter {
   command: string;
   collection: string;
   filter: Document;
+  /** Whether the query has the mark of those by id alone. */
+  ofAnyOrg: boolean;
 }
 
 /** The form of a filter: what it compares, without the values. */
 export interface FilterForm {
   collection: string;
   command: string;
-  /** Sorted; those of `$and` are among them. */
+  /** Sorted; those of `$and` are among them, and `of any organisation` in a query with this mark. */
   fields: string[];
 }
 
@@ -29,7 +32,8 @@ export function recordFilters(client: MongoClient): RecordedFilter[] {
 /** @returns the filters of a command */
 export function filtersOf({ commandName, command }: CommandStartedEvent): RecordedFilter[] {
   const collection = String(command[commandName]);
-  return conditionsOf(commandName, command).map((filter) => ({ command: commandName, collection, filter }));
+  const ofAnyOrg = command.comment === OF_ANY_ORG.comment;
+  return conditionsOf(commandName, command).map((filter) => ({ command: commandName, collection, filter, ofAnyOrg }));
 }
 
 function conditionsOf(name: string, command: Document): Document[] {
@@ -76,8 +80,9 @@ function conditionsOn(filter: Document, field: string): Document[] {
   return filter[field] === undefined ? inside : [filter[field], ...inside];
 }
 
-export function formOf({ command, collection, filter }: RecordedFilter): FilterForm {
-  return { collection, command, fields: [...new Set(fieldsOf(filter))].sort() };
+export function formOf({ command, collection, filter, ofAnyOrg }: RecordedFilter): FilterForm {
+  const mark = ofAnyOrg ? [OF_ANY_ORG.comment] : [];
+  return { collection, command, fields: [...new Set([...fieldsOf(filter), ...mark])].sort() };
 }
 
 function fieldsOf(filter: Document): string[] {
