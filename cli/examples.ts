@@ -55,6 +55,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'crews approve': [`crews approve ${EXECUTION} --feedback "Good."`],
   'crews reject': [`crews reject ${EXECUTION} --feedback "Shorter, please."`],
   'crews cancel': [`crews cancel support-reply ${EXECUTION}`],
+  'orgs move': [
+    'orgs move --org acme --to cell-b.env --address https://acme.example.com',
+    'orgs move --org acme --to cell-b.env --cancel',
+  ],
+  'orgs purge': ['orgs purge --org acme'],
   'profiles add': ['profiles add work --url https://postback.example.com --key pbk_api_… --key pbk_crew_…'],
   'profiles list': ['profiles list'],
   'profiles remove': ['profiles remove work'],
