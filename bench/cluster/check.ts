@@ -79,3 +79,18 @@ export function findDuplicates(receivers: readonly ClusterReceiver[], faults: Fa
   }
   return { explained, unexplained };
 }
+
+const FAILED_TASK = 'workflowTaskFailedEventAttributes';
+
+/** Reads every history. @returns the workflows with a failed workflow task, and its reason */
+export async function failedWorkflowTasks(temporal: Client): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const { workflowId, runId } of temporal.workflow.list()) {
+    const { events = [] } = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
+    for (const event of events ?? []) {
+      const attributes = event[FAILED_TASK];
+      if (attributes) lines.push(`${workflowId}: ${attributes.failure?.message ?? attributes.cause}`);
+    }
+  }
+  return lines;
+}

@@ -1,16 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { Connection } from '@temporalio/client';
-import { startChild } from '../../cli/child.js';
+import { join } from 'node:path';
+import { type Child, startChild } from '../../cli/child.js';
 import { embedderSocket } from '../../cli/instance.js';
 import { choosePorts, defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../../dev-stack/index.js';
+import { obtainOpenSearch } from '../../dev-stack/opensearch/files.js';
+import { startOpenSearch } from '../../dev-stack/opensearch/server.js';
 import { startTemporalServer } from '../../dev-stack/temporal-server.js';
 import { writeCrews } from '../support/crews.js';
 import { startHttpBalancer } from './balancer.js';
+import { obtainGoProgram } from './binaries.js';
+import { DIRECT, type Links, startLinks } from './links.js';
 import { startReplicaSet } from './mongodb.js';
-import { answers, type Part, PROBE_MS } from './part.js';
+import { answers, type Part } from './part.js';
+import { startPostgres } from './postgres.js';
+import { startObjectStorage } from './s3.js';
+import { responds, startTemporalPair } from './temporal.js';
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
@@ -28,31 +34,42 @@ const SETTINGS = {
   POSTBACK_CALLBACK_SCHEDULE_MS: '1000,2000,4000,8000,15000,30000,30000',
 };
 
-const APIS = ['api-1', 'api-2'] as const;
-const WORKERS = ['worker-1', 'worker-2'] as const;
+type Kind = 'api' | 'worker' | 'embedder';
+
+/** A process of the product. */
+export interface ProductPart extends Part {
+  kind: Kind;
+  /** Stops it and starts it again at the same place, with this code. */
+  replace(code: string | undefined): Promise<void>;
+}
 
 /**
- * Starts the cluster: a Temporal server, a replica set of three, two APIs behind a balancer, two processes with a worker of
- * each task queue, and the embedding process.
+ * Starts the cluster: Temporal, a replica set of three, two APIs behind a balancer, two workers of each task queue and the
+ * embedding process; unless embedded also PostgreSQL, an S3-compatible server, OpenSearch where Java is, and proxies
+ * between all of them.
+ * @param code of the product: the compiled code of another release, or undefined for this code
  */
-export async function startCluster() {
+export async function startCluster({ embedded, code }: { embedded: boolean; code?: string | undefined }) {
   const dir = mkdtempSync(join(tmpdir(), 'postback-cluster-'));
   const { env } = process;
   const cacheDir = defaultCacheDir(env);
   const log = (line: string) => console.error(`  ${line}`);
   const options = { dir, claimsDir: join(cacheDir, 'ports'), env, log };
+  const fetchOptions = { cacheDir, env, log };
   const stopSteps: (() => Promise<void> | void)[] = [() => rmSync(dir, { recursive: true, force: true })];
   const stop = async () => {
     for (const step of stopSteps.splice(0).reverse()) await step();
   };
   try {
-    const binary = (name: 'mongod' | 'temporal') => obtainBinary(name, { cacheDir, env, log });
-    const replicaSet = await startReplicaSet({ ...options, binary: await binary('mongod') });
+    const links = embedded ? DIRECT : await startProxies();
+    stopSteps.push(links.stop);
+    const mongod = await obtainBinary('mongod', fetchOptions);
+    const replicaSet = await startReplicaSet({ ...options, binary: mongod }, links);
     stopSteps.push(replicaSet.stop);
-    const temporal = await startTemporalServer({ ...options, binary: await binary('temporal') });
-    stopSteps.push(temporal.stop);
-    const model = await obtainEmbeddingModel({ cacheDir, env, log });
-    if ('unavailable' in model) throw new Error(`The bench needs the embedding model: ${model.unavailable}`);
+    const temporal = embedded ? await startDevServer() : await startPair(links);
+    const storage = embedded ? null : await startObjectStorage(options, links);
+    if (storage) stopSteps.push(storage.stop);
+    const search = embedded ? null : await startSearch(links);
     const crewsDir = join(dir, 'crews');
     writeCrews(crewsDir);
     const socket = embedderSocket(dir);
@@ -60,7 +77,9 @@ export async function startCluster() {
     const settings = {
       ...env,
       ...SETTINGS,
-      POSTBACK_EMBEDDING_MODEL_DIR: dirname(model.modelPath),
+      ...storage?.settings,
+      ...search?.settings,
+      ...(await modelSettings()),
       TEMPORAL_ADDRESS: temporal.address,
       MONGODB_URI: replicaSet.uri,
       POSTBACK_SEALING_KEY: randomBytes(32).toString('base64'),
@@ -68,68 +87,139 @@ export async function startCluster() {
       POSTBACK_CREWS_DIR: crewsDir,
       POSTBACK_EMBEDDER_SOCKET: socket.path,
     };
-    const names = [...APIS, ...WORKERS];
-    const wanted = Object.fromEntries(names.map((name) => [name, 0])) as Record<(typeof names)[number], number>;
-    const { ports, release } = await choosePorts(dir, options.claimsDir, wanted);
+    const names = ['api-1', 'api-2', 'worker-1', 'worker-2'] as const;
+    const { ports, release } = await choosePorts(
+      dir,
+      options.claimsDir,
+      Object.fromEntries(names.map((name) => [name, 0])) as Record<(typeof names)[number], number>,
+    );
     stopSteps.push(release);
-    const embedder = startProcess('embedder', 'embedder', settings, dir, log);
+    const start = async (kind: Kind, name: string, port?: number) => {
+      // A worker that is cut off loses Temporal, and continues what it has begun.
+      const link = kind === 'worker' && links.canFail ? `${name} to temporal` : undefined;
+      const own = link === undefined ? {} : { TEMPORAL_ADDRESS: await links.add(link, temporal.address) };
+      return { ...startProductPart({ kind, name, port, dir, settings: { ...settings, ...own }, log, code }), link };
+    };
+    const embedder = await start('embedder', 'embedder');
     stopSteps.push(embedder.stop);
-    const apis = APIS.map((name) => {
-      return startProcess('api', name, { ...settings, POSTBACK_API_PORT: `${ports[name]}` }, dir, log, ports[name]);
-    });
-    const workers = WORKERS.map((name) => {
-      const own = { ...settings, POSTBACK_WORKER_HEALTH_PORT: `${ports[name]}` };
-      return startProcess('worker', name, own, dir, log, ports[name]);
-    });
-    const product = [...apis, ...workers];
+    const product = await Promise.all(
+      names.map((name) => start(name.startsWith('api') ? 'api' : 'worker', name, ports[name])),
+    );
     stopSteps.push(async () => void (await Promise.all(product.map((part) => part.stop()))));
-    await Promise.all(product.map(({ ready }) => ready));
+    await Promise.all(product.map(({ ready }) => ready()));
+    const apis = product.filter(({ kind }) => kind === 'api');
+    for (const [at, api] of apis.entries()) {
+      api.address = await links.add(api.name, `127.0.0.1:${ports[names[at]!]}`);
+      if (links.canFail) api.link = api.name;
+    }
     const balancer = await startHttpBalancer(
-      APIS.map((name) => `127.0.0.1:${ports[name]}`),
+      apis.map(({ address }) => address!),
       (address) => answers(`http://${address}/readyz`),
     );
     stopSteps.push(balancer.close);
-    const server: Part = { name: 'temporal', pid: temporal.pid, isWell: () => responds(temporal.address) };
+    const servers: Part[] = [
+      ...replicaSet.parts,
+      ...temporal.parts,
+      ...(storage ? [storage.part] : []),
+      ...(search ? [search.part] : []),
+    ];
     return {
+      dir,
+      links,
       apiUrl: `http://${balancer.address}`,
+      balancer,
       mongodbUri: replicaSet.uri,
       temporalAddress: temporal.address,
-      parts: [...product, embedder, ...replicaSet.parts, server] as Part[],
+      settings,
+      product: [...product, embedder],
+      parts: [...product, embedder, ...servers],
       stop,
     };
   } catch (error) {
     await stop();
     throw error;
   }
-}
 
-/** @param port where the process serves `/healthz`; absent for the embedding process, which is well when it runs */
-function startProcess(
-  kind: 'api' | 'worker' | 'embedder',
-  name: string,
-  env: NodeJS.ProcessEnv,
-  dir: string,
-  log: (line: string) => void,
-  port?: number,
-) {
-  // With faults all the time, warnings are many: they are in the log of the process.
-  const print = (line: string) => line.includes(' ended (') && log(`${name}: ${line}`);
-  const child = startChild(kind, env, join(dir, name), print);
-  const isWell = async () => port === undefined || answers(`http://127.0.0.1:${port}/healthz`);
-  return { ...child, name, isWell };
-}
-
-/** Whether the Temporal server at this address serves requests. */
-async function responds(address: string): Promise<boolean> {
-  const connection = Connection.lazy({ address });
-  try {
-    // Asks the database, so a server without its database does not pass.
-    const request = () => connection.workflowService.listNamespaces({ pageSize: 1 });
-    await connection.withDeadline(Date.now() + PROBE_MS, request);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await connection.close();
+  async function startProxies(): Promise<Links> {
+    return startLinks({ ...options, binary: await obtainGoProgram('toxiproxy-server', fetchOptions) });
   }
+
+  async function startDevServer() {
+    const binary = await obtainBinary('temporal', fetchOptions);
+    const server = await startTemporalServer({ ...options, binary });
+    stopSteps.push(server.stop);
+    const part: Part = { name: 'temporal', pid: server.pid, isWell: () => responds(server.address) };
+    return { address: server.address, parts: [part] };
+  }
+
+  async function startPair(links: Links) {
+    const server = await obtainGoProgram('temporal-server', fetchOptions);
+    const sqlTool = await obtainGoProgram('temporal-sql-tool', fetchOptions);
+    const postgres = await startPostgres(options, links);
+    stopSteps.push(postgres.stop);
+    const pair = await startTemporalPair({ server, sqlTool }, options, postgres, links);
+    stopSteps.push(pair.stop);
+    return { address: pair.address, parts: [...pair.parts, postgres.part] };
+  }
+
+  async function startSearch(links: Links) {
+    const files = await obtainOpenSearch(fetchOptions);
+    if ('unavailable' in files) {
+      log(`OpenSearch is left out: ${files.unavailable}`);
+      return null;
+    }
+    const folder = join(dir, 'opensearch');
+    mkdirSync(folder, { recursive: true });
+    const server = await startOpenSearch({ ...files, dir: folder, claimsDir: options.claimsDir, env, heapMb: 512 });
+    stopSteps.push(server.stop);
+    const address = await links.add('opensearch', new URL(server.url).host);
+    const part: Part = {
+      name: 'opensearch',
+      pid: () => server.pid,
+      isWell: () => answers(server.url),
+      link: 'opensearch',
+      restarts: false,
+    };
+    return { part, settings: { POSTBACK_SEARCH_URL: `http://${address}` } };
+  }
+
+  async function modelSettings() {
+    const model = await obtainEmbeddingModel(fetchOptions);
+    if ('unavailable' in model) throw new Error(`The bench needs the embedding model: ${model.unavailable}`);
+    return { POSTBACK_EMBEDDING_MODEL_DIR: join(model.modelPath, '..') };
+  }
+}
+
+interface ProductOptions {
+  kind: Kind;
+  name: string;
+  port: number | undefined;
+  dir: string;
+  settings: NodeJS.ProcessEnv;
+  log: (line: string) => void;
+  code: string | undefined;
+}
+
+function startProductPart({ kind, name, port, dir, settings, log, code }: ProductOptions) {
+  const portSetting = kind === 'api' ? 'POSTBACK_API_PORT' : 'POSTBACK_WORKER_HEALTH_PORT';
+  const env = port === undefined ? settings : { ...settings, [portSetting]: `${port}` };
+  // The log has the warnings; with faults all the time there are many.
+  const quiet = (line: string) => line.includes(' ended (') && log(`${name}: ${line}`);
+  const start = (of: string | undefined): Child => startChild(kind, env, join(dir, name), quiet, of);
+  let child = start(code);
+  const health = port === undefined ? null : `http://127.0.0.1:${port}/healthz`;
+  return {
+    kind,
+    name,
+    address: undefined as string | undefined,
+    pid: () => child.pid(),
+    isWell: async () => (health === null ? true : answers(health)),
+    ready: () => child.ready,
+    stop: () => child.stop(),
+    async replace(of: string | undefined) {
+      await child.stop();
+      child = start(of);
+      await child.ready;
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { LINK_FAULTS, type LinkFault, type Links } from './links.js';
 import { becomesWell, type Part } from './part.js';
 import type { Random } from './random.js';
 
@@ -12,11 +13,15 @@ export interface FaultEvent {
   until: number;
 }
 
-const KINDS = ['kill', 'freeze'] as const;
-export type FaultKind = (typeof KINDS)[number];
+export type FaultKind = 'kill' | 'freeze' | LinkFault;
 
-/** The shortest freeze, in seconds. */
-const MIN_FREEZE = 3;
+/** How long a fault of a link lasts, in seconds. */
+const LASTS: Record<LinkFault, readonly [number, number]> = {
+  partition: [5, 30],
+  resets: [3, 15],
+  latency: [5, 20],
+  'slow link': [5, 20],
+};
 /** Quiet seconds between two faults. */
 const PAUSE = [1, 6] as const;
 /** A killed process does not look dead at once to those that ask it. */
@@ -44,45 +49,59 @@ export function createFaultLog(): FaultLog {
 }
 
 /**
- * Kills and freezes every part in turn, in an order that the seed decides, and then again, until the time is over. A fault
- * that has begun is ended.
+ * Hits every part in turn with every kind of fault it can have, in an order that the seed decides, and then again, until the
+ * time is over. A fault that has begun is ended.
  * @param maxFreezeSeconds how long a frozen process may stay frozen
  */
 export async function injectFaults(
-  parts: readonly Part[],
+  { parts, links }: { parts: readonly Part[]; links: Links },
   random: Random,
   until: number,
   { events, violations }: FaultLog,
   maxFreezeSeconds: number,
 ): Promise<void> {
-  const faults = parts.flatMap((part) => KINDS.map((kind) => ({ part, kind })));
+  const lastsMs = (kind: FaultKind) => {
+    if (kind === 'kill') return 0;
+    return 1_000 * random.between(...(kind === 'freeze' ? ([3, maxFreezeSeconds] as const) : LASTS[kind]));
+  };
+
   while (Date.now() < until) {
-    for (const { part, kind } of random.shuffled(faults)) {
+    for (const { part, kind } of random.shuffled(parts.flatMap((part) => faultsOf(part, links)))) {
       const pause = random.between(...PAUSE) * 1_000;
-      const lasts = kind === 'kill' ? 0 : random.between(MIN_FREEZE, maxFreezeSeconds) * 1_000;
+      const lasts = lastsMs(kind);
       await wait(Math.max(0, Math.min(pause, until - Date.now())));
       if (Date.now() >= until) return;
       const event: FaultEvent = { part: part.name, kind, from: Date.now(), until: Number.POSITIVE_INFINITY };
       events.push(event);
       console.log(`${time(event.from)}  ${kind} ${part.name}${lasts > 0 ? ` for ${(lasts / 1000).toFixed(0)} s` : ''}`);
-      await inject(part, kind, lasts);
+      await inject(part, kind, lasts, links);
       if (!(await becomesWell(part))) violations.push(`${part.name} did not recover after: ${kind}`);
       event.until = Date.now();
     }
   }
 }
 
-async function inject(part: Part, kind: FaultKind, lastsMs: number): Promise<void> {
+function faultsOf(part: Part, links: Links): { part: Part; kind: FaultKind }[] {
+  const network = links.canFail && part.link !== undefined ? (Object.keys(LINK_FAULTS) as LinkFault[]) : [];
+  const kinds: FaultKind[] = [...(part.restarts === false ? [] : (['kill'] as const)), 'freeze', ...network];
+  return kinds.map((kind) => ({ part, kind }));
+}
+
+async function inject(part: Part, kind: FaultKind, lastsMs: number, links: Links): Promise<void> {
   if (kind === 'kill') {
     const killed = part.pid();
     signal(killed, 'SIGKILL');
     const deadline = Date.now() + DEATH_MS;
     while (part.pid() === killed && Date.now() < deadline) await wait(50);
-  } else {
+  } else if (kind === 'freeze') {
     const frozen = part.pid();
     signal(frozen, 'SIGSTOP');
     await wait(lastsMs);
     signal(frozen, 'SIGCONT');
+  } else {
+    await links.impair(part.link!, kind);
+    await wait(lastsMs);
+    await links.heal(part.link!);
   }
 }
 

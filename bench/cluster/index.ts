@@ -4,7 +4,7 @@ import { createApiKeys } from '../../storage/api-keys.js';
 import { type Collections, connectCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { percentile } from '../support/measure.js';
-import { doubledWork, failedWorkflows, findDuplicates, stuckWork } from './check.js';
+import { doubledWork, failedWorkflows, failedWorkflowTasks, findDuplicates, stuckWork } from './check.js';
 import { type Cluster, startCluster } from './cluster.js';
 import { createFaultLog, type FaultLog, injectFaults, time } from './faults.js';
 import { connector } from './load/connector.js';
@@ -18,6 +18,7 @@ import { readOptions } from './options.js';
 import { createRandom } from './random.js';
 import { type ClusterReceiver, sometimesWrong, startClusterReceiver } from './receiver.js';
 import { createRequests, type Requests } from './requests.js';
+import { buildRelease, rollOver } from './rollout.js';
 
 /** How long the work may take to end when the faults are over. */
 const END_MS = 8 * 60_000;
@@ -27,31 +28,35 @@ const PRINT_EVERY_MS = 30_000;
 const LINES = 20;
 
 /**
- * Runs a cluster on this machine under mixed load while every process in turn is killed or frozen, and then checks
+ * Runs a cluster on this machine under mixed load while every process in turn is killed, frozen or cut off, and then checks
  * that nothing was lost, doubled without a reason, or is stuck.
  * @throws Error with the number of violations, which are printed
  */
 export async function cluster(...args: string[]): Promise<void> {
-  const { minutes, seed } = readOptions(args);
-  console.log(`to repeat: npm run bench -- cluster ${minutes} --seed ${seed}`);
-  const running = await startCluster();
+  const { minutes, seed, embedded, from } = readOptions(args);
+  const form = embedded ? ' --embedded' : '';
+  console.log(
+    `seed ${seed}: npm run bench -- cluster ${minutes}${form} --seed ${seed}${from ? ` --from ${from}` : ''}`,
+  );
+  const release = from === undefined ? null : await buildRelease(from);
+  const running = await startCluster({ embedded, code: release?.code });
   const faults = createFaultLog();
   const requests = createRequests(running.apiUrl, faults);
   const collections = await connectCollections(running.mongodbUri, 'postback-bench');
   const closing: (() => Promise<unknown>)[] = [() => collections.mongoClient.close(), running.stop];
   try {
-    const receiver = await startClusterReceiver(sometimesWrong);
+    const receiver = await startClusterReceiver(release ? () => 'accepts' : sometimesWrong);
     closing.unshift(receiver.close);
     const random = createRandom(seed);
     const load = await prepareLoad({ requests, random, faults, collections, receiver });
     closing.unshift(...load.kinds.flatMap(({ close }) => (close ? [close] : [])));
     const until = Date.now() + minutes * 60_000;
-    await Promise.all([
-      injectFaults(running.parts, createRandom(seed), until, faults, maxFreezeSeconds(minutes)),
-      ...load.kinds.map((kind) => sendUntil(kind, until)),
-    ]);
+    const change = release
+      ? rollOver(running, until)
+      : injectFaults(running, createRandom(seed), until, faults, maxFreezeSeconds(minutes));
+    await Promise.all([change, ...load.kinds.map((kind) => sendUntil(kind, until))]);
     console.log(`${time(Date.now())}  the load ends; waiting for the work that is accepted`);
-    const violations = await check(running, load, { collections, faults, requests });
+    const violations = await check(running, load, { collections, faults, requests, receiver }, release !== null);
     report(load, requests, faults, Date.now() - until);
     if (violations.length > 0) {
       console.log(`\n${violations.length} violations`);
@@ -61,6 +66,7 @@ export async function cluster(...args: string[]): Promise<void> {
     console.log(`\nnothing was lost, nothing is stuck, nothing was doubled without a reason (seed ${seed})`);
   } finally {
     for (const close of closing) await close().catch((error) => console.error(`  ${(error as Error).message}`));
+    await release?.remove();
   }
 }
 
@@ -119,7 +125,8 @@ async function sendUntil(kind: LoadKind, until: number): Promise<void> {
 async function check(
   running: Cluster,
   load: Load,
-  shared: { collections: Collections; faults: FaultLog; requests: Requests },
+  shared: { collections: Collections; faults: FaultLog; requests: Requests; receiver: ClusterReceiver },
+  isRollout: boolean,
 ): Promise<string[]> {
   const { collections, faults, requests } = shared;
   const temporal = await connectTemporal(running.temporalAddress, 'default');
@@ -143,6 +150,7 @@ async function check(
         authentications: accepted('authentications'),
       })),
       ...(await failedWorkflows(temporal)),
+      ...(isRollout ? await failedWorkflowTasks(temporal) : []),
       ...findDuplicates(load.receivers, faults).unexplained.map((what) => `a callback without a reason: ${what}`),
       ...faults.violations,
       ...requests.violations,
