@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -97,7 +98,12 @@ async function startServer(
   const dir = join(folder, name);
   mkdirSync(dir, { recursive: true });
   const wanted = SERVICES.flatMap((service) => [`${service}_grpc`, `${service}_membership`]);
-  const { ports, release } = await choosePorts(dir, claimsDir, Object.fromEntries(wanted.map((each) => [each, 0])));
+  // The server stores ports of its cluster as 16 bits with a sign: ephemeral ports are too high.
+  const { ports, release } = await choosePorts(
+    dir,
+    claimsDir,
+    Object.fromEntries(wanted.map((each) => [each, randomInt(20_000, 32_000)])),
+  );
   const configFile = join(dir, 'config.yaml');
   const dynamicConfig = join(dir, 'dynamic-config.yaml');
   // JSON is YAML.
