@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { closeServer, listen } from '../../test/support/loopback.js';
+import { startTcpProxy } from '../../test/support/proxy.js';
 
 /** Spreads requests or connections over servers that pass its probe. */
 export interface Balancer {
@@ -93,10 +93,9 @@ export async function startHttpBalancer(targets: readonly string[], probe: Probe
     incoming.on('error', () => undefined);
     forward(incoming, outgoing, turns.next());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const address = await listen(server);
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address,
     async takeOut(target) {
       turns.out.add(target);
       while (running.get(target)! > 0) await wait(50);
@@ -104,62 +103,23 @@ export async function startHttpBalancer(targets: readonly string[], probe: Probe
     putBack: (target) => void turns.out.delete(target),
     async close() {
       turns.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await closeServer(server);
     },
   };
 }
 
 /** Balances TCP by connection, as a Service of Kubernetes does: a connection stays where it is until its end. */
-export async function startTcpBalancer(targets: readonly string[], probe: Probe): Promise<Balancer> {
+export async function startTcpBalancer(
+  targets: readonly string[],
+  probe: Probe,
+): Promise<Pick<Balancer, 'address' | 'close'>> {
   const turns = createTurns(targets, probe);
-  const sockets = new Set<Socket>();
-  const open = (client: Socket, [target, ...others]: string[]) => {
-    if (target === undefined) {
-      client.destroy();
-      return;
-    }
-    const { hostname, port } = new URL(`tcp://${target}`);
-    const upstream = connect(Number(port), hostname);
-    const failed = () => open(client, others);
-    upstream.once('error', failed);
-    upstream.once('connect', () => {
-      upstream.off('error', failed);
-      join(client, upstream);
-    });
-  };
-  const join = (client: Socket, upstream: Socket) => {
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-      socket.pipe(other);
-    }
-  };
-  const server = createTcpServer((client) => {
-    client.on('error', () => undefined);
-    open(client, turns.next());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const proxy = await startTcpProxy(turns.next);
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async takeOut(target) {
-      turns.out.add(target);
-    },
-    putBack: (target) => void turns.out.delete(target),
+    address: proxy.address,
     async close() {
       turns.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      await proxy.close();
     },
   };
 }

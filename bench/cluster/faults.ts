@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { runCommand } from '../../dev-stack/run-command.js';
 import { LINK_FAULTS, type LinkFault, type Links } from './links.js';
 import { becomesWell, type Part } from './part.js';
 import type { Random } from './random.js';
@@ -19,11 +20,13 @@ export type FaultKind = 'kill' | 'freeze' | LinkFault;
 const LASTS: Record<LinkFault, readonly [number, number]> = {
   partition: [5, 30],
   resets: [3, 15],
-  latency: [5, 20],
-  'slow link': [5, 20],
+  latency: [5, 15],
+  'slow link': [5, 15],
 };
+/** The shortest freeze, in seconds. */
+const MIN_FREEZE = 3;
 /** Quiet seconds between two faults. */
-const PAUSE = [1, 6] as const;
+const PAUSE = [0.5, 4] as const;
 /** A killed process does not look dead at once to those that ask it. */
 const DEATH_MS = 10_000;
 
@@ -48,6 +51,31 @@ export function createFaultLog(): FaultLog {
   return { events, violations: [], duringFault: (from, until) => causeOf(from, until) !== undefined, causeOf };
 }
 
+/** A fault that is planned. */
+export interface PlannedFault<Each = Part> {
+  part: Each;
+  kind: FaultKind;
+}
+
+/**
+ * Every part in turn, in three rounds: in each round a part is killed, frozen, or has a fault of its link, in an order that
+ * the random numbers decide. The links take turns with the kinds of their faults.
+ * @param rounds counts from 0; decides which fault a link has
+ */
+export function planFaults<Each extends Pick<Part, 'link'>>(
+  parts: readonly Each[],
+  canLinksFail: boolean,
+  random: Random,
+  rounds: number,
+): PlannedFault<Each>[] {
+  const ofLinks = Object.keys(LINK_FAULTS) as LinkFault[];
+  const ofParts = random.shuffled(parts).map((part, at) => {
+    const ofLink = canLinksFail && part.link !== undefined ? [ofLinks[(at + rounds) % ofLinks.length]!] : [];
+    return random.shuffled<FaultKind>(['kill', 'freeze', ...ofLink]).map((kind) => ({ part, kind }));
+  });
+  return [0, 1, 2].flatMap((round) => random.shuffled(ofParts.flatMap((faults) => faults[round] ?? [])));
+}
+
 /**
  * Hits every part in turn with every kind of fault it can have, in an order that the seed decides, and then again, until the
  * time is over. A fault that has begun is ended.
@@ -62,11 +90,13 @@ export async function injectFaults(
 ): Promise<void> {
   const lastsMs = (kind: FaultKind) => {
     if (kind === 'kill') return 0;
-    return 1_000 * random.between(...(kind === 'freeze' ? ([3, maxFreezeSeconds] as const) : LASTS[kind]));
+    // Most freezes are short, so that a run has many faults.
+    if (kind === 'freeze') return 1_000 * (MIN_FREEZE + random.next() ** 2 * (maxFreezeSeconds - MIN_FREEZE));
+    return 1_000 * random.between(...LASTS[kind]);
   };
 
-  while (Date.now() < until) {
-    for (const { part, kind } of random.shuffled(parts.flatMap((part) => faultsOf(part, links)))) {
+  for (let rounds = 0; Date.now() < until; rounds++) {
+    for (const { part, kind } of planFaults(parts, links.canFail, random, rounds)) {
       const pause = random.between(...PAUSE) * 1_000;
       const lasts = lastsMs(kind);
       await wait(Math.max(0, Math.min(pause, until - Date.now())));
@@ -81,12 +111,6 @@ export async function injectFaults(
   }
 }
 
-function faultsOf(part: Part, links: Links): { part: Part; kind: FaultKind }[] {
-  const network = links.canFail && part.link !== undefined ? (Object.keys(LINK_FAULTS) as LinkFault[]) : [];
-  const kinds: FaultKind[] = [...(part.restarts === false ? [] : (['kill'] as const)), 'freeze', ...network];
-  return kinds.map((kind) => ({ part, kind }));
-}
-
 async function inject(part: Part, kind: FaultKind, lastsMs: number, links: Links): Promise<void> {
   if (kind === 'kill') {
     const killed = part.pid();
@@ -94,15 +118,22 @@ async function inject(part: Part, kind: FaultKind, lastsMs: number, links: Links
     const deadline = Date.now() + DEATH_MS;
     while (part.pid() === killed && Date.now() < deadline) await wait(50);
   } else if (kind === 'freeze') {
-    const frozen = part.pid();
-    signal(frozen, 'SIGSTOP');
+    // PostgreSQL works in child processes.
+    const frozen = [part.pid(), ...(await childrenOf(part.pid()))];
+    for (const pid of frozen) signal(pid, 'SIGSTOP');
     await wait(lastsMs);
-    signal(frozen, 'SIGCONT');
+    for (const pid of frozen) signal(pid, 'SIGCONT');
   } else {
     await links.impair(part.link!, kind);
     await wait(lastsMs);
     await links.heal(part.link!);
   }
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  // It ends with 1 when there are none.
+  const listed = await runCommand('pgrep', ['-P', `${pid}`], process.env, 5_000).catch(() => '');
+  return listed.split('\n').filter(Boolean).map(Number);
 }
 
 /** A process that has just ended by itself is started again like a killed one. */

@@ -9,8 +9,6 @@ export interface Part {
   isWell(): Promise<boolean>;
   /** The name of the link that the others reach it by; absent when no proxy is between them. */
   link?: string | undefined;
-  /** False: nothing starts it again, so it is not killed. */
-  restarts?: boolean;
 }
 
 /** How long a part may take to do its work again. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -20,11 +20,15 @@ export interface Release {
 
 /** Compiles the code of a commit, with the packages that are installed. @throws Error when git or the compiler fails */
 export async function buildRelease(ref: string): Promise<Release> {
-  const folder = join(mkdtempSync(join(tmpdir(), 'postback-release-')), 'code');
+  const parent = mkdtempSync(join(tmpdir(), 'postback-release-'));
+  const folder = join(parent, 'code');
   const git = (...args: string[]) => runCommand('git', ['-C', ROOT, ...args], process.env, MINUTE);
   const commit = (await git('rev-parse', '--short', ref)).trim();
   await git('worktree', 'add', '--detach', folder, commit);
-  const remove = async () => void (await git('worktree', 'remove', '--force', folder));
+  const remove = async () => {
+    await git('worktree', 'remove', '--force', folder);
+    rmSync(parent, { recursive: true, force: true });
+  };
   try {
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     console.log(`compiling ${commit}`);
@@ -41,21 +45,41 @@ export async function buildRelease(ref: string): Promise<Release> {
   }
 }
 
+/** Runs a command of `postback`. @param code of the release; undefined: this code */
+export async function postback({ settings }: Cluster, code: string | undefined, ...args: string[]): Promise<void> {
+  const program = join(code ?? join(ROOT, 'dist'), 'cli', 'main.js');
+  const printed = await runCommand(process.execPath, [program, ...args], settings, 5 * MINUTE);
+  console.log(`          postback ${args.join(' ')}: ${printed.trim().split('\n').at(-1)}`);
+}
+
 /**
- * Replaces every process by one of this code, one after the other, as a deployment does: an API leaves the balancer first,
- * and ends when its requests have ended.
+ * Replaces every process by this code, as docs/operators.md describes a rollout: new workers beside the old workers, which get
+ * the work when their version is promoted. An API leaves the balancer before it ends.
  */
-export async function rollOver({ product, balancer }: Cluster, until: number): Promise<void> {
+export async function rollOver(cluster: Cluster, until: number): Promise<void> {
+  const { apis, workers, embedder, balancer, start } = cluster;
+  const steps: [string, () => Promise<unknown>][] = [
+    ['migrating the database', () => postback(cluster, undefined, 'migrate', 'run')],
+    ['starting new workers', () => Promise.all(workers.map(({ name }) => start('worker', `new-${name}`, undefined)))],
+    ['replaying what is open', () => postback(cluster, undefined, 'replay-open')],
+    ['promoting the new workers', () => postback(cluster, undefined, 'worker', 'promote')],
+    ...workers.map(({ name, stop }) => [`stopping ${name}`, stop] as [string, typeof stop]),
+    ['replacing the embedding process', () => embedder.replace(undefined)],
+    ...apis.map(({ name, address, replace }): [string, () => Promise<void>] => [
+      `replacing ${name}`,
+      async () => {
+        await balancer.takeOut(address!);
+        await replace(undefined);
+        balancer.putBack(address!);
+      },
+    ]),
+    ['migrating what the old release needed', () => postback(cluster, undefined, 'migrate', 'run', '--contract')],
+  ];
   const edge = (until - Date.now()) * EDGE;
   await wait(edge);
-  const pause = Math.max(0, until - Date.now() - edge) / product.length;
-  for (const part of product) {
-    const next = Date.now() + pause;
-    console.log(`${time(Date.now())}  replacing ${part.name}`);
-    const address = part.kind === 'api' ? part.address! : null;
-    if (address !== null) await balancer.takeOut(address);
-    await part.replace(undefined);
-    if (address !== null) balancer.putBack(address);
-    await wait(Math.max(0, next - Date.now()));
+  for (const [at, [title, step]] of steps.entries()) {
+    console.log(`${time(Date.now())}  ${title}`);
+    await step();
+    await wait(Math.max(0, (until - edge - Date.now()) / (steps.length - at)));
   }
 }

@@ -1,13 +1,6 @@
-import S3rver from 's3rver';
+import { createS3Server } from '../../test/support/s3.js';
 
 /** The S3-compatible server of the cluster, as a process of its own. Arguments: the port, the folder, the bucket. */
 const [port, directory, bucket] = process.argv.slice(2);
-const server = new S3rver({
-  port: Number(port),
-  address: '127.0.0.1',
-  silent: true,
-  directory: directory!,
-  configureBuckets: [{ name: bucket! }],
-});
-await server.run();
+await createS3Server(Number(port), directory!, bucket!).run();
 process.once('SIGTERM', () => process.exit(0));

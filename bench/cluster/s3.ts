@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { startOnPorts } from '../../dev-stack/ports.js';
 import { startRestarting } from '../../dev-stack/restarting-server.js';
 import { type ServerOptions, startSupervisedChild, waitUntilReady } from '../../dev-stack/supervised-child.js';
-import { S3_ENVIRONMENT } from '../../test/support/s3.js';
 import type { Links } from './links.js';
 import type { Part } from './part.js';
 
@@ -36,6 +35,8 @@ export async function startObjectStorage(
     ),
   );
   const { port } = server;
+  // Not at the top: its packages are not installed in production, where the other benchmarks run.
+  const { S3_ENVIRONMENT } = await import('../../test/support/s3.js');
   const part: Part = { name: 's3', pid: server.pid, isWell: () => respondsToHttp(port), link: 's3' };
   const settings = {
     POSTBACK_FILES_URI: `s3://${BUCKET}/files`,

@@ -8,7 +8,7 @@ import { startRestarting } from '../../dev-stack/restarting-server.js';
 import { runCommand } from '../../dev-stack/run-command.js';
 import { type ServerOptions, startSupervisedChild, waitUntilReady } from '../../dev-stack/supervised-child.js';
 import { eventually } from '../../test/support/eventually.js';
-import { type Balancer, startTcpBalancer } from './balancer.js';
+import { startTcpBalancer } from './balancer.js';
 import type { Links } from './links.js';
 import type { Part } from './part.js';
 import type { startPostgres } from './postgres.js';
@@ -46,7 +46,7 @@ export async function startTemporalPair(
   // One after the other: the first one registers the cluster.
   const servers: Awaited<ReturnType<typeof startServer>>[] = [];
   for (const number of [1, 2]) servers.push(await startServer(binaries.server, options, postgres, number, links));
-  const balancer: Balancer = await startTcpBalancer(
+  const balancer = await startTcpBalancer(
     servers.map(({ address }) => address),
     responds,
   );
@@ -68,19 +68,9 @@ async function createDatabases(
 ): Promise<void> {
   log('Temporal: creating its databases');
   for (const [database, schema] of Object.entries(SCHEMAS)) {
-    const server = [
-      '--plugin',
-      'postgres12',
-      '--ep',
-      direct.host,
-      '-p',
-      `${direct.port}`,
-      '-u',
-      user,
-      '--db',
-      database,
-    ];
-    const run = (...command: string[]) => runCommand(tool, [...server, ...command], env, 5 * MINUTE);
+    const server = ['--ep', direct.host, '-p', `${direct.port}`, '-u', user, '--db', database];
+    const run = (...command: string[]) =>
+      runCommand(tool, ['--plugin', 'postgres12', ...server, ...command], env, 5 * MINUTE);
     await run('create');
     await run('setup-schema', '-v', '0.0');
     await run('update-schema', '--schema-name', `postgresql/v12/${schema}`);
