@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyKind } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import { type Collections, openCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { printFigures, writeResult } from '../support/results.js';
 import { doubledWork, failedWorkflows, failedWorkflowTasks, findDuplicates, stuckWork } from './check.js';
@@ -45,7 +45,8 @@ export async function cluster(...args: string[]): Promise<void> {
     const running = await startCluster({ embedded, code: release?.code });
     beforeEnd(running.stop);
     if (release) await postback(running, release.code, 'worker', 'promote');
-    const collections = await connectCollections(running.mongodbUri, 'postback-bench');
+    // Without migrations, which belong to the rollout.
+    const collections = await openCollections(running.mongodbUri, 'postback-bench');
     beforeEnd(() => collections.mongoClient.close());
     const receiver = await startClusterReceiver(release ? () => 'accepts' : sometimesWrong);
     beforeEnd(receiver.close);
