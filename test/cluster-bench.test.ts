@@ -35,6 +35,8 @@ describe('the bench of a cluster', () => {
     expect(explained.unexplained).toEqual([]);
     const longAgo = { ...kill, from: 0, until: 1_000 };
     expect(findDuplicates([receiver], faultsOf(longAgo)).unexplained).toHaveLength(1);
+    const elsewhere = { ...kill, part: 'api-1' };
+    expect(findDuplicates([receiver], faultsOf(elsewhere)).unexplained).toHaveLength(1);
   });
 
   test('a callback that is sent again because the receiver did not accept it is no duplicate', () => {

@@ -71,7 +71,7 @@ export function findDuplicates(receivers: readonly ClusterReceiver[], faults: Fa
         if (behaviour === 'accepts') acceptedAt.set(webhookId, at);
         continue;
       }
-      const fault = faults.causeOf(first - BEFORE_MS, at);
+      const fault = faults.resendCauseOf(first - BEFORE_MS, at);
       if (fault) explained.set(fault, (explained.get(fault) ?? 0) + 1);
       else
         unexplained.push(`${webhookId} (${body.id ?? body.job_id ?? body.execution_id}) again after ${at - first} ms`);

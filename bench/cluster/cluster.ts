@@ -38,7 +38,11 @@ export async function startCluster({ embedded, code }: { embedded: boolean; code
   const cacheDir = defaultCacheDir(env);
   const log = (line: string) => console.error(`  ${line}`);
   const options = { dir, claimsDir: join(cacheDir, 'ports'), cacheDir, env, log };
-  const stopSteps: (() => Promise<void> | void)[] = [() => rmSync(dir, { recursive: true, force: true })];
+  let isKept = false;
+  const removeFolder = () => {
+    if (!isKept) rmSync(dir, { recursive: true, force: true });
+  };
+  const stopSteps: (() => Promise<void> | void)[] = [removeFolder];
   const stop = async () => {
     for (const step of stopSteps.splice(0).reverse()) await step();
   };
@@ -87,6 +91,11 @@ export async function startCluster({ embedded, code }: { embedded: boolean; code
       embedder,
       start,
       stop,
+      /** Keeps the logs and the data. @returns the folder */
+      keepFolder() {
+        isKept = true;
+        return dir;
+      },
     };
   } catch (error) {
     await stop();

@@ -35,20 +35,29 @@ export interface FaultLog {
   violations: string[];
   /** Whether a fault was in effect between these times, or shortly before. */
   duringFault(from: number, until: number): boolean;
-  /** The last fault in effect between these times, or shortly before. */
-  causeOf(from: number, until: number): string | undefined;
+  /** The last fault in effect between these times, or shortly before, of those that can make the product send again. */
+  resendCauseOf(from: number, until: number): string | undefined;
 }
+
+/** The parts that a callback passes on its way, and that record that it was sent. */
+const SENDERS = /^(worker|temporal|postgres|mongod)/;
 
 /** What an interrupted request, and work that is repeated, can still feel of a fault that is over. */
 const AFTER_EFFECT_MS = 30_000;
 
 export function createFaultLog(): FaultLog {
   const events: FaultEvent[] = [];
-  const causeOf = (from: number, until: number) => {
-    const cause = events.findLast((event) => event.from <= until && event.until + AFTER_EFFECT_MS >= from);
-    return cause && `${cause.kind} ${cause.part}`;
+  const isNear = (event: FaultEvent, from: number, until: number) =>
+    event.from <= until && event.until + AFTER_EFFECT_MS >= from;
+  return {
+    events,
+    violations: [],
+    duringFault: (from, until) => events.some((event) => isNear(event, from, until)),
+    resendCauseOf(from, until) {
+      const cause = events.findLast((event) => SENDERS.test(event.part) && isNear(event, from, until));
+      return cause && `${cause.kind} ${cause.part}`;
+    },
   };
-  return { events, violations: [], duringFault: (from, until) => causeOf(from, until) !== undefined, causeOf };
 }
 
 /** A fault that is planned. */

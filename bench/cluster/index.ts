@@ -66,6 +66,7 @@ export async function cluster(...args: string[]): Promise<void> {
     if (violations.length > 0) {
       console.log(`\n${violations.length} violations`);
       for (const violation of violations) console.log(`  ${violation}`);
+      console.log(`logs and data: ${running.keepFolder()}`);
       throw new Error(`the cluster broke its promises: ${violations.length} violations with seed ${seed}`);
     }
     console.log(`\nnothing was lost, nothing is stuck, nothing was doubled without a reason (seed ${seed})`);
