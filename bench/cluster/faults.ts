@@ -78,8 +78,9 @@ export function planFaults<Each extends Pick<Part, 'link'>>(
   rounds: number,
 ): PlannedFault<Each>[] {
   const ofLinks = Object.keys(LINK_FAULTS) as LinkFault[];
-  const ofParts = random.shuffled(parts).map((part, at) => {
-    const ofLink = canLinksFail && part.link !== undefined ? [ofLinks[(at + rounds) % ofLinks.length]!] : [];
+  let turn = rounds;
+  const ofParts = random.shuffled(parts).map((part) => {
+    const ofLink = canLinksFail && part.link !== undefined ? [ofLinks[turn++ % ofLinks.length]!] : [];
     return random.shuffled<FaultKind>(['kill', 'freeze', ...ofLink]).map((kind) => ({ part, kind }));
   });
   return [0, 1, 2].flatMap((round) => random.shuffled(ofParts.flatMap((faults) => faults[round] ?? [])));
