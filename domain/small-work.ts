@@ -35,3 +35,24 @@ export function openGroup(): OpenGroup {
     },
   };
 }
+
+/**
+ * @param groupOf the key of a record's group; undefined for a record without a group
+ * @returns the records that share a workflow: a group, or one record. In the order of their first records
+ */
+export function unitsOf<Entry>(records: readonly Entry[], groupOf: (record: Entry) => string | undefined): Entry[][] {
+  const units: Entry[][] = [];
+  const groups = new Map<string, Entry[]>();
+  for (const record of records) {
+    const key = groupOf(record);
+    const unit = key === undefined ? undefined : groups.get(key);
+    if (unit) {
+      unit.push(record);
+      continue;
+    }
+    const opened = [record];
+    units.push(opened);
+    if (key !== undefined) groups.set(key, opened);
+  }
+  return units;
+}

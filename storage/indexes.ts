@@ -134,6 +134,8 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     },
     // Whether unfinished jobs still use a retired signing key.
     { key: { signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    // The members of a group.
+    { key: { org: 1, group: 1 }, partialFilterExpression: { group: { $exists: true } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],

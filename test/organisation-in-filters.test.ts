@@ -133,6 +133,7 @@ describe('the stores', () => {
       'activity.jobsByStatus': () => s.activity.jobsByStatus(ORG, period),
       'activity.deliveries': () => s.activity.deliveries(ORG, period),
       'aiJobs.findForOrg': () => s.aiJobs.findForOrg(ORG, 'job'),
+      'aiJobs.listGroup': () => s.aiJobs.listGroup(ORG, 'group'),
       'aiJobs.listForOrg': () => s.aiJobs.listForOrg(ORG, page),
       'aiJobs.requestCancel': () => s.aiJobs.requestCancel(ORG, 'job'),
       'signingKeys.currentId': () => s.signingKeys.currentId(ORG),

@@ -1,5 +1,6 @@
 import { type StaleWork, staleWork } from '../activities/reconcile.js';
 import { workflowUnits } from '../domain/content/small-items.js';
+import { unitsOf } from '../domain/small-work.js';
 import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
 import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
@@ -26,49 +27,47 @@ type Stores = Pick<
 const idOf = ({ _id }: { _id: string }): string => _id;
 
 /**
- * Items of one group are one entry, because they have one workflow. It has all members that are in progress: a page may end
- * within the group, and the workflow carries their ids.
+ * Records of one group are one entry, because they have one workflow. The entry has all members that are in progress: a page
+ * may end within the group, the workflow carries their ids, and a second start of a running workflow does nothing.
+ * @param split divides a page into groups and single records
+ * @param membersOf the members in progress of a record's group; undefined for a single record
  */
-function byWorkflow(items: Stores['items']): StaleRecords<ItemRecord[]> {
-  const { stale } = items;
-  const whole = async (unit: ItemRecord[]): Promise<ItemRecord[]> => {
-    const { batch, group } = unit[0]!;
-    const members = group === undefined ? [] : await items.listGroup(batch, group);
+function byWorkflow<Entry extends { _id: string }>(
+  stale: StaleRecords<Entry>,
+  split: (page: readonly Entry[]) => Entry[][],
+  membersOf: (entry: Entry) => Promise<Entry[]> | undefined,
+): StaleRecords<Entry[]> {
+  const whole = async (unit: Entry[]): Promise<Entry[]> => {
+    const members = (await membersOf(unit[0]!)) ?? [];
     return members.length > unit.length ? members : unit;
   };
   return {
-    list: async (before, limit) => Promise.all(workflowUnits(await stale.list(before, limit)).map(whole)),
+    list: async (before, limit) => Promise.all(split(await stale.list(before, limit)).map(whole)),
     markStarted: (units, before, next) => stale.markStarted(units.flat(), before, next),
     markFailed: (units, before, now) => stale.markFailed(units.flat(), before, now),
   };
 }
 
-/** The jobs of one group are one entry, because they have one workflow. */
-function jobsByWorkflow(stale: StaleRecords<AiJobRecord>): StaleRecords<AiJobRecord[]> {
-  return {
-    async list(before, limit) {
-      const units = new Map<string, AiJobRecord[]>();
-      for (const job of await stale.list(before, limit)) {
-        const key = job.group ?? job._id;
-        units.set(key, [...(units.get(key) ?? []), job]);
-      }
-      return [...units.values()];
-    },
-    markStarted: (units, before, next) => stale.markStarted(units.flat(), before, next),
-    markFailed: (units, before, now) => stale.markFailed(units.flat(), before, now),
-  };
-}
+const itemsByWorkflow = ({ stale, listGroup }: Stores['items']): StaleRecords<ItemRecord[]> =>
+  byWorkflow(stale, workflowUnits, ({ batch, group }) => (group === undefined ? undefined : listGroup(batch, group)));
+
+const jobsByWorkflow = ({ stale, listGroup }: Stores['aiJobs']): StaleRecords<AiJobRecord[]> =>
+  byWorkflow(
+    stale,
+    (page) => unitsOf(page, ({ group }) => group),
+    ({ org, group }) => (group === undefined ? undefined : listGroup(org, group)),
+  );
 
 /** How the reconciler finds the stale records of each kind, and how it starts their workflow. */
 export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
   return {
     items: staleWork({
-      records: byWorkflow(stores.items),
+      records: itemsByWorkflow(stores.items),
       idOf: ([item]) => idOf(item!),
       start: starters.startItems,
     }),
     jobs: staleWork({
-      records: jobsByWorkflow(stores.aiJobs.stale),
+      records: jobsByWorkflow(stores.aiJobs),
       idOf: ([job]) => idOf(job!),
       async start(jobs) {
         const [job] = jobs;

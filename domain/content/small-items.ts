@@ -1,6 +1,6 @@
 /** Short texts and files of text, whose work is less than that of a workflow: those that arrive together are indexed together. */
 import type { FileKind } from '../extraction.js';
-import { type OpenGroup, openGroup, type SizedWork } from '../small-work.js';
+import { type OpenGroup, openGroup, type SizedWork, unitsOf } from '../small-work.js';
 
 /** Larger items are indexed step by step. */
 const MAX_BYTES = 16 * 1024;
@@ -53,17 +53,5 @@ export function groupNumbers(items: readonly SizedItem[]): (number | undefined)[
 export function workflowUnits<Item extends { batch: string; group?: number | undefined }>(
   items: readonly Item[],
 ): Item[][] {
-  const units: Item[][] = [];
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = `${item.batch}/${item.group}`;
-    const unit = item.group === undefined ? undefined : groups.get(key);
-    if (unit) {
-      unit.push(item);
-      continue;
-    }
-    units.push([item]);
-    if (item.group !== undefined) groups.set(key, units.at(-1)!);
-  }
-  return units;
+  return unitsOf(items, ({ batch, group }) => (group === undefined ? undefined : `${batch}/${group}`));
 }

@@ -219,6 +219,14 @@ export function createAiJobs(
     /** Whether a job in progress uses this upload. */
     isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, { file_id: fileId }),
 
+    /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
+    listGroup(org: string, group: string): Promise<AiJobRecord[]> {
+      return aiJobs
+        .find({ org, group, status: { $in: IN_PROGRESS_STATUSES } }, { projection: { input: 0, user_parameters: 0 } })
+        .sort({ _id: 1 })
+        .toArray();
+    },
+
     /** Jobs in progress, without their inputs. */
     stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {
       projection: { input: 0, user_parameters: 0 },

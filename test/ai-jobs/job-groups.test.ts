@@ -47,15 +47,27 @@ describe('quick jobs that arrive together', () => {
     expect(await listedWorkflows(temporal, query)).toHaveLength(1);
   });
 
+  const addJob = (changes: Partial<AiJobRecord>) => {
+    const job = aiJobRecord({ org, now: new Date(0), quick: true, time_limit_ms: 600_000, ...changes });
+    return withDb(mongodbUri, async (db) => {
+      await db.collection<AiJobRecord>('ai_jobs').insertOne(job);
+      return job._id;
+    });
+  };
+  const finishedJob = (job_id: string) => api.finished({ status: 202, body: { job_id } });
+
+  test('are all started again by the reconciler when its page ends within their group', async () => {
+    const group = `grp_${randomUUID()}`;
+    // More than a page, which has the jobs of other groups too.
+    const ids = await Promise.all(Array.from({ length: 30 }, () => addJob({ group })));
+    await reconcile(sharedProduct());
+    const statuses = await Promise.all(ids.map(async (id) => (await finishedJob(id)).status));
+    expect(new Set(statuses)).toEqual(new Set(['success']));
+  });
+
   describe('as a group whose workflow was lost', () => {
     const group = `grp_${randomUUID()}`;
-    const add = (changes: Partial<AiJobRecord>) => {
-      const job = aiJobRecord({ org, now: new Date(0), quick: true, group, time_limit_ms: 600_000, ...changes });
-      return withDb(mongodbUri, async (db) => {
-        await db.collection<AiJobRecord>('ai_jobs').insertOne(job);
-        return job._id;
-      });
-    };
+    const add = (changes: Partial<AiJobRecord>) => addJob({ group, ...changes });
     let well: string;
     let cancelled: string;
     let lost: string;
@@ -68,11 +80,10 @@ describe('quick jobs that arrive together', () => {
       invalid = await add({ provider: 'no-such-provider' });
       await reconcile(sharedProduct());
     });
-    const finished = (job_id: string) => api.finished({ status: 202, body: { job_id } });
     const ownWorkflow = (id: string) => temporal.workflow.getHandle(`ai-job/${id}`).describe();
 
     test('are started again together', async () => {
-      expect(await finished(well)).toMatchObject({ status: 'success', output: expect.anything() });
+      expect(await finishedJob(well)).toMatchObject({ status: 'success', output: expect.anything() });
       expect(await temporal.workflow.getHandle(`ai-jobs/${org}/${group}`).result()).toEqual({
         succeeded: 1,
         failed: 2,
@@ -82,16 +93,16 @@ describe('quick jobs that arrive together', () => {
     });
 
     test('end as cancelled when that was requested', async () => {
-      expect(await finished(cancelled)).toMatchObject({ status: 'fail', error: { code: 'cancelled' } });
+      expect(await finishedJob(cancelled)).toMatchObject({ status: 'fail', error: { code: 'cancelled' } });
     });
 
     test('fail alone', async () => {
       const message = 'This provider is no longer configured.';
-      expect(await finished(invalid)).toMatchObject({ status: 'fail', error: { message } });
+      expect(await finishedJob(invalid)).toMatchObject({ status: 'fail', error: { message } });
     });
 
     test('continue alone when a run was lost with its process', async () => {
-      expect(await finished(lost)).toMatchObject({ status: 'success', output: expect.anything() });
+      expect(await finishedJob(lost)).toMatchObject({ status: 'success', output: expect.anything() });
       expect((await ownWorkflow(lost)).type).toBe('runAiJob');
       expect((await jobOf(lost)).group).toBeUndefined();
       expect((await jobOf(well)).group).toBe(group);
