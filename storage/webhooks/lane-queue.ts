@@ -4,14 +4,8 @@ import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { LANE_INDEX } from '../indexes.js';
 import { createUpdates } from '../updates.js';
-import {
-  claimFilter,
-  type DeliveryRecord,
-  newClaim,
-  outcomeUpdate,
-  type RecordedAttempt,
-  receiverOf,
-} from './deliveries.js';
+import { type DeliveryRecord, newClaim, receiverOf } from './deliveries.js';
+import { type LaneOutcome, outcomeUpdates } from './outcome-updates.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
 
@@ -24,14 +18,6 @@ export interface QueueHead {
   delivery: string;
   /** When it is due, or its claim expires. */
   due: Date;
-}
-
-/** The outcome of an attempt at a delivery in a lane. */
-export interface LaneOutcome {
-  claimed: DeliveryRecord;
-  recorded: RecordedAttempt;
-  /** Whether the delivery, if it failed, stays in the lane. */
-  stays: boolean;
 }
 
 /** Matches the records of the partial index of lanes. */
@@ -64,7 +50,7 @@ export function createLaneQueue(
   { db, deliveries }: { db: Db; deliveries: Collection<DeliveryRecord> },
   retentionMs = 30 * DAY_MS,
 ) {
-  const updateEach = createUpdates(db, deliveries.collectionName);
+  const update = createUpdates(db, deliveries.collectionName);
   return {
     headsQuery,
 
@@ -137,12 +123,7 @@ export function createLaneQueue(
      * @returns the outcomes that were stored; the claims of the others were taken over
      */
     async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
-      const matched = await updateEach(
-        outcomes.map(({ claimed, recorded, stays }) => ({
-          q: claimFilter(claimed),
-          u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
-        })),
-      );
+      const matched = await update(outcomeUpdates(outcomes, now, retentionMs));
       if (matched === outcomes.length) return [...outcomes];
       const ids = outcomes.map(({ claimed }) => claimed._id);
       const latest = await deliveries.find({ _id: { $in: ids } }, { projection: { claim: 1 } }).toArray();
