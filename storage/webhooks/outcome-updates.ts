@@ -1,4 +1,5 @@
 import type { Document } from 'mongodb';
+import { BY_ID } from '../queries.js';
 import type { Update } from '../updates.js';
 import {
   claimFilter,
@@ -41,7 +42,7 @@ export function outcomeUpdates(outcomes: readonly LaneOutcome[], now: Date, rete
 }
 
 function single({ claimed, recorded, stays }: LaneOutcome, now: Date, retentionMs: number): Update {
-  return { q: claimFilter(claimed), u: outcomeUpdate(claimed, recorded, now, retentionMs, stays) };
+  return { q: claimFilter(claimed), u: outcomeUpdate(claimed, recorded, now, retentionMs, stays), ...BY_ID };
 }
 
 /** @param group deliveries of one claim that were delivered to one URL */
@@ -69,6 +70,6 @@ function deliveredTogether(group: readonly LaneOutcome[], now: Date, retentionMs
       },
     ],
     multi: true,
-    hint: { _id: 1 },
+    ...BY_ID,
   };
 }
