@@ -41,7 +41,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   crashes: { run: crashes },
   cluster: {
     run: (...args) => cluster(...args.filter((each) => each !== undefined)),
-    argument: '[<minutes>] [--seed <number>]',
+    argument: '[<minutes>] [--embedded] [--seed <number>] [--from <git ref>]',
   },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },

@@ -24,6 +24,10 @@ const SECTIONS: Record<string, { title: string; text: string }> = {
     title: 'The two engines of the search index',
     text: 'The same chunks and questions through LanceDB and through OpenSearch, without the rest of the product: the test collection, and generated chunks that fill the index up. Each engine has a process of its own that asks one question after the other; LanceDB runs in it, and OpenSearch is a server with a Java heap of 512 MB. The relevance (nDCG@10) is that of the questions of the collection among all chunks.',
   },
+  cluster: {
+    title: 'A cluster under faults',
+    text: 'Two of each process on one machine, while every part in turn is killed, frozen or cut off, one fault after the other without a break. The figures show what clients and receivers see of that, not how much work a cluster carries. A result is stored only when nothing was lost, stuck, or doubled without a reason.',
+  },
 };
 
 /** @returns the charts of a result, by file name */
