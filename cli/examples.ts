@@ -77,6 +77,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'orgs limits clear': ['orgs limits clear items --org acme', 'orgs limits clear --org acme'],
   'migrate status': ['migrate status', 'migrate status --json'],
   'migrate run': ['migrate run', 'migrate run --contract'],
+  shard: ['shard --dry-run', 'shard'],
   backup: ['backup backup.ndjson.gz', 'backup "backup-$(date +%F).ndjson.gz" --json'],
   restore: [
     'restore backup.ndjson.gz',

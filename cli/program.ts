@@ -204,6 +204,12 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--contract', 'also remove what only older releases need: when none of their processes is left')
     .option('--json', 'print JSON')
     .action(async (options) => (await import('./migrate.js')).runMigrations(options));
+  program
+    .command('shard')
+    .description('distribute the collections of MongoDB over the shards of a cluster, by organisation')
+    .option('--dry-run', 'print the commands, and send none')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./shard.js')).shard(options));
 
   program
     .command('backup')

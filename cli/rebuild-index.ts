@@ -83,11 +83,11 @@ async function rebuildDatabase(dependencies: SharedDependencies, database: Datab
   const table = tableOf(database._id, database.index);
   await index.create(table);
   await index.clear(table);
-  await databaseIndexes.markCleared(database._id, database.index.generation);
+  await databaseIndexes.markCleared(database, database.index.generation);
   let batch: EmbeddedChunk[] = [];
   let written = 0;
   const flush = async () => {
-    const owners = await items.listByKeys([...new Set(batch.map(({ item }) => item))]);
+    const owners = await items.listByKeys(database.org, [...new Set(batch.map(({ item }) => item))]);
     const rows = rowsOfCurrent(owners, batch, database.metadata_schema);
     if (rows.length > 0) await index.write(table, rows);
     written += rows.length;

@@ -83,12 +83,13 @@ describe('the move of an organisation', () => {
       databases: { ...readyDatabase(id('tnt'), org, 'library'), next_index: { generation: 2 } },
       items: {
         _id: id('itm'),
+        org,
         ...database,
         id: 'a',
         indexing_status: 'completed',
         source: { kind: 'file', file_id: id('fil') },
       },
-      removed_items: { _id: id('gone'), ...database, id: 'b', removal: null },
+      removed_items: { _id: id('gone'), org, ...database, id: 'b', removal: null },
       chunks: { _id: id('chk'), ...database },
       entities: { _id: id('ent'), ...database },
       relations: { _id: id('rel'), ...database },
@@ -203,7 +204,13 @@ describe('the move of an organisation', () => {
   test('takes what a late request has written after the copy', async () => {
     await run((step) => {
       if (step === 'switch')
-        void source.removedItems.insertOne({ _id: 'late', database_id: 'tnt_0', id: 'late', removal: null } as never);
+        void source.removedItems.insertOne({
+          _id: 'late',
+          org: ORG,
+          database_id: 'tnt_0',
+          id: 'late',
+          removal: null,
+        } as never);
     });
     expect(await target.removedItems.countDocuments({ _id: 'late' })).toBe(1);
   });

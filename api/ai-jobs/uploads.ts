@@ -67,7 +67,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
             throw error;
           });
           // The reconciler claims it later.
-          await deps.files.claim(batch).catch(() => undefined);
+          await deps.files.claim({ org, batch }).catch(() => undefined);
         });
       },
     ),
@@ -106,7 +106,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
           );
         }
         await deps.files.remove(file_id);
-        await deps.uploads.remove(file_id);
+        await deps.uploads.remove({ _id: file_id, org: ctx.state.principal.org });
         respond({ file_id, deleted: true });
       },
     ),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Binary, BSON, type Db, type Document, type Filter } from 'mongodb';
 import type { SearchEngine } from '../../domain/content/index-generations.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import { NAMED_COLLECTIONS } from '../migrations/name-organisations.js';
 import { replaceSealed } from '../sealed-fields.js';
 import { MOVED_COLLECTIONS } from './records.js';
 
@@ -19,6 +20,12 @@ export interface CopyReport {
   written: number;
   /** Records that the source has no longer, and were deleted at the target. */
   deleted: number;
+}
+
+interface Moved {
+  org: string;
+  /** Of new search indexes at the target. */
+  engine: SearchEngine;
 }
 
 /** Records that are read and written together, and their bytes, about. */
@@ -47,7 +54,7 @@ export async function copyRecords(
     for await (const filter of find(source.db, org)) {
       for await (const page of pagesOf(source.db, name, filter)) {
         count += page.length;
-        report.written += await copyPage(source, target, name, page, engine);
+        report.written += await copyPage(source, target, name, page, { org, engine });
       }
     }
     report.records[name] = count;
@@ -66,7 +73,7 @@ async function copyPage(
   target: CellRecords,
   name: string,
   page: readonly Document[],
-  engine: SearchEngine,
+  moved: Moved,
 ): Promise<number> {
   const ids = page.map(({ _id }) => _id);
   const present = await target.db
@@ -75,7 +82,7 @@ async function copyPage(
     .toArray();
   const checksums = new Map(present.map((document) => [String(document._id), checksum(name, document, target.sealer)]));
   const different = page
-    .map((document) => asMoved(name, document, engine))
+    .map((document) => asMoved(name, document, moved))
     .filter((document) => checksum(name, document, source.sealer) !== checksums.get(String(document._id)));
   if (different.length === 0) return 0;
   await target.db.collection(name).bulkWrite(
@@ -113,7 +120,9 @@ async function deleteVanished(
 }
 
 /** A record as the target must have it before it serves the organisation. */
-function asMoved(name: string, document: Document, engine: SearchEngine): Document {
+function asMoved(name: string, document: Document, { org, engine }: Moved): Document {
+  // The target may look for no record without it.
+  if (NAMED_COLLECTIONS.includes(name)) return { ...document, org };
   if (name === 'api_keys') return { ...document, closed: { state: 'moving' } };
   if (name !== 'databases') return document;
   // The search index is written again at the target, in its own engine.

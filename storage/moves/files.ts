@@ -37,7 +37,7 @@ export async function copyFiles(db: Db, source: FileStore, target: FileStore, or
     const batch = `move/${file}`;
     await target.remove(file);
     await target.write(file, { org, batch }, source.read(file));
-    await target.claim(batch);
+    await target.claim({ org, batch });
     report.written += 1;
     if ((await digestOf(target, file))?.sha256 !== wanted.sha256) {
       throw new Error(`the file ${file} reads differently at the target; run the command again`);

@@ -1,5 +1,6 @@
 import type { Db, Document, Filter } from 'mongodb';
 import { IN_PROGRESS_STATUSES } from '../content/items.js';
+import { namedOrOldRecords } from '../records-of.js';
 
 /** How the records of an organisation are found in a collection. Several filters, so that none grows with its records. */
 type Find = (db: Db, org: string) => AsyncIterable<Filter<Document>>;
@@ -14,27 +15,27 @@ const PAGE = 500;
 export const MOVED_COLLECTIONS: Readonly<Record<string, Find>> = {
   api_keys: byOrg,
   databases: byOrg,
-  items: byDatabase,
-  removed_items: byDatabase,
+  items: byOrgAndDatabase,
+  removed_items: byOrgAndDatabase,
   chunks: byDatabase,
   entities: byDatabase,
   relations: byDatabase,
-  feedback: byDatabase,
-  feedback_tallies: byDatabase,
+  feedback: byOrgAndDatabase,
+  feedback_tallies: withOldRecords(byDatabase),
   connectors: byOrg,
-  connector_resources: byParent('connectors', 'connector'),
+  connector_resources: byOrg,
   registrations: byId,
   crew_signing_secrets: byId,
   payment_signing_secrets: byId,
   signing_keys: byOrg,
   uploads: byOrg,
   ai_jobs: byOrg,
-  ai_job_results: byParent('ai_jobs', '_id'),
+  ai_job_results: withOldRecords(byParent('ai_jobs', '_id')),
   crew_executions: byOrg,
-  crew_steps: byParent('crew_executions', 'execution'),
-  crew_feedback: byParent('crew_executions', 'execution'),
+  crew_steps: withOldRecords(byParent('crew_executions', 'execution')),
+  crew_feedback: withOldRecords(byParent('crew_executions', 'execution')),
   authentications: byOrg,
-  eligibility_data: byParent('authentications', '_id'),
+  eligibility_data: byOrg,
   deliveries: byOrg,
   delivery_replays: byOrg,
   idempotency_keys: byIdPrefix('(?:GET|POST|PUT|PATCH|DELETE) '),
@@ -127,6 +128,17 @@ function byIdPrefix(rest: string): Find {
 
 async function* byDatabase(db: Db, org: string): AsyncGenerator<Filter<Document>> {
   for await (const ids of pagesOfIds(db, 'databases', { org })) yield { database_id: { $in: ids } };
+}
+
+async function* byOrgAndDatabase(db: Db, org: string): AsyncGenerator<Filter<Document>> {
+  for await (const filter of byDatabase(db, org)) yield { org, ...filter };
+}
+
+/** Records of earlier releases do not name their organisation. */
+function withOldRecords(find: Find): Find {
+  return async function* (db, org) {
+    for await (const filter of find(db, org)) yield { ...namedOrOldRecords(org), ...filter };
+  };
 }
 
 function byParent(parents: string, field: string): Find {
