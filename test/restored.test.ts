@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { createCrewClient } from './support/crew-client.js';
+import { receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient } from './support/job-client.js';
 import {
@@ -17,7 +18,6 @@ import {
   startProcesses,
   startProcessesAgain,
 } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 // Starts its own processes twice: those that are backed up, and those that run on the restored data.
 describe('a service that was restored from a backup', () => {
@@ -35,13 +35,11 @@ describe('a service that was restored from a backup', () => {
   const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
   let product: Product;
   let keys: { content: string; crews: string };
-  let receiver: Receiver;
   let waiting: string;
   let job: string;
   let secret: string;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    receiver = await startReceiver();
     receiver.respond = () => ({ status: 500 });
     const before = await startProcesses(BEFORE!, settings);
     const keyOf = async (kind: 'api' | 'crew_org') => (await makeKey(before.mongodbUri, 'acme', kind)).key;
@@ -84,7 +82,6 @@ describe('a service that was restored from a backup', () => {
   });
   afterAll(async () => {
     await product?.remove();
-    await receiver?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { readConfig } from '../runtime/config.js';
@@ -9,11 +9,9 @@ import { startTracing } from '../runtime/tracing.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
-import { type Client, createClient } from './support/client.js';
+import { clientDuringTests, duringTests, processesDuringTests, receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { listedWorkflows } from './support/listed-workflows.js';
-import { makeKey, type Product, startProcesses } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 interface Span {
   traceId: string;
@@ -53,28 +51,16 @@ describe('traces', () => {
   const NAMESPACE = 'tracing';
   const TEXT = 'A sentence that only the note has: quadrilateral.';
   const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-  let collector: Awaited<ReturnType<typeof startCollector>>;
-  let product: Product;
-  let api: Client;
-  let key: string;
-  let receiver: Receiver;
-
+  const collector = duringTests(startCollector);
+  const product = processesDuringTests(NAMESPACE, () => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    POSTBACK_EMBEDDINGS: 'off',
+  }));
+  const api = clientDuringTests('traced', product);
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    collector = await startCollector();
-    product = await startProcesses(NAMESPACE, {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      POSTBACK_EMBEDDINGS: 'off',
-    });
-    ({ key } = await makeKey(product.mongodbUri, 'traced'));
-    api = createClient(product.apiUrl, key);
-    receiver = await startReceiver();
     await api.createDatabase('traced');
     await api.post('/webhooks/indexing', { url: `${receiver.url}?token=in-the-url` });
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await product.remove();
-    collector.close();
   });
 
   const named = (traceId: string, name: string | RegExp) =>
@@ -117,7 +103,7 @@ describe('traces', () => {
   test('a trace of the client continues, and the log names it', async () => {
     const response = await fetch(`${product.apiUrl}/databases`, {
       headers: {
-        Authorization: `Bearer ${key}`,
+        Authorization: `Bearer ${api.key}`,
         'API-Version': '2',
         traceparent: `00-${TRACE}-00f067aa0ba902b7-01`,
       },
@@ -150,7 +136,7 @@ describe('traces', () => {
 
   test('spans have no content and no address, and receivers get no trace', async () => {
     const sent = JSON.stringify(collector.spans);
-    for (const secret of ['quadrilateral', 'in-the-url', key, receiver.url]) expect(sent).not.toContain(secret);
+    for (const secret of ['quadrilateral', 'in-the-url', api.key, receiver.url]) expect(sent).not.toContain(secret);
     expect(receiver.received.length).toBeGreaterThan(0);
     expect(receiver.received.filter(({ headers }) => 'traceparent' in headers)).toEqual([]);
   });

@@ -10,12 +10,12 @@ import { newDeliveryId } from '../../domain/ids.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import { jobClientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { createJobClient, type JobClient } from '../support/job-client.js';
+import { createJobClient } from '../support/job-client.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { pythonWithCryptography } from '../support/python.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 import { aiJobRecord } from '../support/records.js';
 
@@ -25,14 +25,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 describe('AI jobs', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let api: JobClient;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = createJobClient(apiUrl, (await makeKey(mongodbUri, 'jobs')).key);
-    receiver = await startReceiver();
-  });
-  afterAll(() => receiver.close());
+  const api = jobClientDuringTests('jobs');
+  const receiver = receiverDuringTests();
   beforeEach(() => {
     receiver.received.length = 0;
     receiver.respond = () => ({ status: 204 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createOrganisations } from '../../storage/organisations.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { testCollections } from '../support/mongodb.js';
 import {
@@ -18,7 +19,6 @@ import {
 } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, type Product, startProcesses } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
 
 const MODEL = 'small-model';
@@ -69,14 +69,12 @@ describe('crews with a language model and tools', () => {
   let openai: OpenAiServer;
   let pages: Server;
   let pageUrl: string;
-  let receiver: Receiver;
   let toolServer: ToolServer;
   let folder: string;
   let crew: (name: string) => CrewClient;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
     openai = await startOpenAiServer();
-    receiver = await startReceiver();
     pages = createServer((request, response) => {
       if (request.url === '/astray') response.writeHead(302, { location: 'http://[' }).end();
       else if (request.url === '/moved') response.writeHead(302, { location: '/lamp' }).end();

@@ -39,6 +39,8 @@ export function createClient(apiUrl: string, key: string) {
   }
 
   const client = {
+    /** The key that the client sends. */
+    key,
     request,
     get: (path: string) => request('GET', path),
     post: (path: string, json?: unknown) => request('POST', path, { json }),

@@ -3,14 +3,13 @@ import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { newDeliveryId } from '../../domain/ids.js';
-import type { Collections } from '../../storage/collections.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -19,16 +18,14 @@ import { deliveryRecord } from '../support/records.js';
 describe('an attempt that another worker has begun', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
   const org = 'claims';
-  let collections: Collections;
   let first: DeliveryHarness;
   let second: DeliveryHarness;
   let receiver: Receiver;
   /** Lets the receiver respond to the first request. */
   let release: () => void;
-
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'claims'));
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
-    collections = await testCollections(databaseBeside(mongodbUri, 'claims'));
     [first, second] = [createDeliveryHarness(collections), createDeliveryHarness(collections)];
   });
   beforeEach(async () => {
@@ -46,7 +43,6 @@ describe('an attempt that another worker has begun', () => {
     await receiver?.close();
     await first?.close();
     await second?.close();
-    await collections?.mongoClient.close();
   });
 
   async function pending(): Promise<{ delivery: string; org: string }> {

@@ -4,15 +4,14 @@ import { MongoNetworkError } from 'mongodb';
 import { createLaneReader } from '../../activities/webhooks/lane-reader.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { LaneFlags } from '../../domain/webhooks/lanes.js';
-import type { Collections } from '../../storage/collections.js';
 import { LANE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { collectionsDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
 
 const LANE = 2;
@@ -21,19 +20,15 @@ const SLOW = 'slow';
 
 // The activity of a lane over real records and a real receiver, without Temporal.
 describe('a lane', () => {
-  let collections: Collections;
   let harness: DeliveryHarness;
-  let receiver: Receiver;
-  let hanging: Receiver;
   let release: () => void;
   const started: { id: string; dueInMs: number }[] = [];
   const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
-
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
+  const receiver = receiverDuringTests();
+  const hanging = receiverDuringTests();
   beforeAll(async () => {
-    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
     harness = createDeliveryHarness(collections);
-    receiver = await startReceiver();
-    hanging = await startReceiver();
     await harness.registrations.register(QUICK, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     await harness.registrations.register(SLOW, hanging.url, ['indexing.status_changed']);
   });
@@ -55,12 +50,7 @@ describe('a lane', () => {
       await result;
     }
   });
-  afterAll(async () => {
-    await receiver?.close();
-    await hanging?.close();
-    await harness?.close();
-    await collections?.mongoClient.close();
-  });
+  afterAll(() => harness?.close());
 
   const create = (options: Parameters<DeliveryHarness['create']>[0] = {}) =>
     harness.create({

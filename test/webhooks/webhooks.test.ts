@@ -1,24 +1,15 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { signatureHeader } from '../../domain/webhooks/headers.js';
-import type { Client } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 
 describe('webhooks of the indexing service', () => {
   const product = sharedProduct();
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf('webhooks', product);
-    receiver = await startReceiver();
-    await api.createDatabase('hooks');
-  });
-
-  afterAll(() => receiver.close());
+  const api = clientDuringTests('webhooks', product);
+  const receiver = receiverDuringTests();
+  beforeAll(() => api.createDatabase('hooks'));
 
   beforeEach(async () => {
     receiver.received.length = 0;
