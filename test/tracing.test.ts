@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -11,6 +9,7 @@ import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import { clientDuringTests, duringTests, processesDuringTests, receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
+import { startHttpServer } from './support/http-server.js';
 import { listedWorkflows } from './support/listed-workflows.js';
 
 interface Span {
@@ -26,7 +25,7 @@ interface Span {
 async function startCollector() {
   const spans: Span[] = [];
   const services = new Set<string>();
-  const server = createServer(async (request, response) => {
+  const server = await startHttpServer(async (request, response) => {
     let body = '';
     for await (const piece of request) body += piece;
     if (request.url === '/v1/traces') {
@@ -36,10 +35,8 @@ async function startCollector() {
       }
     }
     response.setHeader('Content-Type', 'application/json').end('{}');
-  }).listen(0, '127.0.0.1');
-  await eventually('collector listening', () => server.listening);
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, spans, services, close: () => server.close() };
+  });
+  return { ...server, spans, services };
 }
 
 function attributeOf({ attributes }: Pick<Span, 'attributes'>, key: string): string | number | undefined {

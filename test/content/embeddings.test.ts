@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -17,7 +16,9 @@ import { BUILT_IN_MODEL } from '../../providers/embeddings/local-model.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
+import { duringTests } from '../support/during-tests.js';
 import { describeWithModel } from '../support/embedding-model.js';
+import { startHttpServer } from '../support/http-server.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 /** The state of the first token, computed for two equal texts in a batch. */
@@ -249,8 +250,6 @@ await describeWithModel('the local embedder', (files) => {
 });
 
 describe('the embedder for OpenAI-compatible servers', () => {
-  let server: Server;
-  let baseUrl: string;
   let requests: {
     url: string;
     authorization: string | undefined;
@@ -266,28 +265,22 @@ describe('the embedder for OpenAI-compatible servers', () => {
         .reverse(),
     });
 
-  beforeAll(async () => {
-    server = createServer(async (req: IncomingMessage, res) => {
+  const server = duringTests(() =>
+    startHttpServer(async (req, res) => {
       let text = '';
       for await (const part of req) text += part;
       const body = JSON.parse(text);
       requests.push({ url: req.url!, authorization: req.headers.authorization, body });
       respond(body, res);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+    }),
+  );
   beforeEach(() => {
     requests = [];
     respond = ({ input }, res) => res.end(embeddings(input));
   });
   afterEach(() => embedder.close());
 
-  const options = () => ({ baseUrl, apiKey: 'secret-key', model: 'm', dimensions: 3 });
+  const options = () => ({ baseUrl: `${server.url}/v1/`, apiKey: 'secret-key', model: 'm', dimensions: 3 });
   let embedder: ReturnType<typeof createOpenAiEmbedder>;
   const create = (rest = {}) => {
     embedder = createOpenAiEmbedder({ ...options(), ...rest });
@@ -363,7 +356,7 @@ describe('the embedder for OpenAI-compatible servers', () => {
       retryable: true,
       message: expect.stringContaining('100 ms'),
     });
-    respond = (_, res) => res.writeHead(307, { location: `${baseUrl}elsewhere` }).end();
+    respond = (_, res) => res.writeHead(307, { location: `${server.url}/elsewhere` }).end();
     await expect(create().embedQuery('x')).rejects.toMatchObject({ retryable: true });
     await expect(create({ baseUrl: 'http://127.0.0.1:1/v1' }).embedQuery('x')).rejects.toMatchObject({
       retryable: true,
