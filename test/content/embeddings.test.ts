@@ -5,13 +5,13 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { EmbeddingError } from '../../domain/errors.js';
 import { batchByLength } from '../../providers/embeddings/batching.js';
 import { fuseModel } from '../../providers/embeddings/fused-model.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
-import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
+import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { BUILT_IN_MODEL } from '../../providers/embeddings/local-model.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
@@ -69,11 +69,7 @@ test('without a model there is no embedder', () => {
 });
 
 await describeWithModel('the local embedder', (files) => {
-  let embedder: LocalEmbedder;
-  beforeAll(() => {
-    embedder = createLocalEmbedder(files);
-  });
-  afterAll(() => embedder.close());
+  const embedder = duringTests(() => createLocalEmbedder(files));
 
   test('returns unit vectors in the order of the texts, similar for similar texts', async () => {
     const texts = [
@@ -172,12 +168,17 @@ await describeWithModel('the local embedder', (files) => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  test('calls take turns: one text does not wait for the many texts of another call', async () => {
+  /** The names of calls in the order in which they end. */
+  async function orderOf(calls: Record<string, Promise<unknown>>): Promise<string[]> {
     const ended: string[] = [];
-    const many = embedder.embedDocuments(new Array(30).fill('words '.repeat(60))).then(() => ended.push('many'));
-    const one = embedder.embedDocuments(['A note.']).then(() => ended.push('one'));
-    await Promise.all([many, one]);
-    expect(ended).toEqual(['one', 'many']);
+    await Promise.all(Object.entries(calls).map(([name, call]) => call.then(() => ended.push(name))));
+    return ended;
+  }
+
+  test('calls take turns: one text does not wait for the many texts of another call', async () => {
+    const many = embedder.embedDocuments(new Array(30).fill('words '.repeat(60)));
+    const one = embedder.embedDocuments(['A note.']);
+    expect(await orderOf({ many, one })).toEqual(['one', 'many']);
   });
 
   test('organisations take turns: one text does not wait for the many calls of another organisation', async () => {
@@ -190,19 +191,15 @@ await describeWithModel('the local embedder', (files) => {
   });
 
   test('a short text waits for few long ones', async () => {
-    const ended: string[] = [];
-    const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500))).then(() => ended.push('long'));
-    const short = embedder.embedDocuments(['A note.']).then(() => ended.push('short'));
-    await Promise.all([long, short]);
-    expect(ended).toEqual(['short', 'long']);
+    const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500)));
+    const short = embedder.embedDocuments(['A note.']);
+    expect(await orderOf({ long, short })).toEqual(['short', 'long']);
   });
 
   test('a short text does not wait for the long texts of another organisation that the model has already', async () => {
-    const ended: string[] = [];
     const long = embedder.embedDocuments(new Array(2).fill('words '.repeat(500)), undefined, 'many');
     const short = embedder.embedDocuments(['A note.'], undefined, 'one');
-    await Promise.all([long.then(() => ended.push('long')), short.then(() => ended.push('short'))]);
-    expect(ended).toEqual(['short', 'long']);
+    expect(await orderOf({ long, short })).toEqual(['short', 'long']);
   });
 
   test('an aborted call rejects at once, and the next call works', async () => {
