@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { tableOf } from '../domain/content/index-generations.js';
 import type { SearchIndex } from '../domain/content/search.js';
-import type { FileStore } from '../domain/file-store.js';
+import type { FileStore, UnclaimedFile } from '../domain/file-store.js';
 import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
-import type { Uploads } from '../storage/ai-jobs/uploads.js';
+import type { UploadRecord, Uploads } from '../storage/ai-jobs/uploads.js';
 import type { Databases } from '../storage/content/databases.js';
 import type { Items } from '../storage/content/items.js';
 import type { StaleRecords } from '../storage/queries.js';
@@ -97,9 +97,9 @@ export function createReconcileActivities({
 
   async function dropAbandonedFiles(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const { _id } of await uploads.listExpired(MAX_RECORDS)) {
+    for (const upload of await uploads.listExpired(MAX_RECORDS)) {
       if (signal.aborted) return report;
-      await attempt(report, _id, () => dropUpload(_id));
+      await attempt(report, upload._id, () => dropUpload(upload));
     }
     for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), MAX_RECORDS)) {
       if (signal.aborted) return report;
@@ -109,16 +109,17 @@ export function createReconcileActivities({
   }
 
   /** A file stays while a queued or running job needs it. */
-  async function dropUpload(fileId: string): Promise<void> {
-    if (await aiJobs.isFileNeeded(fileId)) return uploads.keepUntil(fileId, new Date(Date.now() + KEEP_LONGER_MS));
-    await files.remove(fileId);
-    await uploads.remove(fileId);
+  async function dropUpload(upload: UploadRecord): Promise<void> {
+    if (await aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, new Date(Date.now() + KEEP_LONGER_MS));
+    await files.remove(upload._id);
+    await uploads.remove(upload);
   }
 
-  async function dropUnclaimed(file: { file_id: string; batch: string }): Promise<void> {
-    const owned = (await items.anyOfBatch(file.batch)) || (await uploads.getById(file.file_id)) !== null;
-    if (owned) await files.claim(file.batch);
-    else await files.remove(file.file_id);
+  async function dropUnclaimed(file: UnclaimedFile): Promise<void> {
+    const { org, batch, file_id } = file;
+    const owned = (await items.anyOfBatch(org, batch)) || (await uploads.getById(org, file_id)) !== null;
+    if (owned) await files.claim(file);
+    else await files.remove(file_id);
   }
 
   async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Principal, Scope } from '../domain/api-keys.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
+import { requireOpen } from './closed-organisations.js';
 import type { Envelope } from './envelope.js';
 import { type FieldNames, invert, renameAllFields, renameFields } from './field-names.js';
 import { respondOnce } from './idempotency.js';
@@ -124,7 +125,7 @@ export function operations(
     };
     const middleware: RouterMiddleware<RequestState> = (ctx) => {
       // Routes that need no key have no principal.
-      if (ctx.state.principal) requireScope(ctx.state.principal, scopeOf(operation, ctx.method));
+      if (ctx.state.principal) requireAllowed(ctx.state.principal, scopeOf(operation, ctx.method), ctx.method);
       return idempotencyKeys && !form
         ? respondOnce(
             ctx,
@@ -138,9 +139,17 @@ export function operations(
   };
 }
 
+/** @throws ServiceError FORBIDDEN, or ORGANISATION_MOVING for a request that changes something during a move */
+function requireAllowed(principal: Principal, scope: Scope, method: string): void {
+  requireScope(principal, scope);
+  if (scope !== 'read' && !isReading(method)) requireOpen(principal.closed);
+}
+
+const isReading = (method: string): boolean => /^(get|head)$/i.test(method);
+
 /** The scope that a request of this method needs. */
 export function scopeOf({ scope }: Operation, method: string): Scope {
-  return scope ?? (/^(get|head)$/i.test(method) ? 'read' : 'write');
+  return scope ?? (isReading(method) ? 'read' : 'write');
 }
 
 /** @throws ServiceError FORBIDDEN */

@@ -61,7 +61,7 @@ export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
     await embedder.close();
     await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
     const database = (await instance.collections.databases.findOne({ name: 'large' }))!;
-    await createDatabaseIndexes(instance.collections).getForEmbedding(database._id, embedder);
+    await createDatabaseIndexes(instance.collections).getForEmbedding(database, embedder);
     const embeddings = { model, dimensions };
     await instance.collections.databases.updateOne({ _id: database._id }, { $set: { 'index.embeddings': embeddings } });
     let stored = 0;

@@ -48,7 +48,12 @@ export async function receivers(): Promise<void> {
       );
       const finished: Promise<unknown>[] = [];
       for (let n = 0; n < total; n++) {
-        finished.push(finish({ item: `itm_${count}-${n}`, version: 1 }, { status: 'completed' }));
+        finished.push(
+          finish(
+            { item: `itm_${count}-${n}`, version: 1, org: org(n % count), database_id: 'tnt_bench' },
+            { status: 'completed' },
+          ),
+        );
         await wait(1000 / RATE);
       }
       await Promise.all(finished);

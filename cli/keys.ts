@@ -4,6 +4,7 @@ import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
+import { createMoveStates, type MoveStates } from '../storage/moves/states.js';
 import { resealAll } from '../storage/sealed-fields.js';
 import { runningSettings, sealingKey } from './data-folder.js';
 import { print } from './remote/output.js';
@@ -23,7 +24,12 @@ interface NewKeyOptions extends Output {
 
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
 export async function createKey({ expires, json, ...options }: NewKeyOptions): Promise<void> {
-  await withKeys(async (keys) => {
+  await withKeys(async (keys, states) => {
+    // A key that is created during a move would be missing at the target.
+    const move = await states.find(options.org);
+    if (move !== null && move.state !== 'here') {
+      throw new Error(`${options.org} moves to another cell, or has moved there: create the key there`);
+    }
     const { key, record } = await keys.create({ ...options, expires_at: expires === 'never' ? null : expires });
     const { _id: id, org, kind, scopes, expires_at } = record;
     print({ json, data: { id, org, kind, scopes, expires_at, key } }, () => `${id}  ${kind}  ${org}\n${key}`);
@@ -61,10 +67,10 @@ export async function revokeKey(id: string, { json }: Output): Promise<void> {
   });
 }
 
-async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
+async function withKeys(work: (keys: ApiKeys, states: MoveStates) => Promise<void>): Promise<void> {
   const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
-    await work(createApiKeys(collections));
+    await work(createApiKeys(collections), createMoveStates(collections));
   } finally {
     await collections.mongoClient.close();
   }

@@ -1,5 +1,6 @@
 import { tableOf } from '../domain/content/index-generations.js';
 import { rowsOfCurrent } from '../domain/content/index-rows.js';
+import type { Config } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
@@ -29,29 +30,43 @@ interface RebuiltDatabase {
  * searches find what has been written so far.
  */
 export async function rebuildIndex({ database, json }: RebuildIndexOptions): Promise<void> {
-  const databases = await rebuildIndexes(database, ({ id, org, name, chunks }) => {
-    if (!json) console.log(`${org}/${name} (${id}): ${chunks} chunks`);
+  const databases = await rebuildIndexes({
+    database,
+    onRebuilt({ id, org, name, chunks }) {
+      if (!json) console.log(`${org}/${name} (${id}): ${chunks} chunks`);
+    },
   });
   if (json) console.log(JSON.stringify({ databases }, null, 2));
 }
 
-/**
- * @param databaseId of the only database to rebuild; all databases without it
- * @param onRebuilt called after each database
- */
-export async function rebuildIndexes(
-  databaseId?: string,
-  onRebuilt: (database: RebuiltDatabase) => void = () => undefined,
-): Promise<RebuiltDatabase[]> {
-  const settings = { ...runningSettings(process.env), POSTBACK_EMBEDDINGS: 'off' } as const;
+/** Which indexes are written again. */
+interface Rebuild {
+  /** Settings of the instance; those of the environment without them. */
+  config?: Config;
+  /** Internal id of the only database; all databases without it. */
+  database?: string | undefined;
+  /** Only the databases of this organisation. */
+  org?: string;
+  /** Called after each database. */
+  onRebuilt?: (database: RebuiltDatabase) => void;
+}
+
+/** Writes the search indexes again from the chunks in MongoDB. */
+export async function rebuildIndexes({
+  config = runningSettings(process.env),
+  database: only,
+  org: owner,
+  onRebuilt = () => undefined,
+}: Rebuild = {}): Promise<RebuiltDatabase[]> {
+  const settings = { ...config, POSTBACK_EMBEDDINGS: 'off' } as const;
   const dependencies = await createSharedDependencies(settings, createLogger('warn', 'rebuild'), {
     opensSecrets: false,
   });
   const rebuilt: RebuiltDatabase[] = [];
   try {
     for (const database of await dependencies.databases.listAll()) {
-      if (database.status === 'deleting' || (databaseId !== undefined && database._id !== databaseId)) continue;
       const { _id: id, org, name } = database;
+      if (database.status === 'deleting' || id !== (only ?? id) || org !== (owner ?? org)) continue;
       const written = { id, org, name, chunks: await rebuildDatabase(dependencies, database) };
       rebuilt.push(written);
       onRebuilt(written);
@@ -68,11 +83,11 @@ async function rebuildDatabase(dependencies: SharedDependencies, database: Datab
   const table = tableOf(database._id, database.index);
   await index.create(table);
   await index.clear(table);
-  await databaseIndexes.markCleared(database._id, database.index.generation);
+  await databaseIndexes.markCleared(database, database.index.generation);
   let batch: EmbeddedChunk[] = [];
   let written = 0;
   const flush = async () => {
-    const owners = await items.listByKeys([...new Set(batch.map(({ item }) => item))]);
+    const owners = await items.listByKeys(database.org, [...new Set(batch.map(({ item }) => item))]);
     const rows = rowsOfCurrent(owners, batch, database.metadata_schema);
     if (rows.length > 0) await index.write(table, rows);
     written += rows.length;

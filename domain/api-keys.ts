@@ -32,10 +32,19 @@ export function keyHint(kind: KeyKind, key: string): string {
   return `${key.slice(0, PREFIX[kind].length + 4)}…`;
 }
 
+/** Why the organisation of a key is not served here as usual: it moves to another cell, or has moved there. */
+export interface Closure {
+  state: 'moving' | 'moved';
+  /** Where it is now, as its operator has named it. */
+  address?: string;
+}
+
 /** The authenticated client of a request. */
 export interface Principal {
   key_id: string;
   org: string;
   kind: KeyKind;
   scopes: readonly Scope[];
+  /** Absent for an organisation that is served here. */
+  closed?: Closure | undefined;
 }

@@ -7,6 +7,11 @@ export interface FileOwner {
   batch: string;
 }
 
+/** A file that no item owns. */
+export interface UnclaimedFile extends FileOwner {
+  file_id: string;
+}
+
 /** The file store. Files are streamed and never loaded into memory as a whole. */
 export interface FileStore {
   /** Stores the content. When the content fails, nothing is stored. @throws the content's error, or FileStoreError */
@@ -22,10 +27,10 @@ export interface FileStore {
   remove(fileId: string): Promise<void>;
 
   /** Records that items own the files of this request. */
-  claim(batch: string): Promise<void>;
+  claim(owner: FileOwner): Promise<void>;
 
   /** @returns files that no item owns, because the process died during the request */
-  unclaimedBefore(before: Date, limit: number): Promise<{ file_id: string; batch: string }[]>;
+  unclaimedBefore(before: Date, limit: number): Promise<UnclaimedFile[]>;
 }
 
 /** The file store could not be reached, or failed. Another attempt may succeed. The cause is for the log. */

@@ -40,7 +40,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       const owned = await databases.find({ org }).project<{ _id: string }>({ _id: 1 }).toArray();
       const database_id = { $in: owned.map(({ _id }) => _id) };
       return countEach(INDEXING_STATUSES, (indexing_status, limit) =>
-        items.countDocuments({ database_id, indexing_status }, { limit, hint: LIST_INDEX }),
+        items.countDocuments({ org, database_id, indexing_status }, { limit, hint: LIST_INDEX }),
       );
     },
 

@@ -1,5 +1,13 @@
 import type { Collection } from 'mongodb';
-import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
+import {
+  type Closure,
+  type KeyKind,
+  keyHint,
+  newApiKey,
+  type Principal,
+  SCOPES,
+  type Scope,
+} from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 
 export interface ApiKeyRecord {
@@ -15,6 +23,8 @@ export interface ApiKeyRecord {
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
+  /** Set on all keys of an organisation that moves to another cell: each request reads its key, so it costs no other query. */
+  closed?: Closure;
 }
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
@@ -57,13 +67,19 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await apiKeys.findOne({ hash: sha256Hex(key) });
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
-      return { key_id: record._id, org: record.org, kind: record.kind, scopes: record.scopes };
+      const { _id: key_id, org, kind, scopes, closed } = record;
+      return { key_id, org, kind, scopes, ...(closed ? { closed } : {}) };
     },
 
     /** Whether the key can still be used. */
     async isActive(id: string, now = new Date()): Promise<boolean> {
-      const record = await apiKeys.findOne({ _id: id, revoked_at: null });
+      const record = await apiKeys.findOne({ _id: id, revoked_at: null, 'closed.state': { $ne: 'moved' } });
       return record !== null && (record.expires_at === null || record.expires_at > now);
+    },
+
+    /** @returns why the organisation of this key is not served as usual; undefined when it is */
+    async closureOf(id: string): Promise<Closure | undefined> {
+      return (await apiKeys.findOne({ _id: id }, { projection: { closed: 1 } }))?.closed;
     },
 
     /** @returns all keys, or those of one organisation, newest first */

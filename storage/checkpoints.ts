@@ -1,12 +1,15 @@
 import type { Collection } from 'mongodb';
 import type { Checkpoints } from '../domain/checkpoints.js';
 import type { ItemRef } from '../domain/content/workflow-contract.js';
+import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
 
 /** The result of one finished step (a page) of a running job or of an item version that is being indexed. */
 export interface CheckpointRecord {
   /** `<owner>/<content>/<step>` */
   _id: string;
+  /** Absent in checkpoints of earlier releases, which are not used any more. */
+  org: string;
   /** The job's id, or `checkpointOwner` of an item version. */
   owner: string;
   /** JSON. */
@@ -26,16 +29,16 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
      * @param owner a job's id, or `checkpointOwner` of an item version
      * @param content identifies the input, which may differ at the next attempt when it is read from a URL
      */
-    of(owner: string, content = 'file'): Checkpoints {
+    of(org: string, owner: string, content = 'file'): Checkpoints {
       const id = (step: string) => `${owner}/${content}/${step}`;
       return {
         async load(step) {
-          const found = await checkpoints.findOne({ _id: id(step) });
+          const found = await checkpoints.findOne({ _id: id(step), org }, BY_ID);
           return found ? JSON.parse(found.value) : undefined;
         },
         async save(step, value) {
           const expires_at = new Date(Date.now() + TTL_MS);
-          const record = { _id: id(step), owner, value: JSON.stringify(value), expires_at };
+          const record = { _id: id(step), org, owner, value: JSON.stringify(value), expires_at };
           await checkpoints.insertOne(record).catch((error) => {
             if (!isDuplicateKey(error)) throw error;
           });
@@ -44,8 +47,8 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
     },
 
     /** Deletes all checkpoints of an owner. */
-    async drop(owner: string): Promise<void> {
-      await checkpoints.deleteMany({ owner });
+    async drop(org: string, owner: string): Promise<void> {
+      await checkpoints.deleteMany({ org, owner });
     },
   };
 }

@@ -20,13 +20,15 @@ import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
-import { migrate } from './migrations/run.js';
+import { NAMED_EVERYWHERE } from './migrations/list.js';
+import { hasMigrated, migrate } from './migrations/run.js';
 import type { ModelTokensRecord } from './model-tokens.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
 import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
+import { namedOrOldRecords, namedRecords, type RecordsOf } from './records-of.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { LaneRecord } from './webhooks/lanes.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
@@ -36,6 +38,7 @@ import type { ReplayRecord } from './webhooks/replays.js';
 export interface Collections {
   mongoClient: MongoClient;
   db: Db;
+  recordsOf: RecordsOf;
   apiKeys: Collection<ApiKeyRecord>;
   organisations: Collection<OrganisationRecord>;
   quotaGates: Collection<QuotaGateRecord>;
@@ -97,7 +100,9 @@ export async function connectCollections(
   const collections = await openCollections(uri, appName, options);
   try {
     await migrate(collections.db);
-    return collections;
+    return (await hasMigrated(collections.db, NAMED_EVERYWHERE))
+      ? { ...collections, recordsOf: namedRecords }
+      : collections;
   } catch (error) {
     await collections.mongoClient.close();
     throw error;
@@ -120,21 +125,22 @@ export async function openCollections(
     writeConcern: { w: 'majority', journal: true },
   });
   await mongoClient.connect();
-  return collectionsOf(mongoClient, mongoClient.db());
+  return collectionsOf(mongoClient, mongoClient.db(), namedOrOldRecords);
 }
 
 /** Where reads go that may be some seconds old. Transactions, and reads that decide about writes, need the primary. */
 export type OldReads = 'primary' | 'secondaryPreferred' | 'nearest';
 
 /** @returns the same collections for reads that may be some seconds old */
-export function forOldReads({ mongoClient, db }: Collections, readPreference: OldReads): Collections {
-  return collectionsOf(mongoClient, mongoClient.db(db.databaseName, { readPreference }));
+export function forOldReads({ mongoClient, db, recordsOf }: Collections, readPreference: OldReads): Collections {
+  return collectionsOf(mongoClient, mongoClient.db(db.databaseName, { readPreference }), recordsOf);
 }
 
-function collectionsOf(mongoClient: MongoClient, db: Db): Collections {
+function collectionsOf(mongoClient: MongoClient, db: Db, recordsOf: RecordsOf): Collections {
   return {
     mongoClient,
     db,
+    recordsOf,
     apiKeys: db.collection('api_keys'),
     organisations: db.collection('organisations'),
     quotaGates: db.collection('quota_gates'),

@@ -3,11 +3,15 @@ import { Binary, type ClientSession, type Collection, type MongoClient } from 'm
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
 import type { SealedContext, Sealer } from '../domain/sealing.js';
+import { BY_ID } from './queries.js';
+import type { RecordsOf } from './records-of.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
 export interface IdempotencyRecord {
   /** `<org>/<route>/<SHA-256 of the key>` */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   /** SHA-256 of the request, hex. */
   fingerprint: string;
   /** Identifies the claim: a claim with another token has expired and was taken over. */
@@ -38,6 +42,7 @@ export interface SavedResponse {
 
 /** The right to process a request. After its lease expires, a repeated request can take it over. */
 export interface IdempotencyClaim {
+  org: string;
   id: string;
   token: string;
 }
@@ -57,7 +62,11 @@ const LEASE_MS = 60_000;
  * @param times `ttlMs`: how long a response is kept; `leaseMs`: how long a claim is valid
  */
 export function createIdempotencyKeys(
-  { idempotencyKeys, mongoClient }: { idempotencyKeys: Collection<IdempotencyRecord>; mongoClient: MongoClient },
+  {
+    idempotencyKeys,
+    mongoClient,
+    recordsOf,
+  }: { idempotencyKeys: Collection<IdempotencyRecord>; mongoClient: MongoClient; recordsOf: RecordsOf },
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {
@@ -79,9 +88,9 @@ export function createIdempotencyKeys(
           response: null,
           expires_at: new Date(now.getTime() + ttlMs),
         };
-        const claimed = { state: 'claimed', claim: { id, token: fresh.token } } as const;
+        const claimed = { state: 'claimed', claim: { org, id, token: fresh.token } } as const;
         try {
-          await idempotencyKeys.insertOne({ _id: id, ...fresh });
+          await idempotencyKeys.insertOne({ _id: id, org, ...fresh });
           return claimed;
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
@@ -90,12 +99,14 @@ export function createIdempotencyKeys(
         const taken = await idempotencyKeys.updateOne(
           {
             _id: id,
+            ...recordsOf(org),
             $or: [{ expires_at: { $lte: now } }, { fingerprint, response: null, lease_until: { $lte: now } }],
           },
           { $set: fresh },
+          BY_ID,
         );
         if (taken.matchedCount === 1) return claimed;
-        const record = await idempotencyKeys.findOne({ _id: id });
+        const record = await idempotencyKeys.findOne({ _id: id, ...recordsOf(org) }, BY_ID);
         if (!record) continue;
         if (record.fingerprint !== fingerprint) return { state: 'another request' };
         if (record.response === null) return { state: 'in progress' };
@@ -110,7 +121,7 @@ export function createIdempotencyKeys(
      * @throws ServiceError IDEMPOTENCY_IN_PROGRESS when a repeated request has taken over the claim; nothing is written then
      */
     saveWith<Result>(
-      { id, token }: IdempotencyClaim,
+      { org, id, token }: IdempotencyClaim,
       response: () => SavedResponse,
       write: (tx: ClientSession) => Promise<Result>,
     ): Promise<Result> {
@@ -120,9 +131,9 @@ export function createIdempotencyKeys(
         // Sealed, because a response may carry secrets of its client.
         const sealed_body = new Binary(sealer.seal(body, context(id)));
         const saved = await idempotencyKeys.updateOne(
-          { _id: id, token, response: null },
+          { _id: id, ...recordsOf(org), token, response: null },
           { $set: { response: { status, headers, sealed_body } } },
-          { session: tx },
+          { session: tx, ...BY_ID },
         );
         if (saved.matchedCount === 0) throw requestInProgress();
         return result;
@@ -130,8 +141,8 @@ export function createIdempotencyKeys(
     },
 
     /** Releases a key without a saved response, so that the client can repeat the request at once. */
-    async release({ id, token }: IdempotencyClaim): Promise<void> {
-      await idempotencyKeys.deleteOne({ _id: id, token, response: null });
+    async release({ org, id, token }: IdempotencyClaim): Promise<void> {
+      await idempotencyKeys.deleteOne({ _id: id, ...recordsOf(org), token, response: null }, BY_ID);
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { Db, IndexDescription } from 'mongodb';
 
-/** Indexes of items that queries name as hints. */
-export const LIST_INDEX = { database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
+/** Indexes that queries name as hints: others begin with the organisation too, and MongoDB would compare their plans. */
+export const LIST_INDEX = { org: 1, database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
 export const COLLECTION_INDEX = {
+  org: 1,
   database_id: 1,
   collection: 1,
   indexing_status: 1,
@@ -11,7 +12,16 @@ export const COLLECTION_INDEX = {
   bytes: 1,
 } as const;
 
+/** The items of a request, or of a group of requests. */
+export const BATCH_INDEX = { org: 1, batch: 1, group: 1, _id: 1 } as const;
+
+/** The chunks of a version of an item. */
+export const VERSION_INDEX = { database_id: 1, item: 1, version: 1, ordinal: 1 } as const;
+
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
+
+/** One delivery for each event. */
+export const DEDUPE_INDEX = { org: 1, dedupe_key: 1 } as const;
 
 export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
 
@@ -33,9 +43,9 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   // Leases are found by id; the index removes those of owners that died.
   compaction_leases: [{ key: { until: 1 }, expireAfterSeconds: 60 * 60 }],
   items: [
-    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
+    { key: { org: 1, database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
-    { key: { batch: 1, group: 1, _id: 1 } },
+    { key: BATCH_INDEX },
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: LIST_INDEX },
     // Lists of one collection. Counts and sums are read from this index alone.
@@ -49,22 +59,22 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     // The reconciler: items whose index rows are out of date.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
   ],
-  chunks: [{ key: { item: 1, version: 1, ordinal: 1 } }, { key: { database_id: 1, _id: 1 } }],
+  chunks: [{ key: VERSION_INDEX }, { key: { database_id: 1, _id: 1 } }],
   feedback: [
-    { key: { database_id: 1, _id: -1, rating: 1 } },
-    { key: { database_id: 1, source_id: 1, _id: -1, rating: 1 } },
+    { key: { org: 1, database_id: 1, _id: -1, rating: 1 } },
+    { key: { org: 1, database_id: 1, source_id: 1, _id: -1, rating: 1 } },
     // One rating per voter and query counts.
-    { key: { vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
+    { key: { org: 1, vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
   ],
   // Found by id. The index is for the deletion of a database.
-  feedback_tallies: [{ key: { database_id: 1 } }],
+  feedback_tallies: [{ key: { org: 1, database_id: 1 } }],
   removed_items: [
-    { key: { database_id: 1, id: 1, collection: 1 }, unique: true },
-    { key: { removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
+    { key: { org: 1, database_id: 1, id: 1, collection: 1 }, unique: true },
+    { key: { org: 1, removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
-  entities: [{ key: { item: 1, version: 1 } }, { key: { database_id: 1 } }],
-  relations: [{ key: { item: 1, version: 1, _id: 1 } }, { key: { database_id: 1, _id: 1 } }],
+  entities: [{ key: { database_id: 1, item: 1, version: 1 } }],
+  relations: [{ key: { database_id: 1, item: 1, version: 1, _id: 1 } }, { key: { database_id: 1, _id: 1 } }],
   deliveries: [
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: DELIVERY_LIST_INDEX },
@@ -73,7 +83,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     // The deliveries of one crew.
     { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.
-    { key: { dedupe_key: 1 }, unique: true },
+    { key: DEDUPE_INDEX, unique: true },
     // Without the unfinished deliveries, which have no time: each index that a change touches costs as much as the change.
     {
       key: { expires_at: 1 },
@@ -90,7 +100,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: LANE_INDEX, partialFilterExpression: { 'queue.receiver': { $gt: '' } } },
     // Whether unsent callbacks of jobs still need a retired signing key.
     {
-      key: { signing_key: 1 },
+      key: { org: 1, signing_key: 1 },
       partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
     },
   ],
@@ -125,7 +135,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
       name: 'to_check',
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
-    { key: { file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    { key: { org: 1, file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
     // The number of an organisation's unfinished jobs.
     {
       key: { org: 1, status: 1 },
@@ -133,13 +143,13 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
       partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
     },
     // Whether unfinished jobs still use a retired signing key.
-    { key: { signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    { key: { org: 1, signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
     // The members of a group.
     { key: { org: 1, group: 1 }, partialFilterExpression: { group: { $exists: true } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
-  checkpoints: [{ key: { owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  checkpoints: [{ key: { org: 1, owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   // The second index is for the use of an organisation.
   uploads: [{ key: { expires_at: 1 } }, { key: { org: 1, size: 1 } }],
   signing_keys: [
@@ -164,25 +174,36 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
   crew_steps: [
-    { key: { execution: 1, task: 1, attempt: 1, step: 1, call: 1 } },
+    { key: { org: 1, execution: 1, task: 1, attempt: 1, step: 1, call: 1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
-  crew_feedback: [{ key: { execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  crew_feedback: [{ key: { org: 1, execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   connectors: [
     { key: { org: 1, deleted_at: 1, _id: -1 } },
     // The deletion of a database.
-    { key: { database_id: 1 } },
+    { key: { org: 1, database_id: 1 } },
     // The reconciler: connectors whose latest change Temporal may not know.
     { key: { updated_at: 1 }, name: 'pending', partialFilterExpression: { pending: true } },
   ],
   connector_resources: [
     // Counts by outcome, and resources that a sync has not seen.
-    { key: { connector: 1, sync: 1, outcome: 1 } },
-    { key: { connector: 1, depth: 1, _id: 1 }, name: 'due', partialFilterExpression: { due: true } },
-    { key: { connector: 1, _id: 1 }, name: 'errors', partialFilterExpression: { 'error.code': { $exists: true } } },
+    { key: { org: 1, connector: 1, sync: 1, outcome: 1 } },
+    {
+      key: { org: 1, connector: 1, depth: 1, _id: 1 },
+      name: 'due_of_connector',
+      partialFilterExpression: { due: true },
+    },
+    {
+      key: { org: 1, connector: 1, _id: 1 },
+      name: 'errors_of_connector',
+      partialFilterExpression: { 'error.code': { $exists: true } },
+    },
   ],
-  unclaimed_files: [{ key: { batch: 1 } }, { key: { created_at: 1 } }],
-  'files.files': [{ key: { 'metadata.batch': 1 } }, { key: { 'metadata.claimed': 1, uploadDate: 1 } }],
+  unclaimed_files: [{ key: { org: 1, batch: 1 } }, { key: { created_at: 1 } }],
+  'files.files': [
+    { key: { 'metadata.org': 1, 'metadata.batch': 1 } },
+    { key: { 'metadata.claimed': 1, uploadDate: 1 } },
+  ],
 };
 
 /**

@@ -1,5 +1,17 @@
 import type { Collection, Document, Filter, FindCursor, WithId } from 'mongodb';
 
+/**
+ * For a filter by id and organisation. The organisation makes other indexes possible, and MongoDB would compare their plans.
+ * A cluster finds the shard by it.
+ */
+export const BY_ID = { hint: { _id: 1 } } as const;
+
+/**
+ * For a query by id alone. Tests accept such a query only with this mark, because a cluster asks all shards, and the id may
+ * belong to any organisation.
+ */
+export const OF_ANY_ORG = { comment: 'of any organisation' } as const;
+
 /** A page of a list; ids sort by creation time. */
 export interface PageQuery {
   /** The last id of the previous page. */

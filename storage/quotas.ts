@@ -11,6 +11,8 @@ import {
 } from '../domain/quotas.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
+import { BY_ID } from './queries.js';
+import type { RecordsOf } from './records-of.js';
 import { inTransaction } from './transactions.js';
 import { MEASURES, type Measure, type Usage } from './usage.js';
 
@@ -21,6 +23,8 @@ import { MEASURES, type Measure, type Usage } from './usage.js';
 export interface QuotaGateRecord {
   /** `<org>/<measure>` */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   /**
    * An upper bound of the use: measured once, then raised by each request. It is measured again before a request is
    * rejected, so nothing needs to lower it.
@@ -66,12 +70,14 @@ export function createQuotas(
     organisations,
     usage,
     modelTokens,
+    recordsOf,
   }: {
     mongoClient: MongoClient;
     quotaGates: Collection<QuotaGateRecord>;
     organisations: Pick<Organisations, 'find'>;
     usage: Pick<Usage, 'measure'>;
     modelTokens: ModelTokens;
+    recordsOf: RecordsOf;
   },
   defaults: Limits,
 ) {
@@ -201,9 +207,13 @@ export function createQuotas(
 
     const now = new Date();
     const before = await quotaGates.findOneAndUpdate(
-      { _id: id },
-      { $inc: Object.fromEntries(growth.map((quota) => [`use.${quota}`, added[quota]!])), $set: { passed_at: now } },
-      { session: tx, upsert: true, returnDocument: 'before' },
+      { _id: id, ...recordsOf(org) },
+      {
+        $inc: Object.fromEntries(growth.map((quota) => [`use.${quota}`, added[quota]!])),
+        $set: { passed_at: now },
+        $setOnInsert: { org },
+      },
+      { session: tx, upsert: true, returnDocument: 'before', ...BY_ID },
     );
     if (before?.measured_at && before.measured_at.getTime() >= trustedSince && !exceeded(before.use)) return;
 
@@ -214,6 +224,7 @@ export function createQuotas(
     else expensive.delete(id);
     rejectBy(use);
     const bound = Object.fromEntries(Object.entries(use).map(([name, n]) => [name, n + (added[name as Quota] ?? 0)]));
-    await quotaGates.updateOne({ _id: id }, { $set: { use: bound, measured_at: now } }, { session: tx });
+    const measured = { $set: { use: bound, measured_at: now } };
+    await quotaGates.updateOne({ _id: id, ...recordsOf(org) }, measured, { session: tx, ...BY_ID });
   }
 }

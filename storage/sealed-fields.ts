@@ -1,5 +1,5 @@
 import { Binary, type Db, type Document } from 'mongodb';
-import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer } from '../domain/sealing.js';
+import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer, sealedWith } from '../domain/sealing.js';
 
 const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret'];
 
@@ -92,6 +92,44 @@ async function resealField(
     if (page.length < PAGE) return found;
     last = page.at(-1)!._id;
   }
+}
+
+/** @returns ids of the keys that seal stored values, as far as one value of each field shows them */
+export async function keysInUse(db: Db): Promise<Set<string>> {
+  const used = new Set<string>();
+  for (const purpose of SEALED_PURPOSES) {
+    const { collection, paths } = SEALED_FIELDS[purpose];
+    for (const path of paths) {
+      const found = await db.collection(collection).findOne({ [path]: { $type: 'binData' } });
+      if (!found) continue;
+      replaceSealed(collection, found, (sealed) => {
+        used.add(sealedWith(sealed.value()));
+        return sealed;
+      });
+    }
+  }
+  return used;
+}
+
+/**
+ * @param document of this collection, whole
+ * @returns the document with each sealed value replaced
+ */
+export function replaceSealed(
+  collection: string,
+  document: Document,
+  replace: (sealed: Binary, context: SealedContext) => Binary,
+): Document {
+  let replaced = document;
+  for (const purpose of SEALED_PURPOSES) {
+    const field = SEALED_FIELDS[purpose];
+    if (field.collection !== collection) continue;
+    const context: SealedContext = `${purpose}/${String(document._id)}`;
+    for (const path of field.paths) {
+      replaced = replaceValues(replaced, path.split('.'), (sealed) => replace(sealed, context)) as Document;
+    }
+  }
+  return replaced;
 }
 
 /** Replaces the sealed values below a field. @param path inside the field */

@@ -5,6 +5,7 @@ export interface SingleUpdate {
   /** The filter. */
   q: Document;
   u: Document;
+  hint?: Document;
 }
 
 /**

@@ -42,11 +42,10 @@ function measuresOf(collections: UsageCollections) {
   const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;
 
   async function measureItems(org: string, session?: ClientSession) {
-    const owned = await databases.find({ org }, { session }).project<{ _id: string }>({ _id: 1 }).toArray();
     const [sum] = await items
       .aggregate<{ items: number; bytes: number }>(
         [
-          { $match: { database_id: { $in: owned.map(({ _id }) => _id) } } },
+          { $match: { org } },
           { $project: { _id: 0, bytes: 1 } },
           { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } },
         ],

@@ -90,8 +90,8 @@ describe.each([
   test('a file is unclaimed until its request claims it', async () => {
     await write('claimed', Buffer.from('a'), 'batch-claimed');
     await write('unclaimed', Buffer.from('b'), 'batch-unclaimed');
-    await files().claim('batch-claimed');
-    const unclaimed = [{ file_id: `${name}-unclaimed`, batch: 'batch-unclaimed' }];
+    await files().claim({ ...owner, batch: 'batch-claimed' });
+    const unclaimed = [{ file_id: `${name}-unclaimed`, ...owner, batch: 'batch-unclaimed' }];
     expect(await files().unclaimedBefore(soon(), 10)).toEqual(unclaimed);
     expect(await files().unclaimedBefore(new Date(Date.now() - 60_000), 10)).toEqual([]);
     await remove('unclaimed');
@@ -111,8 +111,8 @@ describe('a file store in a bucket', () => {
     await gridFs.write('early', owner, Readable.from([Buffer.from('stored before')]));
     expect((await buffer(bucket.read('early'))).toString()).toBe('stored before');
     expect((await buffer(bucket.read('early', { start: 7, end: 13 }))).toString()).toBe('before');
-    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'early', batch: owner.batch }]);
-    await bucket.claim(owner.batch);
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'early', ...owner }]);
+    await bucket.claim(owner);
     expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([]);
     await bucket.remove('early');
     expect(await inMongo()).toBe(0);
@@ -129,7 +129,7 @@ describe('a file store in a bucket', () => {
     } finally {
       proxy.restore();
     }
-    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'started', batch: owner.batch }]);
+    expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([{ file_id: 'started', ...owner }]);
     await bucket.remove('started');
     expect(await bucket.unclaimedBefore(soon(), 10)).toEqual([]);
   });

@@ -113,7 +113,7 @@ describeWithHelm('the Helm chart, rendered', () => {
   });
 
   test('follows the schemas of Kubernetes', () => {
-    const env = pythonEnvironmentWith('kubernetes_validate', true);
+    const env = pythonEnvironmentWith('kubernetes_validate', { withDependencies: true });
     if (env === null) return void console.warn('skipped: the package kubernetes-validate of PyPI cannot be installed');
     const script = `
 import sys, yaml, kubernetes_validate

@@ -199,7 +199,15 @@ test('the activity of an organisation counts its items and jobs up to a bound', 
   const records = (number: number, status: string) =>
     Array.from({ length: number }, (_, n) => {
       const _id = `${status}${n}`;
-      return { _id, id: _id, database_id: 'tnt_a', collection: 'default', type: 'memory', indexing_status: status };
+      return {
+        _id,
+        org: 'many',
+        id: _id,
+        database_id: 'tnt_a',
+        collection: 'default',
+        type: 'memory',
+        indexing_status: status,
+      };
     });
   await insert(items, [...records(MAX_COUNTED + 5, 'completed'), ...records(3, 'errored')]);
   const job = (_id: string, status: string, created_at: Date) => ({

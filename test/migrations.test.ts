@@ -1,11 +1,14 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Db, IndexDescription, MongoClient } from 'mongodb';
-import { connectCollections } from '../storage/collections.js';
-import { INDEXES } from '../storage/indexes.js';
+import { Binary, BSON, type Db, type Document, type IndexDescription, type MongoClient } from 'mongodb';
+import { createAiJobs } from '../storage/ai-jobs/jobs.js';
+import { type Collections, connectCollections } from '../storage/collections.js';
+import { ensureIndexes, INDEXES } from '../storage/indexes.js';
 import { MIGRATIONS } from '../storage/migrations/list.js';
 import type { Migration, MigrationStep, Phase } from '../storage/migrations/migration.js';
+import { NAMED_COLLECTIONS, nameOrganisations } from '../storage/migrations/name-organisations.js';
 import { type MigrationRecord, migrate, readMigrations } from '../storage/migrations/run.js';
 import { backfill } from './support/backfill.js';
 import { runCommand } from './support/command.js';
@@ -145,6 +148,115 @@ describe('migrations', () => {
     expect(status.migrations.map(({ state }: { state: string }) => state)).not.toContain('pending');
     expect((await postback('run')).out).toContain('The database has all of these migrations.');
     expect(await db.collection('deliveries').indexes()).toHaveLength(INDEXES.deliveries!.length + 1);
+  });
+
+  describe('of a database from before the organisation was in all records and indexes', () => {
+    const before = BSON.EJSON.parse(
+      readFileSync('test/fixtures/indexes-before-organisation.json', 'utf8'),
+    ) as typeof INDEXES;
+    const keysOf = async (of: Db) => {
+      const names = (await of.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
+      const entries = await Promise.all(
+        names.map(async (name) => [
+          name,
+          (await of.collection(name).indexes()).map(({ key }) => JSON.stringify(key)).sort(),
+        ]),
+      );
+      return Object.fromEntries(entries.filter(([name]) => (name as string) in INDEXES)) as Record<string, string[]>;
+    };
+    const old = (name: string) => db.collection<Document & { _id: string }>(name);
+
+    /** What the release before stores: records without an organisation, and those that they belong to. */
+    async function storeAsBefore(): Promise<void> {
+      await ensureIndexes(db, before);
+      await old('ai_jobs').insertOne({ _id: 'job', org: 'acme' });
+      await old('ai_job_results').insertOne({ _id: 'job', output: new Binary(), original: null, expires_at: null });
+      await old('ai_job_results').insertOne({ _id: 'job of nobody' });
+      await old('crew_executions').insertOne({ _id: 'execution', org: 'acme' });
+      await old('crew_steps').insertOne({ _id: 'execution/task/1/1', execution: 'execution' });
+      await old('crew_feedback').insertOne({ _id: 'fbk_1', execution: 'execution' });
+      await old('databases').insertOne({ _id: 'tnt_1', org: 'acme', name: 'library' });
+      await old('feedback_tallies').insertOne({ _id: 'tnt_1/default/a', database_id: 'tnt_1', sum: 1, count: 1 });
+      await old('quota_gates').insertOne({ _id: 'acme/jobs', use: {} });
+      await old('idempotency_keys').insertOne({ _id: 'acme/POST /v3/async/abc', response: null });
+      await old('deliveries').insertOne({ _id: 'dlv_1', org: 'acme', dedupe_key: 'ai-job/job' });
+    }
+
+    test('are rolled over: first both forms of the indexes, then only those that a new database has', async () => {
+      await storeAsBefore();
+      await db.collection('items').createIndex({ own: 1 }, { name: 'of an operator' });
+      const oldKeys = await keysOf(db);
+      await migrate(db);
+      const both = await keysOf(db);
+      for (const [name, keys] of Object.entries(oldKeys)) expect(both[name]).toEqual(expect.arrayContaining(keys));
+      // The old code names its index, and relies on the uniqueness that it knows.
+      const [hint] = before.items!.flatMap(({ key }) =>
+        'type' in key && 'database_id' in key ? [key as Document] : [],
+      );
+      await db.collection('items').find({ database_id: 'tnt_1' }).hint(hint!).toArray();
+      await expect(
+        old('deliveries').insertOne({ _id: 'dlv_2', org: 'acme', dedupe_key: 'ai-job/job' }),
+      ).rejects.toThrow('E11000');
+
+      await migrate(db, { contract: true });
+      const contracted = await keysOf(db);
+      expect(contracted.items).toContain('{"own":1}');
+      await db.collection('items').dropIndex('of an operator');
+      const fresh = client.db('migrations-fresh');
+      await fresh.dropDatabase();
+      await migrate(fresh);
+      expect(await keysOf(db)).toEqual(await keysOf(fresh));
+      await fresh.dropDatabase();
+      await expect(
+        old('deliveries').insertOne({ _id: 'dlv_2', org: 'acme', dedupe_key: 'ai-job/job' }),
+      ).rejects.toThrow('E11000');
+    });
+
+    test('leave records that new code finds at every step, and that name their organisation in the end', async () => {
+      await storeAsBefore();
+      const jobsOf = (collections: Collections) => createAiJobs(collections, 1_000);
+      const started = await connectCollections(uri, 'postback-test');
+      expect(await jobsOf(started).hasResult('acme', 'job')).toBe(true);
+      // A result that old code has stored is not stored again.
+      await jobsOf(started).saveResult('acme', 'job', { output: '{}', original: null });
+      await jobsOf(started).saveResult('acme', 'job of new code', { output: '{}', original: null });
+      expect(await old('ai_job_results').countDocuments({ _id: 'job', org: { $exists: false } })).toBe(1);
+
+      await migrate(db, { contract: true });
+      for (const name of NAMED_COLLECTIONS) {
+        const named = (await old(name).find().toArray()).map(({ org }) => org);
+        expect([name, named.filter((org) => org !== 'acme')]).toEqual([name, name === 'ai_job_results' ? [''] : []]);
+      }
+      const restarted = await connectCollections(uri, 'postback-test');
+      for (const collections of [started, restarted]) {
+        expect(await jobsOf(collections).hasResult('acme', 'job')).toBe(true);
+        expect(await jobsOf(collections).hasResult('acme', 'job of new code')).toBe(true);
+        expect(await jobsOf(collections).hasResult('other', 'job')).toBe(false);
+        await collections.mongoClient.close();
+      }
+      expect(restarted.recordsOf('acme')).toEqual({ org: 'acme' });
+    });
+
+    test('name the organisation of many records, and continue where a run has stopped', async () => {
+      await old('crew_executions').insertMany([1, 2, 3].map((n) => ({ _id: `execution-${n}`, org: `org-${n}` })));
+      await old('crew_steps').insertMany(
+        Array.from({ length: 25 }, (_, n) => ({ _id: `step-${n}`, execution: `execution-${(n % 3) + 1}` })),
+      );
+      const positions: unknown[] = [];
+      const stopped = { db, position: undefined, save: async (position: unknown) => void positions.push(position) };
+      const failing = {
+        ...stopped,
+        save: async (position: unknown) => {
+          positions.push(position);
+          if (positions.length === 4) throw new Error('stopped');
+        },
+      };
+      await expect(nameOrganisations(failing, 10)).rejects.toThrow('stopped');
+      expect(await old('crew_steps').countDocuments({ org: null })).toBe(5);
+      await nameOrganisations({ ...stopped, position: positions.at(-1) }, 10);
+      expect(await old('crew_steps').countDocuments({ org: 'org-2' })).toBe(8);
+      expect(await old('crew_steps').countDocuments({ org: null })).toBe(0);
+    });
   });
 
   test('have numbers that rise by one', () => {

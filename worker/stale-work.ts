@@ -49,7 +49,9 @@ function byWorkflow<Entry extends { _id: string }>(
 }
 
 const itemsByWorkflow = ({ stale, listGroup }: Stores['items']): StaleRecords<ItemRecord[]> =>
-  byWorkflow(stale, workflowUnits, ({ batch, group }) => (group === undefined ? undefined : listGroup(batch, group)));
+  byWorkflow(stale, workflowUnits, ({ org, batch, group }) =>
+    group === undefined ? undefined : listGroup({ org, batch, group }),
+  );
 
 const jobsByWorkflow = ({ stale, listGroup }: Stores['aiJobs']): StaleRecords<AiJobRecord[]> =>
   byWorkflow(

@@ -24,9 +24,9 @@ export function createAiJobCallback(
   return {
     policy,
     async prepare(delivery) {
-      const job = await aiJobs.getById(delivery.doc_id);
+      const job = await aiJobs.getById(delivery.org, delivery.doc_id);
       if (!job?.webhook_receiver || !job.signing_key) return JOB_NOT_FOUND;
-      const result = await aiJobs.getResult(job._id);
+      const result = await aiJobs.getResult(job.org, job._id);
       if (job.status === 'success' && !result) return JOB_NOT_FOUND;
       const body = jobCallbackBody(describeJob(job, result));
       const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.org, job.signing_key));

@@ -47,13 +47,13 @@ export async function prepareInput(
   const file = await fetchFile(deps, job.org, reference, folder, signal);
   const fingerprint = (await sha256OfFile(file.path)).slice(0, 16);
   if (feature.takes === 'file') return { input: { ...input, file } as ValidatedInput, fingerprint };
-  const text = await readText(deps, job._id, file, fingerprint, signal);
+  const text = await readText(deps, job, file, fingerprint, signal);
   return { input: { ...input, text } as ValidatedInput, fingerprint };
 }
 
 async function readText(
   { extractor, checkpoints }: JobInputDependencies,
-  job: string,
+  { _id: job, org }: Pick<AiJobRecord, '_id' | 'org'>,
   { path, kind }: InputFile,
   fingerprint: string,
   signal: AbortSignal,
@@ -62,7 +62,7 @@ async function readText(
     throw new ProviderError('No text can be read from a file of this kind.', false);
   }
   const { sections } = await extractor
-    .extract({ path, kind }, signal, checkpoints.of(job, fingerprint))
+    .extract({ path, kind }, signal, checkpoints.of(org, job, fingerprint))
     .catch(throwProviderError);
   return sections.map((section) => section.text).join('\n\n');
 }
@@ -96,8 +96,8 @@ async function copyUpload(
   fileId: string,
   path: string,
 ): Promise<string> {
-  const upload = await uploads.getById(fileId);
-  if (upload?.org !== org) throw new ProviderError('The file has expired.', false);
+  const upload = await uploads.getById(org, fileId);
+  if (!upload) throw new ProviderError('The file has expired.', false);
   await files.copyTo(fileId, path);
   return upload.filename;
 }

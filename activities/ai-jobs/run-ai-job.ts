@@ -46,6 +46,8 @@ export interface AiJobDependencies extends FinishJobDependencies, JobInputDepend
   log: Pick<Logger, 'warn'>;
 }
 
+type OwnedJob = Pick<JobRef, 'job' | 'org'>;
+
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
 
 /** Transient errors of a provider after which the job fails. */
@@ -66,7 +68,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     /** queued -> processing -> success: fetches the input, runs the provider, and stores the result and the callback. */
     runProvider: (ref: JobRef): Promise<JobOutcome> =>
       withHeartbeat(async (cancelled) => {
-        const job = await aiJobs.start(ref.job);
+        const job = await aiJobs.start(ref.org, ref.job);
         try {
           return await runToSuccess(ref, job, cancelled);
         } catch (error) {
@@ -79,16 +81,16 @@ export function createAiJobActivities(deps: AiJobDependencies) {
      * @returns null when `runProvider` must continue
      */
     runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> =>
-      runAtOnce(ref.job, await aiJobs.start(ref.job), Context.current().cancellationSignal),
+      runAtOnce(ref, await aiJobs.start(ref.org, ref.job), Context.current().cancellationSignal),
 
     /** The same for a group of quick jobs. */
-    async runProvidersAtOnce({ jobs }: JobGroupRef): Promise<JobGroupRun> {
+    async runProvidersAtOnce({ org, jobs }: JobGroupRef): Promise<JobGroupRun> {
       const { cancellationSignal } = Context.current();
       const run = async (id: string): Promise<JobOutcome | null> => {
-        const job = await aiJobs.start(id);
-        if (!job || job.runs === 1) return runAtOnce(id, job, cancellationSignal);
+        const job = await aiJobs.start(org, id);
+        if (!job || job.runs === 1) return runAtOnce({ job: id, org }, job, cancellationSignal);
         // A run was lost with its process. The job may be the cause, so it runs alone.
-        await aiJobs.countOrderlyEnd(id);
+        await aiJobs.countOrderlyEnd(org, id);
         return null;
       };
       // An error of the storage is no reason to repeat the others.
@@ -100,17 +102,20 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     },
 
     /** Starts a workflow for each job that is in progress. */
-    async separateJobs({ jobs }: JobGroupRef): Promise<void> {
-      const open = await aiJobs.listInProgress(jobs);
+    async separateJobs({ org, jobs }: JobGroupRef): Promise<void> {
+      const open = await aiJobs.listInProgress(org, jobs);
       // They belong to the group until their workflows are started, so that the reconciler finds one or the other.
       await Promise.all(open.map((job) => deps.starters.startJob(job)));
-      await aiJobs.leaveGroup(open.map(({ _id }) => _id));
+      await aiJobs.leaveGroup(
+        org,
+        open.map(({ _id }) => _id),
+      );
     },
 
     /** -> fail, with the delivery that notifies the client. */
     failJob: async (ref: JobRef, error_message: string, error_code?: JobOutcome['error_code']): Promise<JobOutcome> => {
-      const outcome = await finish(ref.job, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) });
-      await deps.checkpoints.drop(ref.job);
+      const outcome = await finish(ref, { status: 'fail', error_message, ...(error_code ? { error_code } : {}) });
+      await deps.checkpoints.drop(ref.org, ref.job);
       return outcome;
     },
   };
@@ -119,15 +124,15 @@ export function createAiJobActivities(deps: AiJobDependencies) {
    * @param job null when an earlier attempt has finished it: its delivery may not have been started
    * @returns null when the job must be continued by `runProvider`
    */
-  async function runAtOnce(id: string, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome | null> {
+  async function runAtOnce(ref: OwnedJob, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome | null> {
     try {
       const result = job && (await runJob(job, cancelled, noCheckpoints));
       // One transaction: no provider is paid, so a crash before it costs nothing but another run.
-      return await finish(id, { status: 'success' }, result && (await asTooLarge(packResult(result))));
+      return await finish(ref, { status: 'success' }, result && (await asTooLarge(packResult(result))));
     } catch (error) {
       if (error instanceof ProviderError && !error.retryable)
-        return finish(id, { status: 'fail', error_message: error.message });
-      if (job) await aiJobs.countOrderlyEnd(job._id);
+        return finish(ref, { status: 'fail', error_message: error.message });
+      if (job) await aiJobs.countOrderlyEnd(job.org, job._id);
       return null;
     }
   }
@@ -135,12 +140,12 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   /** @param job as for `runAtOnce` */
   async function runToSuccess(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome> {
     // A result stored by an earlier attempt is used, so that no provider is paid twice.
-    if (job && !(await aiJobs.hasResult(job._id))) {
+    if (job && !(await aiJobs.hasResult(job.org, job._id))) {
       const result = await runJob(job, cancelled);
-      await asTooLarge(aiJobs.saveResult(job._id, result));
+      await asTooLarge(aiJobs.saveResult(job.org, job._id, result));
     }
-    const outcome = await finish(ref.job, { status: 'success' });
-    await deps.checkpoints.drop(ref.job);
+    const outcome = await finish(ref, { status: 'success' });
+    await deps.checkpoints.drop(ref.org, ref.job);
     return outcome;
   }
 
@@ -168,7 +173,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
       const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
       const options = {
         model: job.model,
-        checkpoints: checkpoints ?? deps.checkpoints.of(job._id, fingerprint),
+        checkpoints: checkpoints ?? deps.checkpoints.of(job.org, job._id, fingerprint),
         original: job.show_original_response,
         meter: deps.quotas.tokenMeter(job.org),
       };
@@ -178,7 +183,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
 
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
     // Best effort: without MongoDB nothing can be counted.
-    await aiJobs.countOrderlyEnd(job._id).catch(() => undefined);
+    await aiJobs.countOrderlyEnd(job.org, job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
     const described = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
@@ -190,7 +195,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     job: AiJobRecord,
   ): Promise<ClientError> {
     const transient = retryable && (retryAfterMs ?? 0) < remainingTimeMs(job);
-    const failures = transient ? await aiJobs.countProviderFailure(job._id) : 0;
+    const failures = transient ? await aiJobs.countProviderFailure(job.org, job._id) : 0;
     const worthRetrying = transient && failures < MAX_PROVIDER_FAILURES;
     return { code: JOB_FAILED, message, retryable: worthRetrying, retryAfterMs, benign: true };
   }
@@ -221,11 +226,15 @@ interface FinishJobDependencies extends CompletionDependencies {
  */
 function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
-  return async (id: string, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
+  return async (
+    { job: id, org }: OwnedJob,
+    outcome: JobOutcome,
+    result: PackedResult | null = null,
+  ): Promise<JobOutcome> => {
     const dedupe_key = `ai-job/${id}`;
     let finished: AiJobRecord | null = null;
-    const ended = await complete(dedupe_key, async (tx, now) => {
-      const job = await deps.aiJobs.finish(id, outcome, now, tx, result);
+    const ended = await complete(org, dedupe_key, async (tx, now) => {
+      const job = await deps.aiJobs.finish(org, id, outcome, now, tx, result);
       if (!job) return undefined;
       finished = job;
       if (job.webhook_receiver === null) return null;
@@ -240,7 +249,7 @@ function createFinishJob(deps: FinishJobDependencies) {
         now,
       };
     });
-    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(id)), outcome);
+    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(org, id)), outcome);
     if (ended) deps.metrics.jobFinished(stored.status);
     return stored;
   };

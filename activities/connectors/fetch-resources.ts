@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { SourceError } from '../../domain/connectors/connectors.js';
 import { type DetectKind, ExtractionError, ITEM_ERRORS } from '../../domain/extraction.js';
-import type { FileStore } from '../../domain/file-store.js';
+import type { FileOwner, FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
@@ -80,7 +80,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
     ): Promise<{ queued: ItemRecord[]; added: AddedUse; replacedFiles: string[] }> {
       const stored = fetched.flatMap(({ result, content }) => (content ? [{ id: result.item_id!, content }] : []));
       const ids = stored.map(({ id }) => id);
-      const found = await itemQueue.findExisting(database_id, collection, ids);
+      const found = await itemQueue.findExisting({ _id: database_id, org }, collection, ids);
       const existing = new Map(found.map((item) => [item.id, item]));
       const now = new Date();
       const common = { org, database_id, database, collection, batch, type: 'knowledge', metadata: {} } as const;
@@ -92,8 +92,8 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
     },
 
     /** Call when the items are queued: keeps their files and deletes those of the replaced versions. */
-    async keepFiles(batch: string, fetched: readonly FetchedResource[], replacedFiles: readonly string[]) {
-      if (fetched.some(({ content }) => content)) await files.claim(batch);
+    async keepFiles(owner: FileOwner, fetched: readonly FetchedResource[], replacedFiles: readonly string[]) {
+      if (fetched.some(({ content }) => content)) await files.claim(owner);
       for (const file of replacedFiles) await files.remove(file);
     },
 

@@ -29,9 +29,12 @@ export function createConnectorRemovalActivities(deps: ConnectorRemovalDependenc
       withHeartbeat(async () => {
         const connector = await connectors.findAnyForOrg(org, id);
         if (!connector || connector.deleted_at === null) return false;
-        const remaining = await resources.listAny(id, BATCH);
+        const remaining = await resources.listAny({ org, connector: id }, BATCH);
         if (connector.remove_items) await removeItemsOf(deps, connector, remaining);
-        await resources.remove(remaining.map(({ _id }) => _id));
+        await resources.remove(
+          org,
+          remaining.map(({ _id }) => _id),
+        );
         if (remaining.length === 0) await connectors.remove(org, id);
         return remaining.length > 0;
       }),

@@ -99,13 +99,13 @@ export function createSyncActivities(deps: SyncDependencies) {
               },
               tx,
             );
-            await resources.recordResults(results, tx);
+            await resources.recordResults(ref, results, tx);
           });
         } catch (error) {
           await fetcher.discardFiles(fetched);
           throw error;
         }
-        await fetcher.keepFiles(batch, fetched, replacedFiles);
+        await fetcher.keepFiles({ org: ref.org, batch }, fetched, replacedFiles);
         if (queued.length > 0) {
           await startOrDefer(log, 'ingest', { batch }, () =>
             starters.startIngest({ org: ref.org, batch }, stored, connector.database),
@@ -121,7 +121,7 @@ export function createSyncActivities(deps: SyncDependencies) {
         const vanished = await resources.listVanished(ref, unseenMeansRemoved(connector), REMOVE_BATCH);
         const removed = await removeItemsOf(deps, connector, vanished);
         const ids = vanished.map(({ _id }) => _id);
-        await recordStep(ref, { removed }, (tx) => resources.remove(ids, tx));
+        await recordStep(ref, { removed }, (tx) => resources.remove(ref.org, ids, tx));
         return vanished.length;
       }),
 
@@ -129,7 +129,7 @@ export function createSyncActivities(deps: SyncDependencies) {
     async endSync(ref: StartedSync, outcome: SyncOutcome): Promise<void> {
       const connector = await connectorSyncs.findRunning(ref);
       if (!connector) return;
-      const counts = await resources.countOutcomes(ref.connector, ref.sync, connector.sync!.removed);
+      const counts = await resources.countOutcomes(ref, connector.sync!.removed);
       // After a failure, the next sync must read the listing even when it has not changed.
       const clean = outcome.status === 'completed' && counts.failed === 0;
       await connectorSyncs.end(ref, outcome, counts, clean ? connector.sync!.validators : {});

@@ -1,5 +1,6 @@
 /** Deletes the data of deleted items and of outdated versions. */
 import type { Logger } from 'pino';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { type IndexStores, removeRows } from '../../domain/content/index-rows.js';
 import { itemDedupeKey } from '../../domain/content/item-delivery.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
@@ -27,20 +28,20 @@ const PAGE = 100;
 
 /**
  * Deletes the index rows, chunks and graph of versions of items. Files are deleted by the caller.
- * @param databaseId the database of all these items
+ * @param database of all these items
  */
 export async function clearItems(
   { chunks, graph, ...stores }: ClearItemsDependencies,
-  databaseId: string,
+  database: OwnedDatabase,
   versions: readonly VersionRange[],
 ): Promise<void> {
-  const chunkIds = (await Promise.all(versions.map(chunks.listIds))).flat();
+  const chunkIds = (await Promise.all(versions.map((range) => chunks.listIds(database._id, range)))).flat();
   if (chunkIds.length > 0) {
     // Index rows are found by the ids of their chunks, so they go first.
-    await removeRows(stores, databaseId, chunkIds);
-    await chunks.remove(chunkIds);
+    await removeRows(stores, database, chunkIds);
+    await chunks.remove(database._id, chunkIds);
   }
-  await Promise.all(versions.map(graph.remove));
+  await Promise.all(versions.map((range) => graph.remove(database._id, range)));
 }
 
 /**
@@ -60,7 +61,8 @@ async function clearRemoval(
     await prepare(page);
     const versions = page.map(({ _id, version, keep }) => ({ item: _id, upTo: version, except: keep }));
     // All items of a removal are in one database.
-    await clearItems(deps, page[0]!.database_id, versions);
+    const { org, database_id } = page[0]!;
+    await clearItems(deps, { _id: database_id, org }, versions);
     for (const fileId of page.flatMap((item) => item.files)) await deps.files.remove(fileId);
     await deps.removedItems.markCleared(ref, page);
     cleared += page.length;
@@ -102,8 +104,8 @@ export function createItemRemovalActivities(deps: ItemRemovalDependencies) {
   };
 
   async function startInterrupted(removed: readonly RemovedItemRecord[]): Promise<void> {
-    for (const { _id, version } of removed.filter(({ interrupted }) => interrupted)) {
-      const delivery = await deliveries.getByDedupeKey(itemDedupeKey(_id, version));
+    for (const { _id, org, version } of removed.filter(({ interrupted }) => interrupted)) {
+      const delivery = await deliveries.getByDedupeKey(org, itemDedupeKey(_id, version));
       if (delivery) await starters.startDelivery(delivery);
     }
   }

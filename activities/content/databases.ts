@@ -1,3 +1,4 @@
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { SEARCH_ENGINES, tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { FileStore } from '../../domain/file-store.js';
@@ -6,12 +7,12 @@ import type { Databases } from '../../storage/content/databases.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface DatabaseDependencies {
-  databases: Pick<Databases, 'getById' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
+  databases: Pick<Databases, 'getById' | 'getOfAny' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
   contents: Omit<DatabaseContents, 'collections' | 'stats'>;
   files: Pick<FileStore, 'remove'>;
   index: Pick<SearchIndex, 'create' | 'drop'>;
   /** Stops the connectors of a database, which would add items to it. */
-  removeConnectors(databaseId: string): Promise<void>;
+  removeConnectors(database: OwnedDatabase): Promise<void>;
 }
 
 export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
@@ -24,56 +25,70 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
   const { databases, contents, files, index, removeConnectors } = deps;
 
   return {
-    async createSearchTable(databaseId: string): Promise<void> {
-      const database = await databases.getById(databaseId);
+    async createSearchTable(databaseId: string, org?: string): Promise<void> {
+      const database = await find(databaseId, org);
       if (!database) return;
       const table = tableOf(databaseId, database.index);
       await index.create(table);
       // The database may have been deleted at the same time, and its table dropped before this created it.
-      if (!(await databases.isOpen(databaseId))) await index.drop(table);
+      if (!(await databases.isOpen(database))) await index.drop(table);
     },
 
     /** A graph needs no collection of its own, so only the status changes. */
-    async createGraph(databaseId: string): Promise<void> {
-      await databases.markGraphReady(databaseId);
+    async createGraph(databaseId: string, org?: string): Promise<void> {
+      const database = await own(databaseId, org);
+      if (database) await databases.markGraphReady(database);
     },
 
-    async markDatabaseReady(databaseId: string): Promise<void> {
-      await databases.markReady(databaseId);
+    async markDatabaseReady(databaseId: string, org?: string): Promise<void> {
+      const database = await own(databaseId, org);
+      if (database) await databases.markReady(database);
     },
 
-    removeDatabaseItems: (databaseId: string): Promise<void> =>
+    removeDatabaseItems: (databaseId: string, org?: string): Promise<void> =>
       withHeartbeat(async () => {
-        await removeConnectors(databaseId);
-        await removeItems(databaseId);
+        const database = await own(databaseId, org);
+        if (!database) return;
+        await removeConnectors(database);
+        await removeItems(database);
       }),
 
     removeDatabaseChunks: (databaseId: string): Promise<void> => withHeartbeat(() => contents.removeChunks(databaseId)),
 
     removeDatabaseGraph: (databaseId: string): Promise<void> => withHeartbeat(() => contents.removeGraph(databaseId)),
 
-    dropSearchTable: (databaseId: string): Promise<void> =>
+    dropSearchTable: (databaseId: string, org?: string): Promise<void> =>
       withHeartbeat(async () => {
-        const database = await databases.getById(databaseId);
+        const database = await find(databaseId, org);
         for (let generation = 1; generation <= (database?.index_generations ?? 1); generation += 1) {
           for (const engine of SEARCH_ENGINES) await index.drop(tableOf(databaseId, { generation, engine }));
         }
       }),
 
-    async removeDatabaseRecord(databaseId: string): Promise<void> {
-      await databases.remove(databaseId);
+    async removeDatabaseRecord(databaseId: string, org?: string): Promise<void> {
+      const database = await own(databaseId, org);
+      if (database) await databases.remove(database);
     },
   };
 
+  /** @param org absent in workflows that an earlier release has started */
+  function find(databaseId: string, org: string | undefined) {
+    return org === undefined ? databases.getOfAny(databaseId) : databases.getById({ _id: databaseId, org });
+  }
+
+  async function own(databaseId: string, org: string | undefined): Promise<OwnedDatabase | null> {
+    return org === undefined ? databases.getOfAny(databaseId) : { _id: databaseId, org };
+  }
+
   /** Files are deleted first, because their ids are stored with the items. */
-  async function removeItems(databaseId: string): Promise<void> {
+  async function removeItems(database: OwnedDatabase): Promise<void> {
     for (;;) {
-      const { keys, file_ids } = await contents.listItemFiles(databaseId, PAGE);
+      const { keys, file_ids } = await contents.listItemFiles(database, PAGE);
       if (keys.length === 0) break;
       for (const fileId of file_ids) await files.remove(fileId);
-      await contents.removeItems(keys);
+      await contents.removeItems(database, keys);
     }
-    for (const fileId of await contents.listRemovedFiles(databaseId)) await files.remove(fileId);
-    await contents.removeItemHistory(databaseId);
+    for (const fileId of await contents.listRemovedFiles(database)) await files.remove(fileId);
+    await contents.removeItemHistory(database);
   }
 }

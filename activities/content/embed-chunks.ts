@@ -1,7 +1,6 @@
 import { searchableText } from '../../domain/content/chunking.js';
 import type { Embedder } from '../../domain/content/search.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
-import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
+import type { Chunks, EmbeddedChunk, ItemVersion } from '../../storage/content/chunks.js';
 
 /** Chunks in memory at a time. Most items have fewer. */
 const PAGE = 512;
@@ -14,7 +13,7 @@ const BATCH = 64;
  */
 export async function pagedChunks(
   chunks: Pick<Chunks, 'listEmbedded'>,
-  ref: ItemRef,
+  ref: ItemVersion,
   generation: number,
 ): Promise<() => AsyncIterable<EmbeddedChunk[]>> {
   const first = await chunks.listEmbedded(ref, generation, 0, PAGE);
@@ -28,16 +27,21 @@ export async function pagedChunks(
   };
 }
 
+export interface EmbeddingTarget {
+  database_id: string;
+  org: string;
+  generation: number;
+}
+
 /**
  * Embeds and stores missing vectors batch by batch, and adds them to the given chunks.
- * @param generation of the index that the vectors are for
- * @param org whose chunks they are
+ * @param target where the chunks are, whose they are, and the generation of the index that the vectors are for
  */
 export async function embedMissing(
   model: Pick<Embedder, 'embedDocuments'>,
   chunks: Pick<Chunks, 'setVectors'>,
   all: readonly EmbeddedChunk[],
-  { generation, org }: { generation: number; org: string },
+  { generation, org, database_id }: EmbeddingTarget,
   signal: AbortSignal,
 ): Promise<void> {
   const missing = all.filter((chunk) => chunk.vector === null);
@@ -45,7 +49,7 @@ export async function embedMissing(
     const batch = missing.slice(n, n + BATCH);
     const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
     const vectors = await model.embedDocuments(texts, signal, org);
-    await chunks.setVectors(new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])), generation);
+    await chunks.setVectors(database_id, new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])), generation);
     for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
   }
 }

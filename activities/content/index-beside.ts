@@ -1,15 +1,16 @@
 import type { Logger } from 'pino';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { describeModel, type Embedders } from '../../domain/content/embedding-models.js';
 import { type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { rowsOfCurrent } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { Items } from '../../storage/content/items.js';
-import { embedMissing, pagedChunks } from './embed-chunks.js';
+import { type EmbeddingTarget, embedMissing, pagedChunks } from './embed-chunks.js';
 
 export interface WriteAloneDependencies {
   databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
@@ -33,7 +34,7 @@ export interface IndexBesideDependencies extends WriteAloneDependencies {
  */
 export async function writeRowsAlone(
   { databaseIndexes, chunks: stored, items, itemCatalogue, index }: WriteAloneDependencies,
-  databaseId: string,
+  owned: OwnedDatabase,
   generation: IndexGeneration,
   chunks: readonly EmbeddedChunk[],
   signal: AbortSignal,
@@ -42,17 +43,18 @@ export async function writeRowsAlone(
   let pending: readonly ItemChunk[] = chunks;
   while (pending.length > 0) {
     signal.throwIfAborted();
-    const database = await databaseIndexes.getById(databaseId);
+    const database = await databaseIndexes.getById(owned);
     if (!database) return;
-    const owners = await items.listByKeys([...new Set(pending.map(({ item }) => item))]);
+    const owners = await items.listByKeys(owned.org, [...new Set(pending.map(({ item }) => item))]);
     const ids = pending.map(({ _id }) => _id);
     const rows = rowsOfCurrent(owners, found, database.metadata_schema);
-    await index.write(tableOf(databaseId, generation), rows, ids);
+    await index.write(tableOf(owned._id, generation), rows, ids);
     const alone = await Promise.all(owners.map((item) => itemCatalogue.markRowsWritten(item, [])));
     const changed = new Set(owners.filter((_, n) => !alone[n]).map(({ _id }) => _id));
     // Chunks that were deleted stay in the list, so that their rows are removed.
     pending = pending.filter(({ item }) => changed.has(item));
     found = await stored.listById(
+      owned._id,
       pending.map(({ _id }) => _id),
       generation.generation,
     );
@@ -66,24 +68,19 @@ type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
  * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
  */
 export function createIndexBeside(deps: IndexBesideDependencies) {
-  return async (
-    ref: ItemRef & { org: string },
-    databaseId: string,
-    generation: IndexGeneration,
-    signal: AbortSignal,
-  ): Promise<void> => {
+  return async (ref: OwnedItemRef, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
     const embedder = deps.embedders.find(generation.embeddings);
     const pages = await pagedChunks(deps.chunks, ref, generation.generation);
     for await (const page of pages()) {
-      if (embedder) await embedPage(embedder, page, { ...generation, org: ref.org }, signal);
-      await writeRowsAlone(deps, databaseId, generation, page, signal);
+      if (embedder) await embedPage(embedder, page, { ...ref, generation: generation.generation }, signal);
+      await writeRowsAlone(deps, { _id: ref.database_id, org: ref.org }, generation, page, signal);
     }
   };
 
   async function embedPage(
     embedder: Embedder,
     page: readonly EmbeddedChunk[],
-    target: { generation: number; org: string },
+    target: EmbeddingTarget,
     signal: AbortSignal,
   ): Promise<void> {
     try {

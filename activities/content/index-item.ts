@@ -2,10 +2,11 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import type { Chunk } from '../../domain/content/chunking.js';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
-import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef, OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { isTerminal, type TerminalIndexingStatus } from '../../domain/states.js';
@@ -30,13 +31,13 @@ import { createReadItem, type ReadItemDependencies } from './read-item.js';
 export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
   items: FinishItemDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
   chunks: ClearItemsDependencies['chunks'] &
     IndexTogetherDependencies['chunks'] &
-    Pick<Chunks, 'findDatabaseId' | 'listEmbedded' | 'listTexts' | 'put' | 'setVectors'>;
+    Pick<Chunks, 'listEmbedded' | 'listTexts' | 'put' | 'setVectors'>;
   graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
   itemGroups: IndexTogetherDependencies['itemGroups'];
   starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
@@ -64,11 +65,11 @@ export function createItemActivities(deps: ItemDependencies) {
 
   return {
     /** queued -> processing -> graph_creation -> completed, for a short text or a small file of text. */
-    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> =>
-      forItem(ref, async (signal) => {
+    indexSmallItem: (given: ItemRef): Promise<ItemOutcome> =>
+      forItem(given, async (ref, signal) => {
         try {
           await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
-            if (!(await databases.isOpen(item.database_id))) await discard(item);
+            if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
             const failures = new Map<string, unknown>();
             await indexTogether([item], runSignal, failures);
             if (failures.size > 0) throw failures.get(item._id);
@@ -82,9 +83,9 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
-    extractItem: (ref: ItemRef): Promise<void> =>
-      forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
-        if (!(await databases.isOpen(item.database_id))) await discard(item);
+    extractItem: (given: ItemRef): Promise<void> =>
+      forRun(given, { step: 'extract', indexing_status: 'processing' }, async (ref, item, signal) => {
+        if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
         const withLanguages = await createLanguageMarks();
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
@@ -95,14 +96,14 @@ export function createItemActivities(deps: ItemDependencies) {
         };
         await readItem(item, store, signal, pageCheckpoints(ref));
         if (stored === 0) throw new ExtractionError('E2004');
-        await checkpoints.drop(checkpointOwner(ref));
+        await checkpoints.drop(ref.org, checkpointOwner(ref));
       }),
 
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
-    embedAndIndexItem: (ref: ItemRef): Promise<void> =>
-      forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
+    embedAndIndexItem: (given: ItemRef): Promise<void> =>
+      forRun(given, { step: 'embed', indexing_status: 'processing' }, async (ref, item, signal) => {
         // Read after the chunks were stored: a rebuild that begins later finds them.
-        const database = await databaseIndexes.getForEmbedding(item.database_id, embedders.current);
+        const database = await databaseIndexes.getForEmbedding(databaseOf(item), embedders.current);
         if (!database) throw superseded();
         const { index: current, next_index: next } = database;
         const { generation } = current;
@@ -111,7 +112,7 @@ export function createItemActivities(deps: ItemDependencies) {
         const model = modelFor(database._id, current);
         if (model) {
           for await (const page of chunksOf()) {
-            await embedMissing(model, chunks, page, { generation, org: item.org }, signal);
+            await embedMissing(model, chunks, page, { ...ref, generation }, signal);
           }
         }
         // Embedding takes long; a newer version may have replaced this version.
@@ -125,17 +126,17 @@ export function createItemActivities(deps: ItemDependencies) {
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next) await indexBeside({ ...ref, org: item.org }, database._id, next, signal);
+        if (next) await indexBeside(ref, next, signal);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
-          await removeRows(deps, item.database_id, chunkIds);
+          await removeRows(deps, databaseOf(item), chunkIds);
           throw superseded();
         }
       }),
 
     /** processing -> graph_creation: extracts entities and relations with their evidence. */
-    linkItemGraph: (ref: ItemRef): Promise<void> =>
-      forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
+    linkItemGraph: (given: ItemRef): Promise<void> =>
+      forRun(given, { step: 'link', indexing_status: 'graph_creation' }, async (ref, item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         const graph = await deps.graphExtractor.extract(texts, signal, item.org);
         await deps.graph.put([{ item, graph }], { replace: true });
@@ -143,15 +144,15 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** -> completed | errored, with the delivery that notifies the client. */
-    finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
-      forItem(ref, async () => {
+    finishItem: (given: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
+      forItem(given, async (ref) => {
         if (!(await finish(ref, outcome))) throw superseded();
         return outcome;
       }),
   };
 
   /** @returns the outcome that another run has stored, after it starts the delivery: that run may have died before */
-  async function storedOutcome(ref: ItemRef): Promise<ItemOutcome | null> {
+  async function storedOutcome(ref: OwnedItemRef): Promise<ItemOutcome | null> {
     const item = await items.getByRef(ref);
     if (!item || !isTerminal(item.indexing_status)) return null;
     const { error_code, error_message } = item;
@@ -164,39 +165,45 @@ export function createItemActivities(deps: ItemDependencies) {
 
   /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
   function forRun(
-    ref: ItemRef,
+    given: ItemRef,
     run: Parameters<typeof runs.run>[1],
-    step: (item: ItemRecord, signal: AbortSignal) => Promise<void>,
+    step: (ref: OwnedItemRef, item: ItemRecord, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    return forItem(ref, (signal) => runs.run(ref, run, signal, step));
+    return forItem(given, (ref, signal) => runs.run(ref, run, signal, (item, runSignal) => step(ref, item, runSignal)));
   }
 
   /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */
-  async function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function forItem<T>(given: ItemRef, step: (ref: OwnedItemRef, signal: AbortSignal) => Promise<T>): Promise<T> {
+    let ref: OwnedItemRef | null = null;
     try {
-      return await withHeartbeat(step);
+      return await withHeartbeat(async (signal) => {
+        ref = await items.own(given);
+        if (!ref) throw superseded();
+        return step(ref, signal);
+      });
     } catch (stepError) {
       const error = await clearAfter(ref, stepError).then(
         () => stepError,
         (clearError: unknown) => clearError,
       );
-      deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
+      deps.log.warn({ err: error, ...given, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(ref, error);
       throw asActivityFailure(error, itemFailureRules);
     }
   }
 
   /** @throws an error of the storage, which is then retried instead of the error of the step */
-  async function clearAfter(ref: ItemRef, error: unknown): Promise<void> {
+  async function clearAfter(ref: OwnedItemRef | null, error: unknown): Promise<void> {
+    if (!ref) return;
     // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
     if (isSuperseded(error)) await clearLeftovers(ref);
     if (error instanceof ExtractionError) await clearChunks(ref);
-    if (isFinal(error)) await checkpoints.drop(checkpointOwner(ref)).catch(() => undefined);
+    if (isFinal(error)) await checkpoints.drop(ref.org, checkpointOwner(ref)).catch(() => undefined);
   }
 
   /** Shows an error that is being retried in the item's status. Best effort: without MongoDB no status can be read. */
-  async function showTransientError(ref: ItemRef, error: unknown): Promise<void> {
-    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
+  async function showTransientError(ref: OwnedItemRef | null, error: unknown): Promise<void> {
+    if (!ref || error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
     const { retryable, code, message } = describeItemError(error) ?? {};
     if (retryable) await items.setTransientError(ref, code!, message!).catch(() => undefined);
   }
@@ -206,31 +213,28 @@ export function createItemActivities(deps: ItemDependencies) {
     for (const source of [item.source, item.served?.source]) {
       if (source?.kind === 'file') await files.remove(source.file_id);
     }
-    await items.discard({ item: item._id, version: item.version });
+    await items.discard({ item: item._id, version: item.version, org: item.org, database_id: item.database_id });
     throw superseded();
   }
 
   /** Parts of an item that failed must not be found. An earlier version keeps its own. */
-  async function clearChunks(ref: ItemRef): Promise<void> {
-    const databaseId = await chunks.findDatabaseId(ref);
-    const ids = await chunks.listIds(onlyVersion(ref));
-    if (databaseId === null || ids.length === 0) return;
-    await removeRows(deps, databaseId, ids);
-    await chunks.remove(ids);
+  async function clearChunks(ref: OwnedItemRef): Promise<void> {
+    const ids = await chunks.listIds(ref.database_id, onlyVersion(ref));
+    if (ids.length === 0) return;
+    await removeRows(deps, databaseOf(ref), ids);
+    await chunks.remove(ref.database_id, ids);
   }
 
-  async function clearLeftovers(ref: ItemRef): Promise<void> {
+  async function clearLeftovers(ref: OwnedItemRef): Promise<void> {
     // Another run has finished it, and its data belongs to it.
     if (await items.isCurrent(ref)) return;
     // An earlier version may be served.
-    const databaseId = await chunks.findDatabaseId(ref);
-    if (databaseId !== null) await clearItems(deps, databaseId, [onlyVersion(ref)]);
-    else await deps.graph.remove(onlyVersion(ref));
+    await clearItems(deps, databaseOf(ref), [onlyVersion(ref)]);
   }
 
   /** Scanned pages take long, so each page first checks whether the version is still current. */
-  function pageCheckpoints(ref: ItemRef): Checkpoints {
-    const stored = checkpoints.of(checkpointOwner(ref));
+  function pageCheckpoints(ref: OwnedItemRef): Checkpoints {
+    const stored = checkpoints.of(ref.org, checkpointOwner(ref));
     return {
       async load(step) {
         if (!(await items.isCurrent(ref))) throw superseded();
@@ -239,6 +243,10 @@ export function createItemActivities(deps: ItemDependencies) {
       save: stored.save,
     };
   }
+}
+
+function databaseOf({ database_id, org }: Pick<ItemRecord, 'database_id' | 'org'>): OwnedDatabase {
+  return { _id: database_id, org };
 }
 
 /** One version of an item. */

@@ -1,8 +1,10 @@
 import { type Chunk, searchableText } from '../../domain/content/chunking.js';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { Graph } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { withPauses } from '../../domain/event-loop.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
@@ -65,7 +67,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     let work = await divide(items, failures, signal);
     if (work.length === 0) return;
     const stored = await chunks.listStored(items);
-    const database = await databaseIndexes.getForEmbedding(items[0]!.database_id, embedders.current);
+    const database = await databaseIndexes.getForEmbedding(databaseOf(items[0]!), embedders.current);
     const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
     deps.graphExtractor.warmUp();
     await embed(work, stored, read, signal);
@@ -98,10 +100,10 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const statuses = await itemGroups.getStatuses(work.map(({ item }) => item));
     const left = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
     if (left.length === 0) return;
-    const databaseId = left[0]!.item.database_id;
+    const database = databaseOf(left[0]!.item);
     const ids = left.flatMap(({ chunks: own }) => own.map(({ _id }) => _id));
-    await removeRows(deps, databaseId, ids);
-    await chunks.remove(ids);
+    await removeRows(deps, database, ids);
+    await chunks.remove(database._id, ids);
   }
 
   /** Reads the items and divides their texts. An item that cannot be read fails alone. */
@@ -137,7 +139,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     );
     if (drafts.length === 0) throw new ExtractionError('E2004');
     if (item.title === null && title) {
-      await deps.items.setTitle({ item: item._id, version: item.version }, title.slice(0, 500));
+      await deps.items.setTitle(refOf(item), title.slice(0, 500));
     }
     const withLanguages = await createLanguageMarks();
     const records = await withLanguages(chunkRecords(item, title, drafts));
@@ -154,7 +156,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const model = modelFor(work[0]!.item.database_id, generation);
     if (!model) return;
     const all = work.flatMap(({ chunks: own }) => own);
-    const known = await chunks.getVectors([...repeated], generation.generation);
+    const known = await chunks.getVectors(work[0]!.item.database_id, [...repeated], generation.generation);
     for (const chunk of all) chunk.vector = known.get(chunk._id) ?? null;
     const missing = all.filter(({ vector }) => vector === null);
     if (missing.length === 0) return;
@@ -177,7 +179,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const all = work.flatMap(({ chunks: own }) => own);
     await chunks.add(all, embedded.generation, stored);
     // Read after the chunks were stored: a rebuild that begins later finds them.
-    const database = await databaseIndexes.getById(databaseId);
+    const database = await databaseIndexes.getById(databaseOf(work[0]!.item));
     if (!database) throw new Error('The database is being deleted.');
     for (const generation of generationsOf(database)) {
       if (generation.generation === embedded.generation) {
@@ -186,7 +188,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         await index.write(tableOf(databaseId, generation), rows, repeated);
       } else {
         for (const { item } of work) {
-          await indexBeside({ item: item._id, version: item.version, org: item.org }, databaseId, generation, signal);
+          await indexBeside(refOf(item), generation, signal);
         }
       }
     }
@@ -212,6 +214,14 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     );
     await graph.put(extracted.flat(), { replace: stored.size > 0 });
   }
+}
+
+function databaseOf({ database_id, org }: ItemRecord): OwnedDatabase {
+  return { _id: database_id, org };
+}
+
+function refOf({ _id, version, org, database_id }: ItemRecord): OwnedItemRef {
+  return { item: _id, version, org, database_id };
 }
 
 function textsOf(chunks: readonly EmbeddedChunk[]): { chunk_id: string; text: string }[] {

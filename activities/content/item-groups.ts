@@ -1,12 +1,12 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { itemDedupeKey } from '../../domain/content/item-delivery.js';
-import type { GroupRef, GroupReport } from '../../domain/content/workflow-contract.js';
+import type { GroupRef, GroupReport, OwnedGroup } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
-import type { ItemRecord } from '../../storage/content/items.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
@@ -18,6 +18,7 @@ import { describeItemError, isSuperseded, itemFailureRules } from './item-failur
 import type { RunsAlone } from './item-runs.js';
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
+  items: IndexTogetherDependencies['items'] & Pick<Items, 'ownerOf'>;
   itemGroups: ItemGroups;
   databases: Pick<Databases, 'isOpen'>;
   chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
@@ -54,12 +55,12 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
 
   return {
     /** queued -> processing -> graph_creation -> completed, for all members that are in progress. */
-    indexTogether: (ref: GroupRef): Promise<GroupReport> =>
-      forGroup(ref, groupFailureRules, async (signal) => {
-        if (attemptNumber() > 1) await startDeliveries(await itemGroups.listFinished(ref));
+    indexTogether: (given: GroupRef): Promise<GroupReport> =>
+      forGroup(given, groupFailureRules, async (ref, signal) => {
+        if (attemptNumber() > 1) await startDeliveries(ref.org, await itemGroups.listFinished(ref));
         const members = await itemGroups.listMembers(ref);
         if (members.length === 0) return { completed: 0, dropped: 0, separated: 0 };
-        const open = await databases.isOpen(members[0]!.database_id);
+        const open = await databases.isOpen({ _id: members[0]!.database_id, org: ref.org });
         const fresh = open ? members.filter(({ runs }) => !runs) : [];
         // A member with a run has lost it with its process. It may be the cause, so it runs alone: here, where that costs
         // little, or in its workflow, which gives it up when it loses its process again.
@@ -81,8 +82,8 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
       }),
 
     /** Starts a workflow for each member that is in progress. */
-    separateItems: (ref: GroupRef): Promise<GroupReport> =>
-      forGroup(ref, itemFailureRules, async () => {
+    separateItems: (given: GroupRef): Promise<GroupReport> =>
+      forGroup(given, itemFailureRules, async (ref) => {
         const members = await itemGroups.listMembers(ref);
         await continueAlone(members);
         return { completed: 0, dropped: 0, separated: members.length };
@@ -126,7 +127,8 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
     const gone = items.filter(({ _id }) => !stored.has(_id));
     if (gone.length === 0) return;
     const versions = gone.map(({ _id, version }) => ({ item: _id, from: version, upTo: version }));
-    await clearItems(deps, gone[0]!.database_id, versions);
+    const { database_id, org } = gone[0]!;
+    await clearItems(deps, { _id: database_id, org }, versions);
   }
 
   /** The items belong to the group until their workflows are started, so that the reconciler finds one or the other. */
@@ -138,23 +140,33 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
   }
 
   /** Starts the deliveries of items that an earlier attempt completed before it was lost. */
-  async function startDeliveries(finished: readonly ItemRecord[]): Promise<void> {
+  async function startDeliveries(org: string, finished: readonly ItemRecord[]): Promise<void> {
     const keys = finished.map(({ _id, version }) => itemDedupeKey(_id, version));
-    if (keys.length > 0) await starters.startDeliveries(await deliveries.listUnattemptedByKeys(keys));
+    if (keys.length > 0) await starters.startDeliveries(await deliveries.listUnattemptedByKeys(org, keys));
+  }
+
+  /** @returns null when the group has no member any more */
+  async function owned(ref: GroupRef): Promise<OwnedGroup | null> {
+    const org = ref.org ?? (await deps.items.ownerOf(ref.batch, ref.group));
+    return org === null ? null : { ...ref, org };
   }
 
   /** Runs a step with heartbeats, shows errors that are retried, and maps errors to failures. */
-  async function forGroup<T>(
-    ref: GroupRef,
+  async function forGroup(
+    given: GroupRef,
     rules: FailureRules,
-    step: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+    step: (ref: OwnedGroup, signal: AbortSignal) => Promise<GroupReport>,
+  ): Promise<GroupReport> {
+    let ref: OwnedGroup | null = null;
     try {
-      return await withHeartbeat(step);
+      return await withHeartbeat(async (signal) => {
+        ref = await owned(given);
+        return ref ? step(ref, signal) : { completed: 0, dropped: 0, separated: 0 };
+      });
     } catch (error) {
-      log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'group activity failed');
+      log.warn({ err: error, ...given, activity: Context.current().info.activityType }, 'group activity failed');
       const { retryable, code, message } = rules.describe(error) ?? {};
-      if (retryable && !(error instanceof CancelledFailure)) {
+      if (ref && retryable && !(error instanceof CancelledFailure)) {
         await itemGroups.setTransientError(ref, code!, message!).catch(() => undefined);
       }
       throw asActivityFailure(error, rules);

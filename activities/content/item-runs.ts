@@ -1,4 +1,4 @@
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
 import { isTerminal } from '../../domain/states.js';
@@ -36,7 +36,7 @@ export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getBy
      * @throws Superseded; ExtractionError E2003 when three runs were lost; an error of the work
      */
     async run<T>(
-      ref: ItemRef,
+      ref: OwnedItemRef,
       { step, indexing_status: status }: Run,
       cancelled: AbortSignal,
       work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
@@ -58,7 +58,7 @@ export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getBy
     },
   };
 
-  async function untilEnd<T>(ref: ItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
+  async function untilEnd<T>(ref: OwnedItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
     const outdated = new AbortController();
     const timer = setInterval(async () => {
       if (!(await items.isCurrent(ref).catch(() => true))) outdated.abort(superseded());

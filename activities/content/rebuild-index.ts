@@ -14,13 +14,13 @@ import type { IndexRebuildRecord, IndexRebuilds } from '../../storage/content/in
 import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { embedMissing } from './embed-chunks.js';
+import { type EmbeddingTarget, embedMissing } from './embed-chunks.js';
 import { type WriteAloneDependencies, writeRowsAlone } from './index-beside.js';
 import { planOf } from './rebuild-plan.js';
 
 export interface RebuildDependencies extends WriteAloneDependencies {
   indexRebuilds: IndexRebuilds;
-  databases: Pick<Databases, 'getById' | 'listAll'>;
+  databases: Pick<Databases, 'getOfAny' | 'listAll'>;
   databaseIndexes: DatabaseIndexes;
   chunks: Pick<Chunks, 'dropVectors' | 'getVectors' | 'listById' | 'listOfDatabase' | 'measure' | 'setVectors'>;
   items: Pick<Items, 'listByKeys'>;
@@ -77,12 +77,12 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     /** Queries of the database read the new index from then on. */
     switchIndex: ({ rebuild: id }: RebuildRef, { database_id, generation }: RebuiltDatabase): Promise<void> =>
       forRebuild(id, async () => {
-        const database = await databases.getById(database_id);
+        const database = await databases.getOfAny(database_id);
         if (database?.next_index?.generation === generation) {
           // Before the switch, so that the first queries find the indexes of words and vectors.
           const { embeddings, engine } = database.next_index;
           await index.compact(tableOf(database_id, { generation, engine }));
-          await databaseIndexes.switchTo(database_id, generation);
+          await databaseIndexes.switchTo(database, generation);
           log.info({ database: database_id, engine, model: describeModel(embeddings) }, 'index switched');
         }
         await indexRebuilds.finishDatabase(id, database_id);
@@ -98,10 +98,10 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     /** Removes the tables and vectors of indexes that have not been used for so long. */
     removeOldIndexes: (graceMs: number): Promise<void> =>
       withHeartbeat(async () => {
-        for (const { database_id, ...place } of await databaseIndexes.listRetired(new Date(Date.now() - graceMs))) {
-          await index.drop(tableOf(database_id, place));
-          await chunks.dropVectors(database_id, place.generation);
-          await databaseIndexes.markRemoved(database_id, place.generation);
+        for (const { database, ...place } of await databaseIndexes.listRetired(new Date(Date.now() - graceMs))) {
+          await index.drop(tableOf(database._id, place));
+          await chunks.dropVectors(database._id, place.generation);
+          await databaseIndexes.markRemoved(database, place.generation);
         }
       }),
   };
@@ -136,7 +136,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   async function withNextIndex({ _id: rebuild, plan, engine: target }: IndexRebuildRecord, databaseId: string) {
     let created: string | undefined;
     for (;;) {
-      const database = await databases.getById(databaseId);
+      const database = await databases.getOfAny(databaseId);
       if (!database || database.status === 'deleting') {
         // The deletion may have dropped the tables before this one was created.
         if (created !== undefined) await index.drop(created);
@@ -145,12 +145,12 @@ export function createRebuildActivities(deps: RebuildDependencies) {
       const { next_index: next } = database;
       if (next?.rebuild === rebuild) return { ...database, next_index: next };
       if (next) await databaseIndexes.abandon(next.rebuild);
-      const generation = await databaseIndexes.reserveGeneration(databaseId);
+      const generation = await databaseIndexes.reserveGeneration(database);
       if (generation === null) continue;
       const engine = target ?? database.index.engine ?? 'lancedb';
       created = tableOf(databaseId, { generation, engine });
       await index.create(created);
-      await databaseIndexes.begin(databaseId, {
+      await databaseIndexes.begin(database, {
         generation,
         engine,
         embeddings: (target && database.index.embeddings) ?? plan!.model,
@@ -163,18 +163,21 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   /** @returns false at the end of the scan */
   async function embedPage(
     rebuild: IndexRebuildRecord,
-    { _id: databaseId, org, index: current, next_index: next }: DatabaseRecord & { next_index: NextIndex },
+    database: DatabaseRecord & { next_index: NextIndex },
     signal: AbortSignal,
   ): Promise<boolean> {
+    const { _id: databaseId, org, index: current, next_index: next } = database;
     const model = modelFor(rebuild, next);
     const { position: after, scan } = rebuild;
     const page = await chunks.listOfDatabase(databaseId, next.generation, { after, limit: PAGE, missing: scan > 0 });
     if (page.length === 0) return false;
-    const wanted = await currentOf(page);
+    const wanted = await currentOf(org, page);
     const isCopied = !rebuild.all && isSameModel(current.embeddings, next.embeddings);
-    const copied = isCopied ? await copyVectors(wanted, current.generation, next.generation) : 0;
-    const embedded = model ? await embedAccepted(model, wanted, { generation: next.generation, org }, signal) : 0;
-    await writeRowsAlone(deps, databaseId, next, wanted, signal);
+    const copied = isCopied ? await copyVectors(databaseId, wanted, current.generation, next.generation) : 0;
+    const embedded = model
+      ? await embedAccepted(model, wanted, { generation: next.generation, org, database_id: databaseId }, signal)
+      : 0;
+    await writeRowsAlone(deps, database, next, wanted, signal);
     const counts = { handled: page.length, embedded, found: copied + embedded };
     await indexRebuilds.advance(rebuild, { next: page.at(-1)!._id, ...counts });
     return true;
@@ -187,7 +190,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   async function embedAccepted(
     model: Embedder,
     all: readonly EmbeddedChunk[],
-    target: { generation: number; org: string },
+    target: EmbeddingTarget,
     signal: AbortSignal,
   ): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
@@ -218,8 +221,8 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   }
 
   /** @returns the chunks of served versions and of versions in progress */
-  async function currentOf(page: readonly EmbeddedChunk[]): Promise<EmbeddedChunk[]> {
-    const owners = await items.listByKeys([...new Set(page.map(({ item }) => item))]);
+  async function currentOf(org: string, page: readonly EmbeddedChunk[]): Promise<EmbeddedChunk[]> {
+    const owners = await items.listByKeys(org, [...new Set(page.map(({ item }) => item))]);
     const current = new Set(
       owners.flatMap(({ _id, version, served_version, indexing_status }) => [
         `${_id}/${served_version}`,
@@ -230,13 +233,19 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   }
 
   /** Uses the vectors of the old index, which have the same model. @returns how many there were */
-  async function copyVectors(all: readonly EmbeddedChunk[], from: number, to: number): Promise<number> {
+  async function copyVectors(
+    databaseId: string,
+    all: readonly EmbeddedChunk[],
+    from: number,
+    to: number,
+  ): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
     const vectors = await chunks.getVectors(
+      databaseId,
       missing.map(({ _id }) => _id),
       from,
     );
-    await chunks.setVectors(vectors, to);
+    await chunks.setVectors(databaseId, vectors, to);
     for (const chunk of missing) chunk.vector = vectors.get(chunk._id) ?? null;
     return vectors.size;
   }

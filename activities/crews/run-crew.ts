@@ -6,6 +6,7 @@ import type {
   AttemptRef,
   CrewOutcome,
   CrewRef,
+  OwnedStep,
   ResumeRef,
   StepRef,
   ToolCallRef,
@@ -52,19 +53,19 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   return {
     /** Starts an attempt at a task: pending -> running, or retrying after a rejection. */
-    startTask: withFailures(async (ref: AttemptRef): Promise<void> => {
-      const { agent, task } = assignmentOf(await requireExecution(ref.execution), ref.task);
+    startTask: ofExecution(async (ref: Owned<AttemptRef>): Promise<void> => {
+      const { agent, task } = assignmentOf(await requireExecution(ref), ref.task);
       await crewExecutions.startTask(ref, models.get(agent.llm).label, task.async_execution ?? false);
     }),
 
     /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
-    callModel: withFailures(async (ref: StepRef): Promise<{ tool_calls: number }> => {
+    callModel: ofExecution(async (ref: Owned<StepRef>): Promise<{ tool_calls: number }> => {
       const step = (await storedStep(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
     /** Runs one tool call that the model requested. The model gets the tool's errors as its result. */
-    callTool: withFailures(async (ref: ToolCallRef): Promise<void> => {
+    callTool: ofExecution(async (ref: Owned<ToolCallRef>): Promise<void> => {
       if (!(await storedStep(ref))) await withHeartbeat((signal) => runTool(ref, signal));
     }),
 
@@ -74,27 +75,27 @@ export function createCrewActivities(deps: CrewDependencies) {
      * @param human whether a person must approve the output
      * @returns how long the output has waited, in milliseconds; null when it does not wait
      */
-    endTask: withFailures(async (ref: StepRef, human: boolean): Promise<number | null> => {
+    endTask: ofExecution(async (ref: Owned<StepRef>, human: boolean): Promise<number | null> => {
       const step = await crewSteps.getById(ref);
       if (step?.kind !== 'model') throw new Error('the step with the output is not stored');
       if (Buffer.byteLength(step.text) > MAX_OUTPUT_BYTES) {
         throw new ProviderError(`The output of a task must not exceed ${MAX_OUTPUT_BYTES} bytes.`, false);
       }
       const event = human ? 'task_pending_human_input' : 'task_completed';
-      await complete(taskDedupeKey(ref, event), async (tx, now) => {
+      await complete(ref.org, taskDedupeKey(ref, event), async (tx, now) => {
         const execution = await crewExecutions.endTask(ref, step.text, human, now, tx);
         return execution ? taskDelivery(execution, ref, event, now) : undefined;
       });
       if (!human) return null;
-      const { waiting_since } = await requireExecution(ref.execution);
+      const { waiting_since } = await requireExecution(ref);
       return waiting_since ? Math.max(Date.now() - waiting_since.getTime(), 0) : null;
     }),
 
     /** Reminds the client of an output that waits for a person. */
-    remind: withFailures(async (ref: AttemptRef): Promise<void> => {
+    remind: ofExecution(async (ref: Owned<AttemptRef>): Promise<void> => {
       const dedupeKey = `${taskDedupeKey(ref, 'task_pending_human_input')}/reminder`;
-      const repeated = (await deliveries.getByDedupeKey(dedupeKey)) !== null;
-      await complete(dedupeKey, async (tx, now) => {
+      const repeated = (await deliveries.getByDedupeKey(ref.org, dedupeKey)) !== null;
+      await complete(ref.org, dedupeKey, async (tx, now) => {
         if (repeated) return undefined;
         const execution = await crewExecutions.remind(ref, tx);
         return (
@@ -104,8 +105,8 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
 
     /** pending_human_input -> running | retrying at the deadline, as the crew says. */
-    decideAtDeadline: withFailures(async (ref: AttemptRef, is_approve: boolean): Promise<void> => {
-      await complete(taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+    decideAtDeadline: ofExecution(async (ref: Owned<AttemptRef>, is_approve: boolean): Promise<void> => {
+      await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
         const execution = await crewExecutions.decideAtDeadline(ref, is_approve, now, tx);
         if (!execution) return undefined;
         return is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
@@ -113,23 +114,25 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
 
     /** pending_human_input -> running | retrying, by a person's decision. */
-    applyResume: withFailures(async (ref: ResumeRef): Promise<void> => {
-      const applied = await complete(taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+    applyResume: ofExecution(async (ref: Owned<ResumeRef>): Promise<void> => {
+      const applied = await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
         const execution = await crewExecutions.resume(ref, now, tx);
         // Not waiting yet, or applied by an earlier attempt of this activity: the check below distinguishes them.
         if (!execution) return undefined;
         return ref.is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
       });
-      if (!applied && !(await crewFeedback.isApplied(ref.feedback))) throw new Error('the task is not waiting yet');
+      if (!applied && !(await crewFeedback.isApplied(ref.org, ref.feedback)))
+        throw new Error('the task is not waiting yet');
     }),
 
     /** -> completed | error, with the delivery that notifies the client. */
-    finishExecution: withFailures(async ({ execution: id }: CrewRef, outcome: CrewOutcome): Promise<void> => {
+    finishExecution: withFailures(async ({ execution: id, org }: CrewRef, outcome: CrewOutcome): Promise<void> => {
       const dedupeKey = `crew/${id}/end`;
       // A cancelled step is not repeated: its process may have died before it started the delivery of the step.
-      for (const delivery of await deliveries.listUnattempted(`crew/${id}/`)) await starters.startDelivery(delivery);
-      const ended = await complete(dedupeKey, async (tx, now) => {
-        const execution = await crewExecutions.finish(id, outcome, now, tx);
+      for (const delivery of await deliveries.listUnattempted(org, `crew/${id}/`))
+        await starters.startDelivery(delivery);
+      const ended = await complete(org, dedupeKey, async (tx, now) => {
+        const execution = await crewExecutions.finish(org, id, outcome, now, tx);
         if (!execution) return undefined;
         const { output } = execution.tasks.at(-1)!;
         const event =
@@ -143,19 +146,19 @@ export function createCrewActivities(deps: CrewDependencies) {
         return crewDelivery(execution, dedupeKey, event, now);
       });
       if (ended) deps.metrics.crewFinished(outcome.status);
-      await crewExecutions.removeLeftovers(id, new Date());
+      await crewExecutions.removeLeftovers(org, id, new Date());
     }),
   };
 
   /** @returns the result of an earlier attempt at this step, which may have died before it started the delivery */
-  async function storedStep(ref: StepRef & { call?: number }): Promise<AgentStep | null> {
+  async function storedStep(ref: OwnedStep & { call?: number }): Promise<AgentStep | null> {
     const step = await crewSteps.getById(ref);
-    if (step) await complete(stepDedupeKey(ref), async () => undefined);
+    if (step) await complete(ref.org, stepDedupeKey(ref), async () => undefined);
     return step;
   }
 
-  async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
-    const execution = await requireExecution(ref.execution);
+  async function runModel(ref: OwnedStep, signal: AbortSignal): Promise<AgentStep> {
+    const execution = await requireExecution(ref);
     const { agent, task } = assignmentOf(execution, ref.task);
     const model = models.get(agent.llm);
     const turn = await gatherTurn({ crewFeedback, crewSteps, tools }, execution, ref, signal);
@@ -170,12 +173,12 @@ export function createCrewActivities(deps: CrewDependencies) {
     return step;
   }
 
-  async function runTool(ref: ToolCallRef, signal: AbortSignal): Promise<void> {
+  async function runTool(ref: Owned<ToolCallRef>, signal: AbortSignal): Promise<void> {
     const { call: index, ...modelRef } = ref;
     const modelStep = await crewSteps.getById(modelRef);
     const call = modelStep?.kind === 'model' ? modelStep.tool_calls[index] : undefined;
     if (!call) throw new Error('the step that requested the tool is not stored');
-    const execution = await requireExecution(ref.execution);
+    const execution = await requireExecution(ref);
     const { task } = assignmentOf(execution, ref.task);
     const lastAttempt = attemptNumber() >= MAX_TOOL_ATTEMPTS;
     const { ok, result } = await tools.run(accessOf(execution), call, task.tools, signal, lastAttempt);
@@ -184,20 +187,32 @@ export function createCrewActivities(deps: CrewDependencies) {
   }
 
   /** Stores a step together with the delivery that notifies the client of it. */
-  async function saveStep(ref: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
+  async function saveStep(ref: OwnedStep & { call?: number }, step: AgentStep, output: object): Promise<void> {
     const dedupeKey = stepDedupeKey(ref);
-    await complete(dedupeKey, async (tx, now) => {
+    await complete(ref.org, dedupeKey, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
-      const execution = (await crewExecutions.countStep(ref.execution, tx)) ?? noLongerStored();
+      const execution = (await crewExecutions.countStep(ref.org, ref.execution, tx)) ?? noLongerStored();
       const { agent } = assignmentOf(execution, ref.task);
       return crewDelivery(execution, dedupeKey, { event: 'step', task_id: ref.task, agent: agent.name, output }, now);
     });
   }
 
-  async function requireExecution(id: string): Promise<CrewExecutionRecord> {
-    return (await crewExecutions.getById(id)) ?? noLongerStored();
+  async function requireExecution({ execution, org }: Owned<AttemptRef>): Promise<CrewExecutionRecord> {
+    return (await crewExecutions.getById(org, execution)) ?? noLongerStored();
+  }
+
+  /** An activity that knows whose execution it is, also when an earlier release has scheduled it. */
+  function ofExecution<Ref extends AttemptRef, Rest extends unknown[], Result>(
+    activity: (ref: Owned<Ref>, ...rest: Rest) => Promise<Result>,
+  ) {
+    return withFailures(async (ref: Ref, ...rest: Rest): Promise<Result> => {
+      const org = ref.org ?? (await crewExecutions.ownerOf(ref.execution)) ?? noLongerStored();
+      return activity({ ...ref, org }, ...rest);
+    });
   }
 }
+
+type Owned<Ref extends AttemptRef> = Ref & { org: string };
 
 function noLongerStored(): never {
   throw ApplicationFailure.nonRetryable('The execution is no longer stored.');

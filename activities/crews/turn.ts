@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
-import type { StepRef } from '../../domain/crews/workflow-contract.js';
+import type { OwnedStep } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
@@ -44,14 +44,14 @@ interface TurnDependencies {
 export async function gatherTurn(
   { crewFeedback, crewSteps, tools }: TurnDependencies,
   execution: CrewExecutionRecord,
-  ref: StepRef,
+  ref: OwnedStep,
   signal: AbortSignal,
 ): Promise<AgentTurn> {
   const { task, agent } = assignmentOf(execution, ref.task);
   const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
-  const feedback = await crewFeedback.listApplied(execution._id);
+  const feedback = await crewFeedback.listApplied(execution);
   const remarks = feedback.filter((given) => given.task !== ref.task);
   const rejections = feedback.filter(
     (given) => given.task === ref.task && !given.is_approve && given.attempt < ref.attempt,

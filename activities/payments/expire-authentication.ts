@@ -18,15 +18,15 @@ export function createPaymentActivities(deps: PaymentDependencies) {
      * started | eligibility_checked -> expired, when its time has passed, with the delivery that notifies the merchant.
      * @returns milliseconds until the authentication expires; 0 when it has ended
      */
-    async expireAuthentication({ authentication: id }: AuthenticationRef): Promise<number> {
-      const record = await deps.authentications.getById(id);
+    async expireAuthentication({ authentication: id, org }: AuthenticationRef): Promise<number> {
+      const record = await deps.authentications.getById(org, id);
       if (!record) return 0;
       const now = await deps.now();
       const remainingMs = record.expires_at.getTime() - now.getTime();
       // The clocks of Temporal and of this machine may differ.
       if (record.status !== 'closed' && remainingMs > 0) return remainingMs;
-      await complete(endedDedupeKey(id), async (tx) => {
-        const expired = await deps.authentications.expire(id, now, tx);
+      await complete(org, endedDedupeKey(id), async (tx) => {
+        const expired = await deps.authentications.expire(org, id, now, tx);
         return expired ? endedDelivery(expired, now) : undefined;
       });
       return 0;

@@ -12,18 +12,19 @@ export interface CompletionDependencies {
 /**
  * Completes work: its final state and the delivery that notifies its client are written in one transaction, then the
  * delivery's workflow is started. After a crash in between, the activity's retry or the reconciler starts it. Under load
- * one transaction has the completions of several callers.
+ * one transaction has the completions of several callers of one organisation.
  */
 export function createCompletion({ mongoClient, deliveries, starters }: CompletionDependencies) {
   const commit = createCompletionGroups({ mongoClient, deliveries });
   /**
+   * @param org whose work it is. Only work of one organisation is written in one transaction
    * @param dedupeKey of the delivery
    * @returns false when the work had completed before
    */
-  return async (dedupeKey: string, write: CompletionWrite): Promise<boolean> => {
-    const written = await commit(write);
+  return async (org: string, dedupeKey: string, write: CompletionWrite): Promise<boolean> => {
+    const written = await commit(org, write);
     // Undefined: another run, or an earlier attempt of this activity, has completed the work and stored the delivery.
-    const delivery = written === undefined ? await deliveries.getByDedupeKey(dedupeKey) : written;
+    const delivery = written === undefined ? await deliveries.getByDedupeKey(org, dedupeKey) : written;
     if (delivery) await starters.startDelivery(delivery);
     return written !== undefined;
   };

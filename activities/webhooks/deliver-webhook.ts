@@ -35,6 +35,9 @@ const MAX_FIRST_ATTEMPT_MS = 2_000;
 const MIN_LOOK_MS = 1_000;
 const MAX_LOOK_MS = 5_000;
 
+/** Pause before the next check of a delivery without a next attempt: its organisation moves to another cell. */
+const PAUSED_LOOK_MS = 10_000;
+
 /** The state of a delivery after an attempt, or after an attempt that could not start. */
 interface AttemptStatus {
   progress: DeliveryProgress;
@@ -72,7 +75,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       const timeLimit = wait(MAX_FIRST_ATTEMPT_MS, 'failed' as const, { signal: finished.signal }).catch(
         () => 'failed' as const,
       );
-      const progress = startAttempt(delivery, receiver).then((status) => status.progress);
+      const progress = startAttempt({ delivery, org }, receiver).then((status) => status.progress);
       progress.catch(() => undefined);
       return load.trackFirst(receiver, () => Promise.race([progress, timeLimit]).finally(() => finished.abort()));
     },
@@ -83,7 +86,9 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
      */
     async attemptDelivery({ delivery, org, receiver = org }: DeliveryRef): Promise<DeliveryProgress> {
       const { progress, dueInMs, reason } = await (inProgress.get(delivery) ??
-        (load.hasRoom(receiver) ? startAttempt(delivery, receiver) : waitForRoom(delivery, receiver)));
+        (load.hasRoom(receiver)
+          ? startAttempt({ delivery, org }, receiver)
+          : waitForRoom({ delivery, org }, receiver)));
       if (progress !== 'failed') return progress;
       throw ApplicationFailure.create({
         type: 'AttemptFailed',
@@ -106,20 +111,20 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
     },
   };
 
-  function startAttempt(deliveryId: string, receiver: string): Promise<AttemptStatus> {
-    waiting.remove(receiver, deliveryId);
+  function startAttempt(ref: DeliveryRef, receiver: string): Promise<AttemptStatus> {
+    waiting.remove(receiver, ref.delivery);
     const status = load
-      .track(receiver, () => attemptWhenDue(deliveryId))
+      .track(receiver, () => attemptWhenDue(ref))
       .finally(() => {
-        inProgress.delete(deliveryId);
+        inProgress.delete(ref.delivery);
         startWaiting(receiver);
       });
-    inProgress.set(deliveryId, status);
+    inProgress.set(ref.delivery, status);
     return status;
   }
 
-  function waitForRoom(deliveryId: string, receiver: string): AttemptStatus {
-    const dueInMs = waiting.add(receiver, deliveryId);
+  function waitForRoom(ref: DeliveryRef, receiver: string): AttemptStatus {
+    const dueInMs = waiting.add(receiver, ref);
     return { progress: 'failed', dueInMs, reason: 'the receiver has too many attempts in progress' };
   }
 
@@ -129,15 +134,15 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
       const next = waiting.next(receiver);
       if (next === undefined) return;
       startAttempt(next, receiver).catch((error) =>
-        deps.log.error({ err: error, delivery_id: next }, 'attempt failed'),
+        deps.log.error({ err: error, delivery_id: next.delivery }, 'attempt failed'),
       );
     }
   }
 
-  async function attemptWhenDue(deliveryId: string): Promise<AttemptStatus> {
+  async function attemptWhenDue({ delivery: deliveryId, org }: DeliveryRef): Promise<AttemptStatus> {
     const now = await deps.now();
-    const claimed = await deliveries.claim(deliveryId, now, claimMs);
-    if (!claimed) return statusOf(await deliveries.getById(deliveryId), now);
+    const claimed = await deliveries.claim(org, deliveryId, now, claimMs);
+    if (!claimed) return statusOf(await deliveries.getById(org, deliveryId), now);
     const { recorded, request } = await attempt(claimed, callbacks[claimed.event_type]).catch((error) =>
       releaseAfter(error, claimed),
     );
@@ -151,7 +156,7 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
         { delivery_id: deliveryId, attempts: claimed.attempts },
         'outcome not stored: the claim had expired',
       );
-      return statusOf(await deliveries.getById(deliveryId), finishedAt);
+      return statusOf(await deliveries.getById(org, deliveryId), finishedAt);
     }
     deps.metrics.deliveryAttempted(claimed.event_type, recorded);
     await request?.attempted?.(recorded.status === 'delivered', finishedAt);
@@ -181,8 +186,10 @@ export function createDeliveryActivities(deps: DeliveryDependencies) {
 function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
   if (!record || record.status === 'permanently_failed') return { progress: 'permanently_failed', dueInMs: 0 };
   if (record.status === 'delivered') return { progress: 'delivered', dueInMs: 0 };
-  const dueInMs =
-    record.status === 'sweeping' ? untilNextLook(record, now) : millisecondsUntil(record.next_attempt_at, now);
+  const { next_attempt_at } = record;
+  if (record.status === 'sweeping')
+    return { progress: 'failed', dueInMs: untilNextLook(record, now), reason: record.error_code };
+  const dueInMs = next_attempt_at === null ? PAUSED_LOOK_MS : millisecondsUntil(next_attempt_at, now);
   return { progress: 'failed', dueInMs, reason: record.error_code };
 }
 

@@ -8,7 +8,7 @@ import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ReplayDependencies {
-  replays: Pick<Replays, 'advance' | 'end' | 'getById'>;
+  replays: Pick<Replays, 'advance' | 'end' | 'findForOrg'>;
   clientDeliveries: Pick<ClientDeliveries, 'countInLane' | 'listRetryable' | 'requeue' | 'requeueInLane'>;
   starters: Pick<DeliveryStarters, 'retryDelivery' | 'startDelivery'>;
   /** Number of lanes; 0: every delivery has its own workflow. */
@@ -34,13 +34,13 @@ export function createReplayActivities({ replays, clientDeliveries, starters, la
     replayBatches: (ref: ReplayRef): Promise<ReplayProgress> => withHeartbeat((signal) => replayBatches(ref, signal)),
 
     /** Stores that an operator has cancelled the replay. */
-    cancelReplay: ({ replay }: ReplayRef): Promise<void> => replays.end(replay, 'cancelled'),
+    cancelReplay: ({ replay, org }: ReplayRef): Promise<void> => replays.end(org, replay, 'cancelled'),
   };
 
-  async function replayBatches({ replay: id }: ReplayRef, signal: AbortSignal): Promise<ReplayProgress> {
+  async function replayBatches({ replay: id, org }: ReplayRef, signal: AbortSignal): Promise<ReplayProgress> {
     const endsAt = performance.now() + MAX_RUN_MS;
     for (;;) {
-      const replay = await replays.getById(id);
+      const replay = await replays.findForOrg(org, id);
       if (!replay) return { requeued: 0, matching: 0, ended: true };
       const { requeued, matching } = replay;
       if (replay.status !== 'running') return { requeued, matching, ended: true };
@@ -55,14 +55,14 @@ export function createReplayActivities({ replays, clientDeliveries, starters, la
         after: replay.position,
         limit: BATCH,
       });
-      if (batch.length === 0) await replays.end(id, 'completed');
+      if (batch.length === 0) await replays.end(org, id, 'completed');
       else await replays.advance(replay, batch.at(-1)!._id, await requeue(scope, batch));
     }
   }
 
   async function hasRoom(org: string): Promise<boolean> {
     if (lanes === 0) return true;
-    return (await clientDeliveries.countInLane(laneOf(org, lanes), org, MAX_WAITING)) <= MAX_WAITING - BATCH;
+    return (await clientDeliveries.countInLane(org, laneOf(org, lanes), MAX_WAITING)) <= MAX_WAITING - BATCH;
   }
 
   /** @returns the number of requeued deliveries; others have changed since they were read */

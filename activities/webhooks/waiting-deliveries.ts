@@ -1,3 +1,5 @@
+import type { DeliveryRef } from '../../domain/webhooks/workflow-contract.js';
+
 /**
  * Deliveries that wait in this process until their receiver has room. They start in the order of their arrival. Temporal
  * only asks for them in case this process dies.
@@ -7,16 +9,16 @@ export interface WaitingDeliveries {
    * Adds a delivery; it keeps its place when it waits already.
    * @returns milliseconds until Temporal should ask again
    */
-  add(receiver: string, delivery: string): number;
+  add(receiver: string, delivery: DeliveryRef): number;
   /** Removes and returns the delivery that has waited longest for this receiver. */
-  next(receiver: string): string | undefined;
+  next(receiver: string): DeliveryRef | undefined;
   remove(receiver: string, delivery: string): void;
   clear(): void;
 }
 
 interface Line {
-  /** In the order of their arrival. */
-  deliveries: Set<string>;
+  /** By id, in the order of their arrival. */
+  deliveries: Map<string, DeliveryRef>;
   /** When Temporal asks for the last of them, on the process's clock. */
   lastAsked: number;
 }
@@ -33,13 +35,13 @@ export function createWaitingDeliveries(clock = () => performance.now()): Waitin
     add(receiver, delivery) {
       const now = clock();
       const line = lines.get(receiver) ?? addLine(receiver, now);
-      line.deliveries.add(delivery);
+      if (!line.deliveries.has(delivery.delivery)) line.deliveries.set(delivery.delivery, delivery);
       line.lastAsked = Math.max(now + SHORTEST_WAIT_MS, line.lastAsked + PAUSE_MS);
       return Math.round(line.lastAsked - now);
     },
     next(receiver) {
       const delivery = lines.get(receiver)?.deliveries.values().next().value;
-      if (delivery !== undefined) this.remove(receiver, delivery);
+      if (delivery !== undefined) this.remove(receiver, delivery.delivery);
       return delivery;
     },
     remove(receiver, delivery) {
@@ -51,7 +53,7 @@ export function createWaitingDeliveries(clock = () => performance.now()): Waitin
   function addLine(receiver: string, now: number): Line {
     for (const [key, { deliveries, lastAsked }] of lines)
       if (deliveries.size === 0 && lastAsked < now) lines.delete(key);
-    const line = { deliveries: new Set<string>(), lastAsked: 0 };
+    const line = { deliveries: new Map<string, DeliveryRef>(), lastAsked: 0 };
     lines.set(receiver, line);
     return line;
   }

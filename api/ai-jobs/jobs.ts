@@ -119,7 +119,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // Canonical JSON, as in the callback: the numbers in the client's parameters keep their notation.
-        ctx.body = canonicalObject(describePolledJob(job, await aiJobs.getResult(job._id)));
+        ctx.body = canonicalObject(describePolledJob(job, await aiJobs.getResult(job.org, job._id)));
       },
     ),
   );

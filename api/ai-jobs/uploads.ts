@@ -5,6 +5,7 @@ import type { DetectKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { ApiKeys } from '../../storage/api-keys.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { KnownFields } from '../form-fields.js';
@@ -18,6 +19,7 @@ export interface UploadDependencies {
   files: FileStore;
   uploads: Uploads;
   idempotencyKeys: IdempotencyKeys;
+  keys: Pick<ApiKeys, 'closureOf'>;
   quotas: Quotas;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
@@ -31,8 +33,14 @@ const NO_FIELDS: KnownFields = new Map();
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
-  const { files, idempotencyKeys } = deps;
-  const receiving = { files, idempotencyKeys, detectKind: deps.describeFile, limits: { ...deps.limits, maxFiles: 1 } };
+  const { files, idempotencyKeys, keys } = deps;
+  const receiving = {
+    files,
+    idempotencyKeys,
+    keys,
+    detectKind: deps.describeFile,
+    limits: { ...deps.limits, maxFiles: 1 },
+  };
 
   router.post(
     '/v3/upload',
@@ -59,7 +67,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
             throw error;
           });
           // The reconciler claims it later.
-          await deps.files.claim(batch).catch(() => undefined);
+          await deps.files.claim({ org, batch }).catch(() => undefined);
         });
       },
     ),
@@ -98,7 +106,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
           );
         }
         await deps.files.remove(file_id);
-        await deps.uploads.remove(file_id);
+        await deps.uploads.remove({ _id: file_id, org: ctx.state.principal.org });
         respond({ file_id, deleted: true });
       },
     ),

@@ -65,14 +65,16 @@ export function syncRoutes(deps: SyncDependencies): Router<RequestState> {
       },
       async (ctx, { query, respond }) => {
         const connector = await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!);
-        const { _id: id, sync } = connector;
+        const { _id: id, org, sync } = connector;
+        const ref = { org, connector: id };
         const [{ next, running }, { records, next_cursor }] = await Promise.all([
           starters.describeSchedule(connector),
           readPage(query, BY_ADDRESS, ({ from, limit }) =>
-            resources.listFailing(id, { after: from && `${id}/${from}`, limit }),
+            resources.listFailing(ref, { after: from && `${id}/${from}`, limit }),
           ),
         ]);
-        const counts = sync && (sync.counts ?? (await resources.countOutcomes(id, sync.number, sync.removed)));
+        const counts =
+          sync && (sync.counts ?? (await resources.countOutcomes({ ...ref, sync: sync.number }, sync.removed)));
         respond({
           id,
           syncing: running,

@@ -6,6 +6,7 @@ import {
   createDatabaseSchema,
   type MetadataField,
   nameSchema,
+  type OwnedDatabase,
 } from '../../domain/content/databases.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -186,7 +187,7 @@ function routes(
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const { _id: database_id, name: database } = await databases.requireAnyForOrg(org, nameIn(ctx));
-        await databases.markDeleting(database_id);
+        await databases.markDeleting({ _id: database_id, org });
         await startOrDefer(deps.log, 'deletion', { database_id }, () =>
           deps.starters.startDatabaseDeletion({ org, database_id }, database),
         );
@@ -201,7 +202,7 @@ function routes(
       { summary: 'List collections', status: 200, response: collectionsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
-        const collections = await contents.collections(database._id);
+        const collections = await contents.collections(database);
         respond({ database: database.name, collections, count: collections.length });
       },
     ),
@@ -213,7 +214,7 @@ function routes(
       { summary: 'Get database statistics', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
-        respond({ database: database.name, ...(await contents.stats(database._id)) });
+        respond({ database: database.name, ...(await contents.stats(database)) });
       },
     ),
   );
@@ -236,7 +237,7 @@ function routes(
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
         const database = await databases.addMetadataFields(org, nameIn(ctx), body.database_metadata_schema);
-        await backfill(database._id, body.database_metadata_schema);
+        await backfill(database, body.database_metadata_schema);
         respond({ database: database.name, database_metadata_schema: database.metadata_schema });
       },
     ),
@@ -245,9 +246,9 @@ function routes(
   return router;
 
   /** A request that fails here can be repeated: its fields are then declared already, and filled again. */
-  async function backfill(databaseId: string, fields: readonly MetadataField[]): Promise<void> {
+  async function backfill(database: OwnedDatabase, fields: readonly MetadataField[]): Promise<void> {
     const names = fields.map(({ name }) => name);
-    for (const item of await deps.itemCatalogue.markFieldsDeclared(databaseId, names, BACKFILL_STARTS)) {
+    for (const item of await deps.itemCatalogue.markFieldsDeclared(database, names, BACKFILL_STARTS)) {
       await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>
         deps.starters.startIndexRows(item),
       );

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { nameSchema } from '../../domain/content/databases.js';
+import { nameSchema, type OwnedDatabase } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -84,7 +84,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
         const database = await deps.databases.requireForOrg(org, body.database);
         const record = deps.feedback.newFeedback(database, key_id, {
           query: body.query ?? null,
-          ...(await ratedSource(deps, database._id, body)),
+          ...(await ratedSource(deps, database, body)),
           chunk_id: body.chunk_id ?? null,
           rating: body.rating,
           comment: body.comment ?? null,
@@ -107,7 +107,7 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
-          deps.feedback.list(database._id, { ...filter, before: page.from, limit: page.limit }),
+          deps.feedback.list(database, { ...filter, before: page.from, limit: page.limit }),
         );
         respond({ feedback: records.map(describeFeedback), count: records.length, next_cursor });
       },
@@ -129,23 +129,23 @@ interface RatedDependencies {
  */
 async function ratedSource(
   { items, chunks }: RatedDependencies,
-  databaseId: string,
+  database: OwnedDatabase,
   { collection, source_id, chunk_id }: z.output<typeof feedbackSchema>,
 ): Promise<SourceName | { collection: null; source_id: null }> {
   if (chunk_id !== undefined) {
-    const source = await requireSourceOfChunk(chunks, databaseId, chunk_id);
+    const source = await requireSourceOfChunk(chunks, database._id, chunk_id);
     const named = { collection: collection ?? source.collection, source_id: source_id ?? source.source_id };
     if (sourceKey(named) === sourceKey(source)) return source;
     throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id, in its collection');
   }
   if (source_id === undefined) return { collection: null, source_id: null };
-  const [item] = await items.listByIds(databaseId, [source_id], collection);
+  const [item] = await items.listByIds(database, [source_id], collection);
   if (item) return { collection: item.collection, source_id };
   throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
 }
 
 async function requireSourceOfChunk(chunks: Chunks, databaseId: string, chunkId: string): Promise<SourceName> {
-  const chunk = (await chunks.getByIds([chunkId])).get(chunkId);
-  if (chunk?.database_id === databaseId) return { collection: chunk.collection, source_id: chunk.source_id };
+  const chunk = (await chunks.getByIds(databaseId, [chunkId])).get(chunkId);
+  if (chunk) return { collection: chunk.collection, source_id: chunk.source_id };
   throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunkId}".`);
 }

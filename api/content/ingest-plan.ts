@@ -48,7 +48,7 @@ export async function planIngest(
   const { database, collection, batch, upsert } = target;
   const valid = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
   const found = await itemQueue.findExisting(
-    database._id,
+    database,
     collection,
     valid.map(({ id }) => id),
   );

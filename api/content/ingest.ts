@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type { z } from 'zod';
 import { ingestFieldsSchema, ingestFormSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { FileOwner } from '../../domain/file-store.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ExistingItem } from '../../storage/content/item-queue.js';
@@ -61,7 +62,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
           const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(drafts, accepted), write),
           );
-          await tidyFiles(files.length > 0 ? batch : null, plan.replacedFiles);
+          await tidyFiles(files.length > 0 ? { org, batch } : null, plan.replacedFiles);
           if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
         });
       },
@@ -94,14 +95,14 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
 
   /**
    * The request is accepted even when this fails: the reconciler tidies up later.
-   * @param batch null for a request without files
+   * @param owner null for a request without files
    */
-  async function tidyFiles(batch: string | null, replaced: readonly string[]): Promise<void> {
+  async function tidyFiles(owner: FileOwner | null, replaced: readonly string[]): Promise<void> {
     try {
-      if (batch !== null) await deps.files.claim(batch);
+      if (owner !== null) await deps.files.claim(owner);
       await Promise.all(replaced.map((file) => deps.files.remove(file)));
     } catch (error) {
-      deps.log.warn({ err: error, batch }, 'files of an ingest not tidied up');
+      deps.log.warn({ err: error, batch: owner?.batch }, 'files of an ingest not tidied up');
     }
   }
 

@@ -77,7 +77,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
-          itemCatalogue.list(database._id, filter, { before: page.from, limit: page.limit }),
+          itemCatalogue.list(database, filter, { before: page.from, limit: page.limit }),
         );
         respond({ items: records.map(describeItem), count: records.length, next_cursor });
       },
@@ -100,8 +100,9 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       },
       async (ctx, { query: { database: name, collection, ...page }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const item = await itemCatalogue.require(database._id, ctx.params.id!, collection);
-        const ref = { item: item._id, version: item.served_version ?? item.version };
+        const item = await itemCatalogue.require(database, ctx.params.id!, collection);
+        const { _id: key, org, database_id } = item;
+        const ref = { item: key, org, database_id, version: item.served_version ?? item.version };
         const { records, next_cursor } = await readPage(page, BY_ORDINAL, ({ from, limit }) =>
           chunks.listPage(ref, from === undefined ? 0 : Number(from) + 1, limit),
         );
@@ -126,7 +127,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       },
       async (ctx, { query: { database: name, collection } }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        sendOriginal(ctx, deps.files, asServed(await itemCatalogue.require(database._id, ctx.params.id!, collection)));
+        sendOriginal(ctx, deps.files, asServed(await itemCatalogue.require(database, ctx.params.id!, collection)));
       },
     ),
   );
@@ -147,8 +148,8 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
       },
       async (ctx, { body: { database: name, collection, ...change }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        const location = { database_id: database._id, id: ctx.params.id!, collection };
-        const updated = await itemCatalogue.update(location, change, (merged) => checkMerged(database, merged));
+        const named = { id: ctx.params.id!, collection };
+        const updated = await itemCatalogue.update(database, named, change, (merged) => checkMerged(database, merged));
         respond(describeItem(updated.item));
         await updateIndex(updated.item, updated.change);
       },
@@ -190,7 +191,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
   /** The index rows are recorded as due: when this fails, a workflow writes them, which the reconciler starts if necessary. */
   async function updateIndex(item: ItemRecord, change: string): Promise<void> {
     try {
-      await refreshIndexRows(deps, item._id, change);
+      await refreshIndexRows(deps, { org: item.org, key: item._id }, change);
     } catch (error) {
       deps.log.warn({ err: error, item: item._id }, 'index rows not written after a metadata update');
       await startOrDefer(deps.log, 'rewrite of index rows', { item: item._id }, () =>

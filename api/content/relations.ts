@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import { nameSchema } from '../../domain/content/databases.js';
+import { nameSchema, type OwnedDatabase } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -55,11 +55,11 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
       },
       async (ctx, { query: { database: name, collection, id, ids, ...page }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
-        const refs = await requireRefs(deps.items, database._id, requestedIds({ id, ids }), collection);
+        const refs = await requireRefs(deps.items, database, requestedIds({ id, ids }), collection);
         const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
           deps.graph.listRelations(database._id, { refs, after: from, limit }),
         );
-        const current = await withoutOutdated(deps.items, records, collection);
+        const current = await withoutOutdated(deps.items, database, records, collection);
         const relations = current.map(({ source, target, relation, collection: of, source_id, evidence }) => {
           return { source, target, relation, collection: of, source_id, evidence };
         });
@@ -77,9 +77,14 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
  * @throws ServiceError SOURCE_NOT_FOUND when there is none of these items; SOURCE_PROCESSING before the first version of one
  * is complete
  */
-async function requireRefs(items: Items, databaseId: string, ids: readonly string[], collection: string | undefined) {
+async function requireRefs(
+  items: Items,
+  database: OwnedDatabase,
+  ids: readonly string[],
+  collection: string | undefined,
+) {
   if (ids.length === 0) return undefined;
-  const found = await items.listByIds(databaseId, ids, collection);
+  const found = await items.listByIds(database, ids, collection);
   if (found.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
   return found.flatMap(({ _id, id, served_version, indexing_status }) => {
     if (served_version !== null) return { item: _id, version: served_version };
@@ -91,10 +96,12 @@ async function requireRefs(items: Items, databaseId: string, ids: readonly strin
 /** Only relations of served versions are shown: those of later versions are not complete, those of others will be removed. */
 async function withoutOutdated<Relation extends { item: string; version: number }>(
   items: Items,
+  { org }: OwnedDatabase,
   relations: readonly Relation[],
   collection: string | undefined,
 ): Promise<Relation[]> {
-  const owners = await items.listByKeys([...new Set(relations.map(({ item }) => item))]);
+  const keys = new Set(relations.map(({ item }) => item));
+  const owners = await items.listByKeys(org, [...keys]);
   const versions = new Map(
     owners
       .filter((owner) => collection === undefined || owner.collection === collection)

@@ -47,10 +47,10 @@ export function statusRoutes(deps: {
       async (ctx, { query: { database: name, collection, ids }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         if (ids.length === 0) {
-          const newest = await deps.itemCatalogue.list(database._id, { collection }, { limit: NEWEST });
+          const newest = await deps.itemCatalogue.list(database, { collection }, { limit: NEWEST });
           return respond({ statuses: newest.map((item) => describeStatus(item.id, item)) });
         }
-        const found = await deps.items.listByIds(database._id, ids, collection);
+        const found = await deps.items.listByIds(database, ids, collection);
         if (ids.length === 1 && found.length === 0) {
           throw new ServiceError(
             'FILE_NOT_FOUND',

@@ -71,13 +71,14 @@ function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTas
 
 /** The feedback is on the attempt that the person has seen: it is rejected if there is a newer one. */
 function newFeedback(
-  { _id: execution }: CrewExecutionRecord,
+  { _id: execution, org }: CrewExecutionRecord,
   { task_id: task, attempts: attempt }: CrewTaskRecord,
   { human_feedback: text, is_approve }: z.output<typeof resumeRequestSchema>,
   urls: WebhookUrls,
 ): CrewFeedbackRecord {
   return {
     _id: newFeedbackId(),
+    org,
     execution,
     task,
     attempt,
@@ -100,11 +101,11 @@ async function applyFeedback(
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {
   await crewFeedback.add(record);
-  const { _id: feedback, execution, task, attempt, is_approve } = record;
+  const { _id: feedback, org, execution, task, attempt, is_approve } = record;
   try {
-    return await starters.resumeCrew({ execution, task, attempt, feedback, is_approve });
+    return await starters.resumeCrew({ execution, org, task, attempt, feedback, is_approve });
   } catch (error) {
-    if (error instanceof ServiceError && error.status < 500) await crewFeedback.remove(feedback);
+    if (error instanceof ServiceError && error.status < 500) await crewFeedback.remove(org, feedback);
     throw error;
   }
 }

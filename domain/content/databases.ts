@@ -1,5 +1,12 @@
 import { z } from 'zod';
 
+/** A database, and whose it is. Each query names the organisation. */
+export interface OwnedDatabase {
+  /** Internal id (`tnt_…`). */
+  _id: string;
+  org: string;
+}
+
 /** Names of databases and collections. */
 export const nameSchema = z
   .string()

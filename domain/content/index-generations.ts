@@ -37,6 +37,7 @@ export interface NextIndex extends IndexGeneration {
 /** What writing index rows of a database needs. */
 export interface IndexedDatabase {
   _id: string;
+  org: string;
   metadata_schema: readonly FilterableField[];
   /** The index that queries read. */
   index: IndexGeneration;

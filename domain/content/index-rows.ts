@@ -1,11 +1,12 @@
 import { type IndexingStatus, isTerminal } from '../states.js';
 import { searchableText } from './chunking.js';
+import type { OwnedDatabase } from './databases.js';
 import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
 import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import { asServed } from './items.js';
 import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
-import type { ItemRef } from './workflow-contract.js';
+import type { ItemRef, OwnedItemRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
 export interface IndexableChunk {
@@ -26,6 +27,7 @@ export interface IndexableChunk {
 /** The fields of a stored item that the search index needs. */
 export interface IndexableItem {
   _id: string;
+  org: string;
   version: number;
   served_version: number | null;
   served?:
@@ -77,29 +79,29 @@ export function rowsOfCurrent(
 
 /** What removing rows needs. */
 export interface IndexStores {
-  databaseIndexes: { getById(databaseId: string): Promise<IndexedDatabase | null> };
+  databaseIndexes: { getById(database: OwnedDatabase): Promise<IndexedDatabase | null> };
   index: Pick<SearchIndex, 'exists' | 'write'>;
 }
 
 /** Removes rows from every index of a database. A deleted database has no index. */
 export async function removeRows(
   { databaseIndexes, index }: IndexStores,
-  databaseId: string,
+  owned: OwnedDatabase,
   chunkIds: readonly string[],
 ): Promise<void> {
-  const database = chunkIds.length === 0 ? null : await databaseIndexes.getById(databaseId);
+  const database = chunkIds.length === 0 ? null : await databaseIndexes.getById(owned);
   if (!database) return;
   for (const generation of generationsOf(database)) {
-    const table = tableOf(databaseId, generation);
+    const table = tableOf(owned._id, generation);
     if (await index.exists(table)) await index.write(table, [], chunkIds);
   }
 }
 
 /** The stores that a refresh reads and writes. */
 export interface IndexRowsStores extends IndexStores {
-  items: { getByKey(key: string): Promise<IndexableItem | null> };
+  items: { getByKey(org: string, key: string): Promise<IndexableItem | null> };
   itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
-  chunks: { listByRef(ref: ItemRef, generation: number): Promise<IndexableChunk[]> };
+  chunks: { listByRef(ref: OwnedItemRef, generation: number): Promise<IndexableChunk[]> };
 }
 
 /**
@@ -107,21 +109,25 @@ export interface IndexRowsStores extends IndexStores {
  * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
  * until its own write has finished, so that the reconciler repeats the write of a process that died. While a version is in
  * progress nothing is written, because its workflow may be writing its rows for an earlier metadata schema.
- * @param key of the item
+ * @param ref the key of the item, and its organisation
  * @param change the change to apply; without it, all changes that are due
  */
-export async function refreshIndexRows(stores: IndexRowsStores, key: string, change?: string): Promise<void> {
-  let item = await stores.items.getByKey(key);
+export async function refreshIndexRows(
+  stores: IndexRowsStores,
+  ref: { org: string; key: string },
+  change?: string,
+): Promise<void> {
+  let item = await stores.items.getByKey(ref.org, ref.key);
   if (!item?.rows_due?.length) return;
   for (;;) {
     if (!isTerminal(item.indexing_status)) return;
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(stores, item);
     if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;
-    const { database_id, served_version }: IndexableItem = item;
-    item = await stores.items.getByKey(key);
+    const { org, database_id, served_version }: IndexableItem = item;
+    item = await stores.items.getByKey(ref.org, ref.key);
     // Another version is served, or the item was deleted: these rows may have been written after their removal.
-    if (item?.served_version !== served_version) await removeRows(stores, database_id, written);
+    if (item?.served_version !== served_version) await removeRows(stores, { _id: database_id, org }, written);
     if (!item) return;
   }
 }
@@ -131,9 +137,10 @@ export async function refreshIndexRows(stores: IndexRowsStores, key: string, cha
  * @returns the ids of the rows; an item without a served version has none
  */
 async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
-  const database = await databaseIndexes.getById(item.database_id);
+  const database = await databaseIndexes.getById({ _id: item.database_id, org: item.org });
   if (item.served_version === null || !database) return [];
-  const ref = { item: item._id, version: item.served_version };
+  const { _id, org, database_id } = item;
+  const ref = { item: _id, org, database_id, version: item.served_version };
   let ids: string[] = [];
   for (const generation of generationsOf(database)) {
     const found = await chunks.listByRef(ref, generation.generation);

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.js';
 import { chunkOwner } from '../ids.js';
+import type { OwnedDatabase } from './databases.js';
 import { describeModel, type Embedders } from './embedding-models.js';
 import type { Relation } from './graph.js';
 import { hasCurrentAnalysis, type IndexGeneration, tableOf } from './index-generations.js';
@@ -91,19 +92,24 @@ export interface RetrievedItem {
 export interface RetrievalDependencies {
   index: Pick<SearchIndex, 'search'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
-  chunks: { getByIds(ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
+  chunks: { getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
   items: {
-    listByKeys(keys: readonly string[]): Promise<RetrievedItem[]>;
-    listByIds(databaseId: string, ids: readonly string[]): Promise<RetrievedItem[]>;
+    listByKeys(org: string, keys: readonly string[]): Promise<RetrievedItem[]>;
+    listByIds(database: OwnedDatabase, ids: readonly string[]): Promise<RetrievedItem[]>;
   };
-  graph: { graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number): Promise<GraphContext> };
-  feedback: { getTallies(databaseId: string, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
+  graph: {
+    graphAround(
+      databaseId: string,
+      refs: readonly ItemRef[],
+      chunkIds: readonly string[],
+      limit: number,
+    ): Promise<GraphContext>;
+  };
+  feedback: { getTallies(database: OwnedDatabase, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
 }
 
 /** The fields of a stored database that a query needs. */
-export interface QueriedDatabase {
-  /** Internal id (`tnt_…`). */
-  _id: string;
+export interface QueriedDatabase extends OwnedDatabase {
   index: IndexGeneration;
 }
 
@@ -158,7 +164,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
         vector: await vectorOf(database, question),
         collections: question.collections,
         type: question.type,
-        sources: await sourcesOf(database._id, question),
+        sources: await sourcesOf(database, question),
         metadata: question.metadata,
         limit: candidates(question),
       });
@@ -218,11 +224,10 @@ export function createRetrieval(deps: RetrievalDependencies) {
    * is missing twice does not match the query.
    */
   async function search(database: QueriedDatabase, question: Question, request: SearchRequest) {
-    const databaseId = database._id;
     const missing = new Set<string>();
     for (let searches = 1, { limit } = request; ; searches += 1) {
-      const hits = await deps.index.search(tableOf(databaseId, database.index), { ...request, limit });
-      const found = await readBest(await reorder(databaseId, question, hits), question);
+      const hits = await deps.index.search(tableOf(database._id, database.index), { ...request, limit });
+      const found = await readBest(database, await reorder(database, question, hits), question);
       const switched = found.missing.some((version) => !missing.has(version));
       const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
       if (searches === MAX_SEARCHES || !(switched || tooFew)) return found;
@@ -232,11 +237,14 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /** @returns the items that the query names by id; undefined when it names none */
-  async function sourcesOf(databaseId: string, { ids, collections }: Question): Promise<SourceFilter[] | undefined> {
+  async function sourcesOf(
+    database: OwnedDatabase,
+    { ids, collections }: Question,
+  ): Promise<SourceFilter[] | undefined> {
     if (!ids) return undefined;
     if (collections) return [{ ids }];
     const byCollection = new Map<string, string[]>();
-    for (const { collection, id } of await deps.items.listByIds(databaseId, ids)) {
+    for (const { collection, id } of await deps.items.listByIds(database, ids)) {
       byCollection.set(collection, [...(byCollection.get(collection) ?? []), id]);
     }
     return [...byCollection].map(([collection, members]) => ({ collection, ids: members }));
@@ -244,14 +252,19 @@ export function createRetrieval(deps: RetrievalDependencies) {
 
   /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
   async function reorder(
-    databaseId: string,
+    database: OwnedDatabase,
     { weights, recency_bias = 0 }: Question,
     hits: readonly SearchHit[],
   ): Promise<RankedHit[]> {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
-      deps.feedback.getTallies(databaseId, sources),
-      recency_bias > 0 ? deps.items.listByKeys(ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item)) : [],
+      deps.feedback.getTallies(database, sources),
+      recency_bias > 0
+        ? deps.items.listByKeys(
+            database.org,
+            ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item),
+          )
+        : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
     const changed = new Map(owners.map((item) => [item._id, asServed(item).updated_at.getTime()]));
@@ -267,11 +280,15 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
-  async function readBest(hits: readonly RankedHit[], { max_results, graph_context }: Question) {
+  async function readBest(
+    database: OwnedDatabase,
+    hits: readonly RankedHit[],
+    { max_results, graph_context }: Question,
+  ) {
     const graphOf = (ids: readonly string[]) =>
-      graph_context && ids.length > 0 ? deps.graph.graphAround(ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
+      graph_context && ids.length > 0 ? deps.graph.graphAround(database._id, ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
-    const [found, graph] = await Promise.all([readServed(hits, max_results), graphOf(expected)]);
+    const [found, graph] = await Promise.all([readServed(database, hits, max_results), graphOf(expected)]);
     const ids = found.best.map(({ chunk }) => chunk._id);
     return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
   }
@@ -280,14 +297,15 @@ export function createRetrieval(deps: RetrievalDependencies) {
    * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
    * Chunks are read before their items: the chunks of a version are there until another one is served.
    */
-  async function readServed(hits: readonly RankedHit[], limit: number): Promise<Best> {
+  async function readServed(database: OwnedDatabase, hits: readonly RankedHit[], limit: number): Promise<Best> {
     const found = new Map<string, Result>();
     const items = new Map<string, RetrievedItem | null>();
     let unserved = 0;
     for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
       const batch = hits.slice(start, start + limit + SPARE);
-      const chunks = await deps.chunks.getByIds(batch.map((hit) => hit.chunk_id));
-      await readItems(batch, items);
+      const ids = batch.map((hit) => hit.chunk_id);
+      const chunks = await deps.chunks.getByIds(database._id, ids);
+      await readItems(database, batch, items);
       for (const hit of batch) {
         const { chunk_id } = hit;
         const chunk = chunks.get(chunk_id);
@@ -301,12 +319,16 @@ export function createRetrieval(deps: RetrievalDependencies) {
     return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
   }
 
-  async function readItems(hits: readonly SearchHit[], items: Map<string, RetrievedItem | null>): Promise<void> {
+  async function readItems(
+    { org }: OwnedDatabase,
+    hits: readonly SearchHit[],
+    items: Map<string, RetrievedItem | null>,
+  ): Promise<void> {
     const keys = ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item);
     const missing = [...new Set(keys)].filter((key) => !items.has(key));
     if (missing.length === 0) return;
     for (const key of missing) items.set(key, null);
-    for (const item of await deps.items.listByKeys(missing)) items.set(item._id, item);
+    for (const item of await deps.items.listByKeys(org, missing)) items.set(item._id, item);
   }
 }
 

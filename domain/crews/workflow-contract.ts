@@ -30,6 +30,8 @@ export interface CrewRef {
 /** One attempt at one task. */
 export interface AttemptRef {
   execution: string;
+  /** Absent in steps that an earlier release has scheduled. */
+  org?: string;
   task: string;
   attempt: number;
 }
@@ -54,6 +56,11 @@ export interface ResumeRef extends AttemptRef {
   feedback: string;
   is_approve: boolean;
 }
+
+/** References with the organisation of the execution. */
+export type OwnedAttempt = AttemptRef & { org: string };
+export type OwnedStep = StepRef & { org: string };
+export type OwnedResume = ResumeRef & { org: string };
 
 export type ResumeStatus = 'resumed' | 'retrying' | 'completed';
 

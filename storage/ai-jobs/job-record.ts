@@ -50,6 +50,8 @@ export interface AiJobRecord {
 export interface AiJobResultRecord {
   /** The job's id. */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   output: Binary;
   original: Binary | null;
   /** The same as the job's; set when the job finishes. */

@@ -5,7 +5,8 @@ import { JOB_STATUSES, type JobStatus } from '../../domain/ai-jobs/jobs.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
-import { staleRecords } from '../queries.js';
+import { BY_ID, staleRecords } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import {
   type AiJobRecord,
@@ -45,11 +46,13 @@ export function createAiJobs(
     aiJobResults,
     uploads,
     mongoClient,
+    recordsOf,
   }: {
     aiJobs: Collection<AiJobRecord>;
     aiJobResults: Collection<AiJobResultRecord>;
     uploads: Collection<UploadRecord>;
     mongoClient: MongoClient;
+    recordsOf: RecordsOf;
   },
   retentionMs: number,
 ) {
@@ -69,8 +72,8 @@ export function createAiJobs(
       await (tx ? insertWithFile(tx) : inTransaction(mongoClient, insertWithFile));
     },
 
-    getById(jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOne({ _id: jobId });
+    getById(org: string, jobId: string): Promise<AiJobRecord | null> {
+      return aiJobs.findOne({ _id: jobId, org }, BY_ID);
     },
 
     /**
@@ -104,9 +107,9 @@ export function createAiJobs(
     },
 
     /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
-    start(jobId: string): Promise<AiJobRecord | null> {
+    start(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
+        { _id: jobId, org, status: { $in: IN_PROGRESS_STATUSES } },
         [
           {
             $set: {
@@ -116,7 +119,7 @@ export function createAiJobs(
             },
           },
         ],
-        { returnDocument: 'after' },
+        { returnDocument: 'after', ...BY_ID },
       );
     },
 
@@ -139,6 +142,7 @@ export function createAiJobs(
      * @returns the finished job, or null when it had finished before
      */
     async finish(
+      org: string,
       jobId: string,
       outcome: JobOutcome,
       now: Date,
@@ -147,7 +151,7 @@ export function createAiJobs(
     ): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
       const finished = await aiJobs.findOneAndUpdate(
-        { _id: jobId, status: { $in: IN_PROGRESS_STATUSES } },
+        { _id: jobId, org, status: { $in: IN_PROGRESS_STATUSES } },
         [
           {
             $set: {
@@ -159,12 +163,12 @@ export function createAiJobs(
             },
           },
         ],
-        { session: tx, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after', ...BY_ID },
       );
       if (finished) {
-        const saved = result ? { $setOnInsert: result } : {};
-        const options = { session: tx, upsert: result !== null };
-        await aiJobResults.updateOne({ _id: jobId }, { ...saved, $set: { expires_at } }, options);
+        const saved = result ? { $setOnInsert: { ...result, org } } : {};
+        const options = { session: tx, upsert: result !== null, ...BY_ID };
+        await aiJobResults.updateOne({ _id: jobId, ...recordsOf(org) }, { ...saved, $set: { expires_at } }, options);
       }
       return finished;
     },
@@ -174,26 +178,28 @@ export function createAiJobs(
      * clients have received.
      * @throws RangeError when the result is too large, even compressed
      */
-    async saveResult(jobId: string, result: AiJobResult): Promise<void> {
+    async saveResult(org: string, jobId: string, result: AiJobResult): Promise<void> {
       const packed = await packResult(result);
-      await aiJobResults.updateOne({ _id: jobId }, { $setOnInsert: { ...packed, expires_at: null } }, { upsert: true });
+      const saved = { $setOnInsert: { ...packed, org, expires_at: null } };
+      await aiJobResults.updateOne({ _id: jobId, ...recordsOf(org) }, saved, { upsert: true, ...BY_ID });
     },
 
     /** @returns the result as canonical JSON, or null when the job has none yet */
-    async getResult(jobId: string): Promise<AiJobResult | null> {
-      const found = await aiJobResults.findOne({ _id: jobId });
+    async getResult(org: string, jobId: string): Promise<AiJobResult | null> {
+      const found = await aiJobResults.findOne({ _id: jobId, ...recordsOf(org) }, BY_ID);
       if (!found) return null;
       return unpackResult(found);
     },
 
-    async hasResult(jobId: string): Promise<boolean> {
-      return (await aiJobResults.findOne({ _id: jobId }, { projection: { _id: 1 } })) !== null;
+    async hasResult(org: string, jobId: string): Promise<boolean> {
+      const stored = { _id: jobId, ...recordsOf(org) };
+      return (await aiJobResults.findOne(stored, { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
     /** Counts a transient error of the provider. @returns their number */
-    async countProviderFailure(jobId: string): Promise<number> {
+    async countProviderFailure(org: string, jobId: string): Promise<number> {
       const counted = await aiJobs.findOneAndUpdate(
-        { _id: jobId },
+        { _id: jobId, org },
         { $inc: { provider_failures: 1 } },
         { returnDocument: 'after', projection: { provider_failures: 1 } },
       );
@@ -201,23 +207,24 @@ export function createAiJobs(
     },
 
     /** Takes back the run that `start` counted, because it returned, with a result or an error. */
-    async countOrderlyEnd(jobId: string): Promise<void> {
-      await aiJobs.updateOne({ _id: jobId }, { $inc: { runs: -1 } });
+    async countOrderlyEnd(org: string, jobId: string): Promise<void> {
+      await aiJobs.updateOne({ _id: jobId, org }, { $inc: { runs: -1 } }, BY_ID);
     },
 
     /** @returns those of the jobs that are in progress, without their inputs */
-    listInProgress(jobIds: readonly string[]): Promise<AiJobRecord[]> {
-      const inProgress = { _id: { $in: [...jobIds] }, status: { $in: IN_PROGRESS_STATUSES } };
+    listInProgress(org: string, jobIds: readonly string[]): Promise<AiJobRecord[]> {
+      const inProgress = { _id: { $in: [...jobIds] }, org, status: { $in: IN_PROGRESS_STATUSES } };
       return aiJobs.find(inProgress, { projection: { input: 0, user_parameters: 0 } }).toArray();
     },
 
     /** The jobs have workflows of their own from now. */
-    async leaveGroup(jobIds: readonly string[]): Promise<void> {
-      await aiJobs.updateMany({ _id: { $in: [...jobIds] } }, { $unset: { group: '' } });
+    async leaveGroup(org: string, jobIds: readonly string[]): Promise<void> {
+      await aiJobs.updateMany({ _id: { $in: [...jobIds] }, org }, { $unset: { group: '' } });
     },
 
     /** Whether a job in progress uses this upload. */
-    isFileNeeded: (fileId: string): Promise<boolean> => fileIsNeeded(aiJobs, { file_id: fileId }),
+    isFileNeeded: ({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<boolean> =>
+      fileIsNeeded(aiJobs, { file_id: _id, org }),
 
     /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
     listGroup(org: string, group: string): Promise<AiJobRecord[]> {

@@ -16,10 +16,10 @@ export interface UploadRecord {
   used_at?: Date;
 }
 
-/** Whether a job in progress uses this upload. @param upload with its organisation, if the caller knows it */
+/** Whether a job in progress uses this upload. */
 export async function fileIsNeeded(
   aiJobs: Collection<AiJobRecord>,
-  upload: { file_id: string; org?: string },
+  upload: { file_id: string; org: string },
   session?: ClientSession,
 ): Promise<boolean> {
   const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
@@ -49,13 +49,13 @@ export function createUploads({
     },
 
     /** @returns an upload that may have expired; null once it was removed */
-    getById(fileId: string): Promise<UploadRecord | null> {
-      return uploads.findOne({ _id: fileId });
+    getById(org: string, fileId: string): Promise<UploadRecord | null> {
+      return uploads.findOne({ _id: fileId, org });
     },
 
     /** Changes when the upload expires. */
-    async keepUntil(fileId: string, until: Date): Promise<void> {
-      await uploads.updateOne({ _id: fileId }, { $set: { expires_at: until } });
+    async keepUntil({ _id, org }: Pick<UploadRecord, '_id' | 'org'>, until: Date): Promise<void> {
+      await uploads.updateOne({ _id, org }, { $set: { expires_at: until } });
     },
 
     /**
@@ -82,8 +82,8 @@ export function createUploads({
         .toArray();
     },
 
-    async remove(fileId: string): Promise<void> {
-      await uploads.deleteOne({ _id: fileId });
+    async remove({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<void> {
+      await uploads.deleteOne({ _id, org });
     },
   };
 }

@@ -100,7 +100,7 @@ async function restoreFile(first: FilePart, entries: AsyncIterator<BackupEntry>,
   await files.remove(file);
   const batch = `restore/${file}`;
   await files.write(file, { org, batch }, Readable.from(content(), { objectMode: false }));
-  await files.claim(batch);
+  await files.claim({ org, batch });
 }
 
 /**

@@ -8,6 +8,7 @@ import type {
   SyncCounts,
   SyncStatus,
 } from '../../domain/connectors/connectors.js';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 
@@ -164,13 +165,13 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     },
 
     /** Deletes the connectors of a database that is being deleted. The reconciler ends their schedules. */
-    async markDatabaseDeleted(databaseId: string): Promise<void> {
-      await connectors.updateMany({ database_id: databaseId, deleted_at: null }, deletion(new Date(), false));
+    async markDatabaseDeleted({ _id, org }: OwnedDatabase): Promise<void> {
+      await connectors.updateMany({ org, database_id: _id, deleted_at: null }, deletion(new Date(), false));
     },
 
     /** Records that Temporal knows this state of the connector. After a later change it stays pending. */
-    async markApplied({ _id, updated_at }: ConnectorRecord): Promise<void> {
-      await connectors.updateOne({ _id, updated_at }, { $set: { pending: false } });
+    async markApplied({ _id, org, updated_at }: ConnectorRecord): Promise<void> {
+      await connectors.updateOne({ _id, org, updated_at }, { $set: { pending: false } });
     },
 
     /** Connectors whose latest change Temporal may not know. */

@@ -1,7 +1,8 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
-import type { StartedSync } from '../../domain/connectors/workflow-contract.js';
+import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
+import { BY_ID } from '../queries.js';
 import type { Validators } from './connectors.js';
 
 export interface ConnectorResourceRecord extends Validators {
@@ -73,7 +74,9 @@ export function createConnectorResources({
       tx: ClientSession,
     ): Promise<number> {
       const ids = new Map(seen.map((resource) => [resourceId(ref.connector, resource.key), resource]));
-      const stored = await resources.find({ _id: { $in: [...ids.keys()] } }, { session: tx }).toArray();
+      const stored = await resources
+        .find({ _id: { $in: [...ids.keys()] }, org: ref.org }, { session: tx, ...BY_ID })
+        .toArray();
       const storedById = new Map(stored.map((resource) => [resource._id, resource]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
         const previous = storedById.get(_id);
@@ -84,7 +87,8 @@ export function createConnectorResources({
         return [
           {
             updateOne: {
-              filter: { _id },
+              filter: { _id, org: ref.org },
+              ...BY_ID,
               update: {
                 $set: {
                   depth,
@@ -93,7 +97,7 @@ export function createConnectorResources({
                   outcome,
                   ...(etag === undefined ? {} : { listed_etag: etag }),
                 },
-                $setOnInsert: { org: ref.org, connector: ref.connector, key, hash: null, item_id: null },
+                $setOnInsert: { connector: ref.connector, key, hash: null, item_id: null },
               },
               upsert: true,
             },
@@ -106,31 +110,32 @@ export function createConnectorResources({
     },
 
     /** Marks all resources as seen and unchanged, because the source reports that its listing has not changed. */
-    async recordAllSeen({ connector, sync }: StartedSync, tx: ClientSession): Promise<void> {
+    async recordAllSeen({ connector, org, sync }: StartedSync, tx: ClientSession): Promise<void> {
       await resources.updateMany(
-        { connector, sync: { $lt: sync } },
+        { org, connector, sync: { $lt: sync } },
         [{ $set: { sync, due: false, outcome: { $cond: [{ $ifNull: ['$error', false] }, 'failed', 'unchanged'] } } }],
         { session: tx },
       );
     },
 
     /** @returns resources to fetch, lowest depth first */
-    listDue({ connector, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
-      return resources.find({ connector, due: true, sync }).sort({ depth: 1, _id: 1 }).limit(limit).toArray();
+    listDue({ connector, org, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
+      return resources.find({ org, connector, due: true, sync }).sort({ depth: 1, _id: 1 }).limit(limit).toArray();
     },
 
     /** @returns the number of resources that this sync has seen */
-    countSeen({ connector, sync }: StartedSync): Promise<number> {
-      return resources.countDocuments({ connector, sync });
+    countSeen({ connector, org, sync }: StartedSync): Promise<number> {
+      return resources.countDocuments({ org, connector, sync });
     },
 
     /** Stores the results of fetches; the resources are not due any more. */
-    async recordResults(results: readonly ResourceResult[], tx: ClientSession): Promise<void> {
+    async recordResults({ org }: StartedSync, results: readonly ResourceResult[], tx: ClientSession): Promise<void> {
       const at = new Date();
       await resources.bulkWrite(
         results.map(({ _id, outcome, error, keepError, ...fields }) => ({
           updateOne: {
-            filter: { _id },
+            filter: { _id, org },
+            ...BY_ID,
             update: {
               $set: {
                 ...fields,
@@ -152,29 +157,29 @@ export function createConnectorResources({
      * @returns resources to remove, because the sync has not seen them
      */
     listVanished(
-      { connector, sync }: StartedSync,
+      { connector, org, sync }: StartedSync,
       complete: boolean,
       limit: number,
     ): Promise<ConnectorResourceRecord[]> {
       return resources
-        .find({ connector, sync: { $lt: complete ? sync : GONE + 1 } })
+        .find({ org, connector, sync: { $lt: complete ? sync : GONE + 1 } })
         .limit(limit)
         .toArray();
     },
 
     /** @returns resources in any state, to remove those of a deleted connector */
-    listAny(connector: string, limit: number): Promise<ConnectorResourceRecord[]> {
-      return resources.find({ connector }).limit(limit).toArray();
+    listAny({ org, connector }: SyncRef, limit: number): Promise<ConnectorResourceRecord[]> {
+      return resources.find({ org, connector }).limit(limit).toArray();
     },
 
-    async remove(ids: readonly string[], tx?: ClientSession): Promise<void> {
-      await resources.deleteMany({ _id: { $in: [...ids] } }, { session: tx });
+    async remove(org: string, ids: readonly string[], tx?: ClientSession): Promise<void> {
+      await resources.deleteMany({ _id: { $in: [...ids] }, org }, { session: tx, ...BY_ID });
     },
 
     /** @returns the counts of a sync; `removed` is passed through */
-    async countOutcomes(connector: string, sync: number, removed: number): Promise<SyncCounts> {
+    async countOutcomes({ org, connector, sync }: StartedSync, removed: number): Promise<SyncCounts> {
       const numbers = await Promise.all(
-        RESOURCE_OUTCOMES.map((outcome) => resources.countDocuments({ connector, sync, outcome })),
+        RESOURCE_OUTCOMES.map((outcome) => resources.countDocuments({ org, connector, sync, outcome })),
       );
       const counts = Object.fromEntries(RESOURCE_OUTCOMES.map((outcome, n) => [outcome, numbers[n]!]));
       return { ...(counts as Record<ResourceOutcome, number>), removed };
@@ -184,9 +189,10 @@ export function createConnectorResources({
      * @param after the last id of the previous page
      * @returns one page of the resources whose last fetch failed, by id
      */
-    listFailing(connector: string, { after, limit }: { after?: string | undefined; limit: number }) {
+    listFailing({ org, connector }: SyncRef, { after, limit }: { after?: string | undefined; limit: number }) {
       return resources
         .find({
+          org,
           connector,
           'error.code': { $exists: true },
           ...(after === undefined ? {} : { _id: { $gt: after } }),

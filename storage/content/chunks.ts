@@ -3,8 +3,10 @@ import type { Chunk } from '../../domain/content/chunking.js';
 import type { TextLanguage } from '../../domain/content/languages.js';
 import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
+import { VERSION_INDEX } from '../indexes.js';
+import { BY_ID } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 export interface ChunkRecord extends RetrievedChunk {
@@ -30,6 +32,9 @@ export interface ChunkOwner {
   type: ItemType;
 }
 
+/** A version of an item, in its database. */
+export type ItemVersion = Pick<OwnedItemRef, 'database_id' | 'item' | 'version'>;
+
 export type Chunks = ReturnType<typeof createChunks>;
 
 /** Chunks with their vectors, from which the search index is built and can be rebuilt. */
@@ -40,7 +45,12 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       if (records.length === 0) return;
       await chunks.bulkWrite(
         records.map((record) => ({
-          updateOne: { filter: { _id: record._id }, update: { $setOnInsert: record }, upsert: true },
+          updateOne: {
+            filter: { _id: record._id, database_id: record.database_id },
+            update: { $setOnInsert: record },
+            upsert: true,
+            ...BY_ID,
+          },
         })),
         { ordered: false },
       );
@@ -56,29 +66,40 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
       await chunks.bulkWrite(
         records.map((record) =>
           stored.has(record._id)
-            ? { replaceOne: { filter: { _id: record._id }, replacement: record, upsert: true } }
+            ? {
+                replaceOne: {
+                  filter: { _id: record._id, database_id: record.database_id },
+                  replacement: record,
+                  upsert: true,
+                  ...BY_ID,
+                },
+              }
             : { insertOne: { document: record } },
         ),
         { ordered: false },
       );
     },
 
-    /** @returns ids of the chunks of these versions that are stored already */
-    async listStored(items: readonly { _id: string; version: number }[]): Promise<Set<string>> {
+    /** @param items of one database @returns ids of the chunks of these versions that are stored already */
+    async listStored(items: readonly { _id: string; database_id: string; version: number }[]): Promise<Set<string>> {
       const versions = new Map(items.map(({ _id, version }) => [_id, version]));
       const found = await chunks
-        .find({ item: { $in: [...versions.keys()] } })
+        .find({ database_id: items[0]!.database_id, item: { $in: [...versions.keys()] } }, { hint: VERSION_INDEX })
         .project<Pick<ChunkRecord, '_id' | 'item' | 'version'>>({ item: 1, version: 1 })
         .toArray();
       return new Set(found.flatMap(({ _id, item, version }) => (version === versions.get(item) ? [_id] : [])));
     },
 
     /** @returns the vectors of these chunks that are stored, by chunk id */
-    async getVectors(ids: readonly string[], generation: number): Promise<Map<string, Float32Array>> {
+    async getVectors(
+      databaseId: string,
+      ids: readonly string[],
+      generation: number,
+    ): Promise<Map<string, Float32Array>> {
       const vectors = new Map<string, Float32Array>();
       if (ids.length === 0) return vectors;
       const found = chunks
-        .find({ _id: { $in: [...ids] } })
+        .find(withIds(databaseId, ids), BY_ID)
         .project<Pick<ChunkRecord, '_id' | 'vectors'>>({ [vectorField(generation)]: 1 });
       for await (const { _id, vectors: own } of found) {
         const vector = own?.[generation];
@@ -88,9 +109,9 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the chunks of a version in order, with vectors */
-    listByRef(ref: ItemRef, generation: number): Promise<EmbeddedChunk[]> {
+    listByRef({ database_id, item, version }: ItemVersion, generation: number): Promise<EmbeddedChunk[]> {
       return chunks
-        .find({ item: ref.item, version: ref.version })
+        .find({ database_id, item, version }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .map(withVectorOf(generation))
         .toArray();
@@ -100,9 +121,14 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, with vectors
      */
-    listEmbedded(ref: ItemRef, generation: number, from: number, limit: number): Promise<EmbeddedChunk[]> {
+    listEmbedded(
+      { database_id, item, version }: ItemVersion,
+      generation: number,
+      from: number,
+      limit: number,
+    ): Promise<EmbeddedChunk[]> {
       return chunks
-        .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
+        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .limit(limit)
         .map(withVectorOf(generation))
@@ -110,11 +136,8 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns these chunks with vectors */
-    listById(ids: readonly string[], generation: number): Promise<EmbeddedChunk[]> {
-      return chunks
-        .find({ _id: { $in: [...ids] } })
-        .map(withVectorOf(generation))
-        .toArray();
+    listById(databaseId: string, ids: readonly string[], generation: number): Promise<EmbeddedChunk[]> {
+      return chunks.find(withIds(databaseId, ids), BY_ID).map(withVectorOf(generation)).toArray();
     },
 
     /**
@@ -162,11 +185,14 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the first chunks of a version in order, with at most so many characters together */
-    async listTexts(ref: ItemRef, maxCharacters: number): Promise<{ chunk_id: string; text: string }[]> {
+    async listTexts(
+      { database_id, item, version }: ItemVersion,
+      maxCharacters: number,
+    ): Promise<{ chunk_id: string; text: string }[]> {
       const texts: { chunk_id: string; text: string }[] = [];
       let characters = 0;
       const found = chunks
-        .find({ item: ref.item, version: ref.version })
+        .find({ database_id, item, version }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .project<Pick<ChunkRecord, '_id' | 'text'>>({ text: 1 });
       for await (const { _id, text } of found) {
@@ -178,17 +204,25 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the chunk ids of versions of an item */
-    async listIds(versions: VersionRange): Promise<string[]> {
-      const found = chunks.find(versionsIn(versions), { projection: { _id: 1 } });
+    async listIds(databaseId: string, versions: VersionRange): Promise<string[]> {
+      const found = chunks.find(versionsIn(databaseId, versions), { projection: { _id: 1 }, hint: VERSION_INDEX });
       return (await found.toArray()).map((chunk) => chunk._id);
     },
 
     /** @param vectors by chunk id */
-    async setVectors(vectors: ReadonlyMap<string, Float32Array>, generation: number): Promise<void> {
+    async setVectors(
+      databaseId: string,
+      vectors: ReadonlyMap<string, Float32Array>,
+      generation: number,
+    ): Promise<void> {
       if (vectors.size === 0) return;
       await chunks.bulkWrite(
         [...vectors].map(([_id, vector]) => ({
-          updateOne: { filter: { _id }, update: { $set: { [vectorField(generation)]: packVector(vector) } } },
+          updateOne: {
+            filter: { _id, database_id: databaseId },
+            update: { $set: { [vectorField(generation)]: packVector(vector) } },
+            ...BY_ID,
+          },
         })),
         { ordered: false },
       );
@@ -201,11 +235,8 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns chunks by id, without vectors. Responses show these, and never the text of the index. */
-    async getByIds(ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
-      const found = await chunks
-        .find({ _id: { $in: [...ids] } })
-        .project<ChunkRecord>({ vectors: 0 })
-        .toArray();
+    async getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
+      const found = await chunks.find(withIds(databaseId, ids), BY_ID).project<ChunkRecord>({ vectors: 0 }).toArray();
       return new Map(found.map((chunk) => [chunk._id, chunk]));
     },
 
@@ -218,22 +249,17 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, without vectors
      */
-    listPage(ref: ItemRef, from: number, limit: number): Promise<ChunkRecord[]> {
+    listPage({ database_id, item, version }: ItemVersion, from: number, limit: number): Promise<ChunkRecord[]> {
       return chunks
-        .find({ item: ref.item, version: ref.version, ordinal: { $gte: from } })
+        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
         .limit(limit)
         .project<ChunkRecord>({ vectors: 0 })
         .toArray();
     },
 
-    /** @returns the internal id of the database that holds chunks of this version, or null without chunks */
-    async findDatabaseId({ item, version }: ItemRef): Promise<string | null> {
-      return (await chunks.findOne({ item, version }, { projection: { database_id: 1 } }))?.database_id ?? null;
-    },
-
-    async remove(ids: readonly string[]): Promise<void> {
-      await chunks.deleteMany({ _id: { $in: [...ids] } });
+    async remove(databaseId: string, ids: readonly string[]): Promise<void> {
+      await chunks.deleteMany(withIds(databaseId, ids), BY_ID);
     },
   };
 }
@@ -247,6 +273,9 @@ function packVector(vector: Float32Array): Binary {
 export function withPackedVector({ vector, ...record }: EmbeddedChunk, generation: number): ChunkRecord {
   return vector ? { ...record, vectors: { [generation]: packVector(vector) } } : record;
 }
+
+/** A database belongs to one organisation, and its id is never used again. */
+const withIds = (databaseId: string, ids: readonly string[]) => ({ _id: { $in: [...ids] }, database_id: databaseId });
 
 const vectorField = (generation: number) => `vectors.${generation}`;
 

@@ -1,9 +1,11 @@
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { Collections } from '../collections.js';
 import { COLLECTION_INDEX } from '../indexes.js';
+import { inDatabase } from './named-items.js';
 
 type DatabaseContentsCollections = Pick<
   Collections,
-  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies'
+  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies' | 'recordsOf'
 >;
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
@@ -27,16 +29,16 @@ interface Group {
   bytes: number;
 }
 
-/** Counts and removes the contents of whole databases. `databaseId` is the internal id. */
+/** Counts and removes the contents of whole databases. */
 export function createDatabaseContents(collections: DatabaseContentsCollections) {
-  const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = collections;
+  const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies, recordsOf } = collections;
   return {
     /** @returns the collections by name, with the number of their items. Reads an index alone. */
-    async collections(databaseId: string): Promise<{ collection: string; items: number }[]> {
+    async collections(database: OwnedDatabase): Promise<{ collection: string; items: number }[]> {
       const found = await items
         .aggregate<{ _id: string; items: number }>(
           [
-            { $match: { database_id: databaseId } },
+            { $match: inDatabase(database) },
             { $project: { _id: 0, collection: 1 } },
             { $group: { _id: '$collection', items: { $sum: 1 } } },
             { $sort: { _id: 1 } },
@@ -48,12 +50,12 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     },
 
     /** @returns counts and sizes. Items are read from an index alone. */
-    async stats(databaseId: string): Promise<DatabaseStats> {
+    async stats(database: OwnedDatabase): Promise<DatabaseStats> {
       const [groups, chunkCount] = await Promise.all([
         items
           .aggregate<Group>(
             [
-              { $match: { database_id: databaseId } },
+              { $match: inDatabase(database) },
               { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1 } },
               {
                 $group: {
@@ -66,7 +68,7 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
             { hint: COLLECTION_INDEX },
           )
           .toArray(),
-        chunks.countDocuments({ database_id: databaseId }),
+        chunks.countDocuments({ database_id: database._id }),
       ]);
       const by = (name: 'status' | 'type') => {
         const sums: Record<string, number> = {};
@@ -83,9 +85,9 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     },
 
     /** @returns keys of some items, and the files that these own */
-    async listItemFiles(databaseId: string, limit: number): Promise<{ keys: string[]; file_ids: string[] }> {
+    async listItemFiles(database: OwnedDatabase, limit: number): Promise<{ keys: string[]; file_ids: string[] }> {
       const page = await items
-        .find({ database_id: databaseId })
+        .find(inDatabase(database))
         .limit(limit)
         .project<{ _id: string; source: FileSource; served?: { source: FileSource } }>({
           'source.file_id': 1,
@@ -98,20 +100,22 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       };
     },
 
-    async removeItems(keys: readonly string[]): Promise<void> {
-      await items.deleteMany({ _id: { $in: [...keys] } });
+    async removeItems({ org }: OwnedDatabase, keys: readonly string[]): Promise<void> {
+      await items.deleteMany({ _id: { $in: [...keys] }, org });
     },
 
     /** @returns files of deleted items that are not cleared yet */
-    async listRemovedFiles(databaseId: string): Promise<string[]> {
-      return (await removedItems.find({ database_id: databaseId }).toArray()).flatMap(({ files }) => files);
+    async listRemovedFiles(database: OwnedDatabase): Promise<string[]> {
+      return (await removedItems.find(inDatabase(database)).toArray()).flatMap(({ files }) => files);
     },
 
     /** Removes version counters of deleted items, feedback and tallies. */
-    async removeItemHistory(databaseId: string): Promise<void> {
-      const inDatabase = { database_id: databaseId };
-      await removedItems.deleteMany(inDatabase);
-      await Promise.all([feedback.deleteMany(inDatabase), feedbackTallies.deleteMany(inDatabase)]);
+    async removeItemHistory(database: OwnedDatabase): Promise<void> {
+      await removedItems.deleteMany(inDatabase(database));
+      await Promise.all([
+        feedback.deleteMany(inDatabase(database)),
+        feedbackTallies.deleteMany({ ...recordsOf(database.org), database_id: database._id }),
+      ]);
     },
 
     async removeChunks(databaseId: string): Promise<void> {

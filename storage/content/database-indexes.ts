@@ -1,4 +1,5 @@
 import type { Collection } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { type EmbeddingModel, type ModelUse, modelOf } from '../../domain/content/embedding-models.js';
 import {
   type IndexedDatabase,
@@ -10,12 +11,14 @@ import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
 
-const PROJECTION = { metadata_schema: 1, index: 1, next_index: 1 } as const;
+const PROJECTION = { org: 1, metadata_schema: 1, index: 1, next_index: 1 } as const;
+
+const idOf = ({ _id, org }: OwnedDatabase) => ({ _id, org });
 
 /** The search indexes of databases: which one queries read, which one a rebuild writes, and the model of each. */
 export function createDatabaseIndexes({ databases }: { databases: Collection<DatabaseRecord> }) {
-  const read = (databaseId: string) =>
-    databases.findOne<IndexedDatabase>({ _id: databaseId }, { projection: PROJECTION });
+  const read = ({ _id, org }: OwnedDatabase) =>
+    databases.findOne<IndexedDatabase>({ _id, org }, { projection: PROJECTION });
 
   return {
     /** @returns null when the database does not exist */
@@ -26,20 +29,20 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
      * @param model the configured model; null: none
      * @returns the database, with the model of its vectors; null when it does not exist
      */
-    async getForEmbedding(databaseId: string, model: EmbeddingModel | null): Promise<IndexedDatabase | null> {
-      const database = await read(databaseId);
+    async getForEmbedding(owned: OwnedDatabase, model: EmbeddingModel | null): Promise<IndexedDatabase | null> {
+      const database = await read(owned);
       if (!database || database.index.embeddings || database.next_index || !model) return database;
       await databases.updateOne(
-        { _id: databaseId, 'index.embeddings': null, next_index: { $exists: false } },
+        { ...idOf(owned), 'index.embeddings': null, next_index: { $exists: false } },
         { $set: { 'index.embeddings': modelOf(model) } },
       );
-      return read(databaseId);
+      return read(owned);
     },
 
     /** @returns a number that no index of this database has had; null when it has a next index already, or is being deleted */
-    async reserveGeneration(databaseId: string): Promise<number | null> {
+    async reserveGeneration(owned: OwnedDatabase): Promise<number | null> {
       const reserved = await databases.findOneAndUpdate(
-        { _id: databaseId, status: { $ne: 'deleting' }, next_index: { $exists: false } },
+        { ...idOf(owned), status: { $ne: 'deleting' }, next_index: { $exists: false } },
         { $inc: { index_generations: 1 } },
         { returnDocument: 'after', projection: { index_generations: 1 } },
       );
@@ -47,17 +50,17 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
     },
 
     /** Starts the writing to the next index: from then on, writers write to both. */
-    async begin(databaseId: string, next: NextIndex): Promise<void> {
+    async begin(owned: OwnedDatabase, next: NextIndex): Promise<void> {
       await databases.updateOne(
-        { _id: databaseId, status: { $ne: 'deleting' }, next_index: { $exists: false } },
+        { ...idOf(owned), status: { $ne: 'deleting' }, next_index: { $exists: false } },
         { $set: { next_index: next } },
       );
     },
 
     /** Makes the next index the one that queries read. Does nothing when it is, or when the rebuild was cancelled. */
-    async switchTo(databaseId: string, generation: number): Promise<void> {
+    async switchTo(owned: OwnedDatabase, generation: number): Promise<void> {
       const retired = { generation: '$index.generation', engine: '$index.engine', retired_at: new Date() };
-      await databases.updateOne({ _id: databaseId, 'next_index.generation': generation }, [
+      await databases.updateOne({ ...idOf(owned), 'next_index.generation': generation }, [
         {
           $set: {
             index: {
@@ -83,26 +86,26 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
     },
 
     /** @returns the indexes that were used last before `before` */
-    async listRetired(before: Date): Promise<(IndexPlace & { database_id: string })[]> {
+    async listRetired(before: Date): Promise<(IndexPlace & { database: OwnedDatabase })[]> {
       const found = await databases
-        .find({ 'retired_indexes.retired_at': { $lte: before } }, { projection: { retired_indexes: 1 } })
+        .find({ 'retired_indexes.retired_at': { $lte: before } }, { projection: { org: 1, retired_indexes: 1 } })
         .toArray();
-      return found.flatMap(({ _id, retired_indexes = [] }) =>
+      return found.flatMap(({ _id, org, retired_indexes = [] }) =>
         retired_indexes
           .filter(({ retired_at }) => retired_at <= before)
-          .map(({ generation, engine }) => ({ database_id: _id, generation, engine })),
+          .map(({ generation, engine }) => ({ database: { _id, org }, generation, engine })),
       );
     },
 
     /** Records that a retired index does not exist any more. */
-    async markRemoved(databaseId: string, generation: number): Promise<void> {
-      await databases.updateOne({ _id: databaseId }, { $pull: { retired_indexes: { generation } } });
+    async markRemoved(owned: OwnedDatabase, generation: number): Promise<void> {
+      await databases.updateOne(idOf(owned), { $pull: { retired_indexes: { generation } } });
     },
 
     /** Stores that the index was cleared, so that all its texts get the analysis of this process. */
-    async markCleared(databaseId: string, generation: number): Promise<void> {
+    async markCleared(owned: OwnedDatabase, generation: number): Promise<void> {
       await databases.updateOne(
-        { _id: databaseId, 'index.generation': generation },
+        { ...idOf(owned), 'index.generation': generation },
         { $set: { 'index.analysis': TEXT_ANALYSIS } },
       );
     },

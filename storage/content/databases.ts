@@ -1,5 +1,10 @@
 import type { ClientSession, Collection } from 'mongodb';
-import { addFields, MAX_METADATA_FIELDS, type MetadataField } from '../../domain/content/databases.js';
+import {
+  addFields,
+  MAX_METADATA_FIELDS,
+  type MetadataField,
+  type OwnedDatabase,
+} from '../../domain/content/databases.js';
 import {
   type IndexGeneration,
   type IndexPlace,
@@ -10,7 +15,7 @@ import {
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import type { DatabaseStatus } from '../../domain/states.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 export interface DatabaseRecord {
@@ -109,8 +114,13 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return (await databases.findOne({ org, name })) ?? notFound(name);
     },
 
-    getById(databaseId: string): Promise<DatabaseRecord | null> {
-      return databases.findOne({ _id: databaseId });
+    getById({ _id, org }: OwnedDatabase): Promise<DatabaseRecord | null> {
+      return databases.findOne({ _id, org });
+    },
+
+    /** @returns a database of any organisation: for rebuilds, and for workflows of earlier releases, which pass on the id alone */
+    getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
+      return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
     },
 
     /** @returns one page, newest first */
@@ -144,23 +154,22 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     /** provisioning | ready -> deleting, which is final. */
-    async markDeleting(databaseId: string): Promise<void> {
+    async markDeleting({ _id, org }: OwnedDatabase): Promise<void> {
       await databases.updateOne(
-        { _id: databaseId, status: { $ne: 'deleting' } },
+        { _id, org, status: { $ne: 'deleting' } },
         { $set: { status: 'deleting', updated_at: new Date() }, $unset: { check_at: '' } },
       );
     },
 
     /** Whether items may be added: the database exists and is not being deleted. */
-    async isOpen(databaseId: string): Promise<boolean> {
-      return (
-        (await databases.findOne({ _id: databaseId, status: { $ne: 'deleting' } }, { projection: { _id: 1 } })) !== null
-      );
+    async isOpen({ _id, org }: OwnedDatabase): Promise<boolean> {
+      const open = { _id, org, status: { $ne: 'deleting' as const } };
+      return (await databases.findOne(open, { projection: { _id: 1 } })) !== null;
     },
 
     /** Removes the record of a database that is being deleted. */
-    async remove(databaseId: string): Promise<void> {
-      await databases.deleteOne({ _id: databaseId, status: 'deleting' });
+    async remove({ _id, org }: OwnedDatabase): Promise<void> {
+      await databases.deleteOne({ _id, org, status: 'deleting' });
     },
 
     /** @returns the names of databases that can be queried, in order, at most 100; with `among`, only of these */
@@ -175,14 +184,14 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return databases.find({ status: 'ready' }).sort({ _id: -1 }).limit(limit).toArray();
     },
 
-    async markGraphReady(databaseId: string): Promise<void> {
-      await databases.updateOne({ _id: databaseId }, { $set: { graph_ready: true, updated_at: new Date() } });
+    async markGraphReady({ _id, org }: OwnedDatabase): Promise<void> {
+      await databases.updateOne({ _id, org }, { $set: { graph_ready: true, updated_at: new Date() } });
     },
 
     /** provisioning -> ready */
-    async markReady(databaseId: string): Promise<void> {
+    async markReady({ _id, org }: OwnedDatabase): Promise<void> {
       await databases.updateOne(
-        { _id: databaseId, status: 'provisioning' },
+        { _id, org, status: 'provisioning' },
         { $set: { status: 'ready', updated_at: new Date() } },
       );
     },

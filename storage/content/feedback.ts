@@ -1,10 +1,13 @@
 import type { ClientSession, Collection, Filter, MongoClient } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { RatingTally } from '../../domain/content/ranking.js';
 import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
-import { newestFirst, type PageQuery } from '../queries.js';
+import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
+import { inDatabase } from './named-items.js';
 
 export interface FeedbackRecord {
   /** `fbk_…`. */
@@ -32,6 +35,8 @@ export interface FeedbackRecord {
 export interface FeedbackTallyRecord {
   /** `<database>/<collection>/<source>`: the database's internal id and the client's id of the item. */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   database_id: string;
   sum: number;
   count: number;
@@ -58,10 +63,12 @@ export function createFeedback({
   mongoClient,
   feedback,
   feedbackTallies,
+  recordsOf,
 }: {
   mongoClient: MongoClient;
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
+  recordsOf: RecordsOf;
 }) {
   return {
     /**
@@ -94,10 +101,10 @@ export function createFeedback({
 
     /** @returns one page, newest first, of the ratings that match; both rating bounds are inclusive */
     list(
-      databaseId: string,
+      database: OwnedDatabase,
       { collection, source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
     ): Promise<FeedbackRecord[]> {
-      const filter: Filter<FeedbackRecord> = { database_id: databaseId };
+      const filter: Filter<FeedbackRecord> = inDatabase(database);
       if (collection !== undefined) filter.collection = collection;
       if (source_id !== undefined) filter.source_id = source_id;
       if (min_rating !== undefined || max_rating !== undefined) {
@@ -110,9 +117,12 @@ export function createFeedback({
     },
 
     /** @returns the tallies of the rated sources among these, by `sourceKey` */
-    async getTallies(databaseId: string, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> {
+    async getTallies(
+      { _id: databaseId, org }: OwnedDatabase,
+      sources: readonly SourceName[],
+    ): Promise<Map<string, RatingTally>> {
       const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), sourceKey(source)]));
-      const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] } }).toArray();
+      const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] }, ...recordsOf(org) }, BY_ID).toArray();
       return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
     },
   };
@@ -131,15 +141,16 @@ export function createFeedback({
       await replaceEarlier();
       return;
     }
-    const key = tallyKey(databaseId, { collection, source_id });
+    const tally = { _id: tallyKey(databaseId, { collection, source_id }), ...recordsOf(org) };
     await feedbackTallies.updateOne(
-      { _id: key },
-      { $inc: { sum: rating, count: 1 }, $setOnInsert: { database_id: databaseId } },
-      { session: tx, upsert: true },
+      tally,
+      { $inc: { sum: rating, count: 1 }, $setOnInsert: { org, database_id: databaseId } },
+      { session: tx, upsert: true, ...BY_ID },
     );
     const replaced = await replaceEarlier();
     if (replaced) {
-      await feedbackTallies.updateOne({ _id: key }, { $inc: { sum: -replaced.rating, count: -1 } }, { session: tx });
+      const taken = { $inc: { sum: -replaced.rating, count: -1 } };
+      await feedbackTallies.updateOne(tally, taken, { session: tx, ...BY_ID });
     }
   }
 }
@@ -149,17 +160,22 @@ export async function discountRatings(
   {
     feedback,
     feedbackTallies,
-  }: { feedback: Collection<FeedbackRecord>; feedbackTallies: Collection<FeedbackTallyRecord> },
-  databaseId: string,
+    recordsOf,
+  }: {
+    feedback: Collection<FeedbackRecord>;
+    feedbackTallies: Collection<FeedbackTallyRecord>;
+    recordsOf: RecordsOf;
+  },
+  database: OwnedDatabase,
   items: readonly { collection: string; id: string }[],
   tx: ClientSession,
 ): Promise<void> {
-  const keys = items.map(({ collection, id }) => tallyKey(databaseId, { collection, source_id: id }));
-  await feedbackTallies.deleteMany({ _id: { $in: keys } }, { session: tx });
+  const keys = items.map(({ collection, id }) => tallyKey(database._id, { collection, source_id: id }));
+  await feedbackTallies.deleteMany({ _id: { $in: keys }, ...recordsOf(database.org) }, { session: tx, ...BY_ID });
   for (const collection of new Set(items.map((item) => item.collection))) {
     const ids = items.flatMap((item) => (item.collection === collection ? [item.id] : []));
     await feedback.updateMany(
-      { database_id: databaseId, collection, source_id: { $in: ids }, counts: true },
+      { ...inDatabase(database), collection, source_id: { $in: ids }, counts: true },
       { $set: { counts: false } },
       { session: tx },
     );

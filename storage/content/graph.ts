@@ -4,7 +4,9 @@ import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
-/** What an entity or a relation belongs to. */
+/**
+ * What an entity or a relation belongs to. Each part of an `$or` repeats the database, because each looks up the index by itself.
+ */
 interface GraphRecord {
   _id: string;
   item: string;
@@ -41,14 +43,15 @@ export function createGraphStore({
 }) {
   return {
     /**
-     * Stores the graphs of item versions.
+     * Stores the graphs of item versions of one database.
      * @param replace removes the graphs that earlier runs have stored of these versions; false when there are none
      */
     async put(graphs: readonly { item: ItemRecord; graph: Graph }[], { replace }: { replace: boolean }): Promise<void> {
       if (graphs.length === 0) return;
       if (replace) {
         const replaced = {
-          $or: graphs.map(({ item: { _id, version } }) => ({ item: _id, version })),
+          database_id: graphs[0]!.item.database_id,
+          $or: graphs.map(({ item: { _id, version, database_id } }) => ({ database_id, item: _id, version })),
         };
         await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
       }
@@ -65,8 +68,8 @@ export function createGraphStore({
     },
 
     /** Removes the graphs of versions of an item. */
-    async remove(versions: VersionRange): Promise<void> {
-      const removed = versionsIn(versions);
+    async remove(databaseId: string, versions: VersionRange): Promise<void> {
+      const removed = versionsIn(databaseId, versions);
       await Promise.all([entities.deleteMany(removed), relations.deleteMany(removed)]);
     },
 
@@ -80,7 +83,10 @@ export function createGraphStore({
     ): Promise<RelationRecord[]> {
       if (query.refs?.length === 0) return Promise.resolve([]);
       const filter = query.refs
-        ? { $or: query.refs.map(({ item, version }) => ({ item, version, database_id: databaseId })) }
+        ? {
+            database_id: databaseId,
+            $or: query.refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
+          }
         : { database_id: databaseId };
       return relations
         .find({ ...filter, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
@@ -94,10 +100,13 @@ export function createGraphStore({
      * @param limit of entities, and of relations
      * @returns the entities mentioned in these chunks, most mentioned first, and the relations whose evidence is in them
      */
-    async graphAround(refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
+    async graphAround(databaseId: string, refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
       if (refs.length === 0) return { entities: [], relations: [] };
       const hits = new Set(chunkIds);
-      const owners = { $or: refs.map((ref) => ({ item: ref.item, version: ref.version })) };
+      const owners = {
+        database_id: databaseId,
+        $or: refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
+      };
       const [nodes, edges] = await Promise.all([
         entities
           .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } })

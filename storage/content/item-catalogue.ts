@@ -1,4 +1,5 @@
 import type { Collection, MongoClient } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { IndexableItem } from '../../domain/content/index-rows.js';
 import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES, type ItemType } from '../../domain/content/search.js';
@@ -6,10 +7,10 @@ import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { INDEXING_STATUSES, type IndexingStatus, isTerminal } from '../../domain/states.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import { BY_ID, newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
-import { findNamed } from './named-items.js';
+import { findNamed, inDatabase } from './named-items.js';
 import { sourceProcessing } from './removed-items.js';
 
 export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;
@@ -46,17 +47,17 @@ export function createItemCatalogue({
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING before its first version is complete, INVALID_PARAMETERS
      * (`findNamed`)
      */
-    async require(databaseId: string, id: string, collection?: string): Promise<ItemRecord> {
-      const [item] = await findNamed(items, databaseId, { ids: [id], collection });
+    async require(database: OwnedDatabase, id: string, collection?: string): Promise<ItemRecord> {
+      const [item] = await findNamed(items, database, { ids: [id], collection });
       if (!item) return notFound(id);
       if (item.served_version === null && !isTerminal(item.indexing_status)) throw sourceProcessing(id);
       return item;
     },
 
     /** @returns one page, last added first, without the text of text items; a replaced item keeps its place */
-    list(databaseId: string, { collection, type, status }: ItemFilter, page: PageQuery): Promise<ItemRecord[]> {
+    list(database: OwnedDatabase, { collection, type, status }: ItemFilter, page: PageQuery): Promise<ItemRecord[]> {
       const filter = {
-        database_id: databaseId,
+        ...inDatabase(database),
         ...(collection === undefined ? {} : { collection }),
         // An absent filter becomes the list of all values, so that the index returns the page in its order.
         indexing_status: { $in: status === undefined ? [...INDEXING_STATUSES] : [status] },
@@ -79,12 +80,13 @@ export function createItemCatalogue({
      * @throws ServiceError SOURCE_NOT_FOUND, SOURCE_PROCESSING, INVALID_PARAMETERS (`findNamed`); the error of `check`
      */
     update(
-      { database_id: databaseId, id, collection }: { database_id: string; id: string; collection?: string | undefined },
+      database: OwnedDatabase,
+      { id, collection }: { id: string; collection?: string | undefined },
       change: ItemChange,
       check: (changed: Partial<Pick<ItemRecord, 'metadata' | 'additional_metadata'>>) => void,
     ): Promise<{ item: ItemRecord; change: string }> {
       return inTransaction(mongoClient, async (tx) => {
-        const [found] = await findNamed(items, databaseId, { ids: [id], collection }, { session: tx });
+        const [found] = await findNamed(items, database, { ids: [id], collection }, { session: tx });
         const item = found ?? notFound(id);
         const shown = asServed(item);
         if (!isTerminal(item.indexing_status)) throw sourceProcessing(id);
@@ -119,13 +121,13 @@ export function createItemCatalogue({
      * fields that were declared when they were written. Repeating it does no harm.
      * @returns some of these items, without their content; the reconciler rewrites the rows of all
      */
-    async markFieldsDeclared(databaseId: string, names: readonly string[], limit: number): Promise<ItemRecord[]> {
+    async markFieldsDeclared(database: OwnedDatabase, names: readonly string[], limit: number): Promise<ItemRecord[]> {
       const having = names.flatMap((name) => [
         { [`metadata.${name}`]: { $exists: true } },
         { [`served.metadata.${name}`]: { $exists: true } },
       ]);
       const change = newChangeId();
-      const filter = { database_id: databaseId, $or: having };
+      const filter = { ...inDatabase(database), $or: having };
       const { modifiedCount } = await items.updateMany(filter, {
         $set: { check_at: new Date() },
         $push: { rows_due: { $each: [change], $slice: -MAX_ROWS_DUE } },
@@ -145,12 +147,12 @@ export function createItemCatalogue({
      * @returns false when the item was changed or deleted, or its rows were written by another process, since it was read
      */
     async markRowsWritten(
-      { _id, version, served_version, rows_revision }: IndexableItem,
+      { _id, org, version, served_version, rows_revision }: IndexableItem,
       changes: readonly string[],
     ): Promise<boolean> {
-      const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
+      const unchanged = { _id, org, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
       const written = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
-      return (await items.updateOne(unchanged, written)).matchedCount === 1;
+      return (await items.updateOne(unchanged, written, BY_ID)).matchedCount === 1;
     },
 
     /** Items whose index rows are out of date, without their content. */

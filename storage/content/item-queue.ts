@@ -1,10 +1,13 @@
 import type { ClientSession, Collection } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import type { IndexingStatus } from '../../domain/states.js';
+import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { ItemRecord } from './items.js';
+import { inDatabase } from './named-items.js';
 import type { RemovedItemRecord } from './removed-items.js';
 
 /** The fields of an item that an ingest request or a connector provides. */
@@ -48,6 +51,7 @@ export function queuedItem(item: NewItem, existing: ExistingItem | undefined, no
 /** The fields of stored items that an ingest compares with. */
 export interface ExistingItem {
   _id: string;
+  org: string;
   id: string;
   version: number;
   served_version: number | null;
@@ -89,10 +93,11 @@ export function createItemQueue({
 }) {
   return {
     /** @returns the items of the collection that have one of these ids */
-    async findExisting(databaseId: string, collection: string, ids: readonly string[]): Promise<ExistingItem[]> {
+    async findExisting(database: OwnedDatabase, collection: string, ids: readonly string[]): Promise<ExistingItem[]> {
       return items
-        .find({ database_id: databaseId, collection, id: { $in: [...ids] } })
+        .find({ ...inDatabase(database), collection, id: { $in: [...ids] } })
         .project<ExistingItem>({
+          org: 1,
           id: 1,
           version: 1,
           served_version: 1,
@@ -139,9 +144,10 @@ export function createItemQueue({
     async confirmUnchanged(found: readonly ExistingItem[], now: Date, tx: ClientSession): Promise<void> {
       if (found.length === 0) return;
       const { matchedCount } = await items.bulkWrite(
-        found.map(({ _id, version, content_hash, indexing_status }) => ({
+        found.map(({ _id, org, version, content_hash, indexing_status }) => ({
           updateOne: {
-            filter: { _id, version, content_hash, indexing_status },
+            filter: { _id, org, version, content_hash, indexing_status },
+            ...BY_ID,
             update: { $set: { updated_at: now } },
           },
         })),
@@ -162,6 +168,7 @@ export function createItemQueue({
             version: replacement.version - 1,
             served_version: replacement.served_version,
           },
+          ...BY_ID,
           update: [{ $replaceWith: { $mergeObjects: [{ $literal: replacement }, KEPT] } }],
         },
       })),
@@ -172,9 +179,11 @@ export function createItemQueue({
 
   /** Gives items whose ids belonged to deleted items the keys and next versions of those. */
   async function continueRemoved(added: readonly ItemRecord[], tx: ClientSession): Promise<ItemRecord[]> {
-    const { database_id, collection } = added[0]!;
+    const { org, database_id, collection } = added[0]!;
     const ids = added.map(({ id }) => id);
-    const found = await removedItems.find({ database_id, collection, id: { $in: ids } }, { session: tx }).toArray();
+    const found = await removedItems
+      .find({ org, database_id, collection, id: { $in: ids } }, { session: tx })
+      .toArray();
     const removedById = new Map(found.map((removed) => [removed.id, removed]));
     return added.map((record) => {
       const removed = removedById.get(record.id);

@@ -1,11 +1,14 @@
 import type { ClientSession, Collection } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
-import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef, OwnedGroup, OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { IndexingStatus } from '../../domain/states.js';
-import { staleRecords } from '../queries.js';
+import { BATCH_INDEX } from '../indexes.js';
+import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
+import type { RemovedItemRecord } from './removed-items.js';
 
 export type ItemSource =
   | {
@@ -86,21 +89,46 @@ const WITHOUT_SOURCES = { source: 0, 'served.source': 0 } as const;
 export const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
 
 /** Items and their indexing status. Every change of status is one conditional update. */
-export function createItems({ items }: { items: Collection<ItemRecord> }) {
+export function createItems({
+  items,
+  removedItems,
+}: {
+  items: Collection<ItemRecord>;
+  removedItems: Collection<RemovedItemRecord>;
+}) {
+  /** A version that has been neither deleted nor replaced. */
+  const current = ({ item, org, version }: OwnedItemRef) => ({ _id: item, org, version });
+
   return {
+    /** @returns the version with its organisation and database, which workflows of earlier releases do not pass on; null when neither the item nor its remains exist */
+    async own(ref: ItemRef): Promise<OwnedItemRef | null> {
+      const { org, database_id } = ref;
+      if (org !== undefined && database_id !== undefined) return { ...ref, org, database_id };
+      const options = { projection: { org: 1, database_id: 1 }, ...OF_ANY_ORG } as const;
+      const found =
+        (await items.findOne({ _id: ref.item }, options)) ?? (await removedItems.findOne({ _id: ref.item }, options));
+      return found && { ...ref, org: found.org, database_id: found.database_id };
+    },
+
+    /** The organisation of a group, which workflows of earlier releases do not pass on; null when no member is in progress. */
+    async ownerOf(batch: string, group: number): Promise<string | null> {
+      const members = { batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } };
+      return (await items.findOne(members, { projection: { org: 1 }, hint: 'to_check' }))?.org ?? null;
+    },
+
     /** @returns null when the item was deleted or this version was replaced */
-    getByRef(ref: ItemRef): Promise<ItemRecord | null> {
-      return items.findOne({ _id: ref.item, version: ref.version }, { projection: NEWEST });
+    getByRef(ref: OwnedItemRef): Promise<ItemRecord | null> {
+      return items.findOne(current(ref), { projection: NEWEST, ...BY_ID });
     },
 
     /** @returns the item in any version, without its sources */
-    getByKey(key: string): Promise<ItemRecord | null> {
-      return items.findOne({ _id: key }, { projection: WITHOUT_SOURCES });
+    getByKey(org: string, key: string): Promise<ItemRecord | null> {
+      return items.findOne({ _id: key, org }, { projection: WITHOUT_SOURCES, ...BY_ID });
     },
 
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
-    async isCurrent(ref: ItemRef): Promise<boolean> {
-      return (await items.findOne({ _id: ref.item, version: ref.version }, { projection: { _id: 1 } })) !== null;
+    async isCurrent(ref: OwnedItemRef): Promise<boolean> {
+      return (await items.findOne(current(ref), { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
     /**
@@ -110,15 +138,14 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
      * @returns the item, or null when this version was deleted, replaced, or has finished, or a run was lost
      */
     beginRun(
-      ref: ItemRef,
+      ref: OwnedItemRef,
       { step, status, again }: { step: ItemStep; status: IndexingStatus; again: boolean },
     ): Promise<ItemRecord | null> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
       const begun = { $cond: [{ $eq: ['$runs.step', step] }, { $add: ['$runs.begun', 1] }, 1] };
       return items.findOneAndUpdate(
         {
-          _id: ref.item,
-          version: ref.version,
+          ...current(ref),
           indexing_status: { $in: IN_PROGRESS_STATUSES },
           ...(again ? {} : { 'runs.step': { $ne: step } }),
         },
@@ -133,26 +160,26 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
             },
           },
         ],
-        { returnDocument: 'after', projection: NEWEST },
+        { returnDocument: 'after', projection: NEWEST, ...BY_ID },
       );
     },
 
     /** Records that the run of the present step ended by itself, with an error. The next run of it is the first again. */
-    async endRun(ref: ItemRef): Promise<void> {
-      await items.updateOne({ _id: ref.item, version: ref.version }, { $unset: { runs: '' } });
+    async endRun(ref: OwnedItemRef): Promise<void> {
+      await items.updateOne(current(ref), { $unset: { runs: '' } }, BY_ID);
     },
 
     /** Shows an error that is being retried; the next status clears it. */
-    async setTransientError(ref: ItemRef, code: string, message: string): Promise<void> {
+    async setTransientError(ref: OwnedItemRef, code: string, message: string): Promise<void> {
       await items.updateOne(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { ...current(ref), indexing_status: { $in: IN_PROGRESS_STATUSES } },
         { $set: { error_code: code, error_message: message, updated_at: new Date() } },
       );
     },
 
     /** Does nothing when the item has a title. */
-    async setTitle(ref: ItemRef, title: string): Promise<void> {
-      await items.updateOne({ _id: ref.item, version: ref.version, title: null }, { $set: { title } });
+    async setTitle(ref: OwnedItemRef, title: string): Promise<void> {
+      await items.updateOne({ ...current(ref), title: null }, { $set: { title } }, BY_ID);
     },
 
     /**
@@ -160,9 +187,9 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
      * failed to replace a served version is not kept.
      * @returns the item before that, or null when this version was deleted, replaced, or had finished before
      */
-    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
+    finish(ref: OwnedItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
       return items.findOneAndUpdate(
-        { _id: ref.item, version: ref.version, indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { ...current(ref), indexing_status: { $in: IN_PROGRESS_STATUSES } },
         [
           {
             $set: {
@@ -177,27 +204,27 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
           },
           { $unset: outcome.status === 'completed' ? ['runs', 'served'] : ['runs'] },
         ],
-        { session: tx, returnDocument: 'before' },
+        { session: tx, returnDocument: 'before', ...BY_ID },
       );
     },
 
     /** Removes an item that was added to a database while the database was being deleted. */
-    async discard(ref: ItemRef): Promise<void> {
-      await items.deleteOne({ _id: ref.item, version: ref.version });
+    async discard(ref: OwnedItemRef): Promise<void> {
+      await items.deleteOne(current(ref), BY_ID);
     },
 
     /** @returns the queued items of a request without their texts, each group together */
     streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
       return items
-        .find({ org, batch, indexing_status: 'queued' })
+        .find({ org, batch, indexing_status: 'queued' }, { hint: BATCH_INDEX })
         .sort({ group: 1, _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT);
     },
 
     /** @returns the members of a group that are in progress, without their texts */
-    listGroup(batch: string, group: number): Promise<ItemRecord[]> {
+    listGroup({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } })
+        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT)
         .toArray();
@@ -209,19 +236,19 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     }),
 
     /** Whether a request has stored items. */
-    async anyOfBatch(batch: string): Promise<boolean> {
-      return (await items.findOne({ batch }, { projection: { _id: 1 } })) !== null;
+    async anyOfBatch(org: string, batch: string): Promise<boolean> {
+      return (await items.findOne({ org, batch }, { projection: { _id: 1 }, hint: BATCH_INDEX })) !== null;
     },
 
     /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */
-    listByIds(databaseId: string, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
-      return findNamed(items, databaseId, { ids, collection }, { projection: WITHOUT_CONTENT });
+    listByIds(database: OwnedDatabase, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
+      return findNamed(items, database, { ids, collection }, { projection: WITHOUT_CONTENT });
     },
 
     /** @returns items by key, without their sources */
-    listByKeys(keys: readonly string[]): Promise<ItemRecord[]> {
+    listByKeys(org: string, keys: readonly string[]): Promise<ItemRecord[]> {
       return items
-        .find({ _id: { $in: [...keys] } })
+        .find({ _id: { $in: [...keys] }, org }, BY_ID)
         .project<ItemRecord>(WITHOUT_SOURCES)
         .toArray();
     },

@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, Document, Filter } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 
 /** The collection that is meant when an id exists in several collections and the client names none. */
@@ -12,6 +13,9 @@ export interface NamedItems {
   /** Without it, an id that exists in one collection is meant, of several the one in `default`. */
   collection?: string | undefined;
 }
+
+/** The filter for the records of a database. */
+export const inDatabase = ({ _id, org }: OwnedDatabase) => ({ org, database_id: _id });
 
 /** The fields of an item that are read here. */
 interface Named {
@@ -27,12 +31,12 @@ interface Named {
  */
 export async function findNamed<Item extends Named>(
   items: Collection<Item>,
-  databaseId: string,
+  database: OwnedDatabase,
   { ids, collection }: NamedItems,
   options: { projection?: Document; session?: ClientSession | undefined } = {},
 ): Promise<Item[]> {
   const find = (filter: Document) =>
-    items.find<Item>({ database_id: databaseId, ...filter } as unknown as Filter<Item>, options);
+    items.find<Item>({ ...inDatabase(database), ...filter } as unknown as Filter<Item>, options);
   const found = await find({ id: { $in: [...ids] }, collection: collection ?? DEFAULT_COLLECTION }).toArray();
   if (collection !== undefined) return found;
   const known = new Set(found.map(({ id }) => id));
@@ -43,8 +47,7 @@ export async function findNamed<Item extends Named>(
     .limit(others.length + 1)
     .toArray();
   for (const item of elsewhere) {
-    if (known.has(item.id))
-      throw ambiguous(item.id, await collectionsWith(items, databaseId, item.id, options.session));
+    if (known.has(item.id)) throw ambiguous(item.id, await collectionsWith(items, database, item.id, options.session));
     known.add(item.id);
   }
   return [...found, ...elsewhere];
@@ -52,11 +55,11 @@ export async function findNamed<Item extends Named>(
 
 async function collectionsWith<Item extends Named>(
   items: Collection<Item>,
-  databaseId: string,
+  database: OwnedDatabase,
   id: string,
   session: ClientSession | undefined,
 ): Promise<string[]> {
-  const found = items.find<Named>({ database_id: databaseId, id } as unknown as Filter<Item>, {
+  const found = items.find<Named>({ ...inDatabase(database), id } as unknown as Filter<Item>, {
     projection: { collection: 1 },
     session,
   });

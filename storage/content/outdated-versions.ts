@@ -95,8 +95,9 @@ export interface VersionRange {
 }
 
 /** @returns the filter for the chunks, entities and relations of these versions */
-export function versionsIn({ item, from, upTo, except }: VersionRange) {
+export function versionsIn(database_id: string, { item, from, upTo, except }: VersionRange) {
   return {
+    database_id,
     item,
     version: {
       ...(from === undefined ? {} : { $gte: from }),

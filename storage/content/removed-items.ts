@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -6,10 +7,10 @@ import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/states.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
-import type { DatabaseRecord } from './databases.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
 import type { ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
@@ -66,6 +67,7 @@ export function createRemovedItems({
   removedItems,
   feedback,
   feedbackTallies,
+  recordsOf,
   notifyInterrupted,
 }: {
   mongoClient: MongoClient;
@@ -73,6 +75,7 @@ export function createRemovedItems({
   removedItems: Collection<RemovedItemRecord>;
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
+  recordsOf: RecordsOf;
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<void>;
 }) {
@@ -88,7 +91,8 @@ export function createRemovedItems({
      * @param named at most 1,000
      * @throws ServiceError INVALID_PARAMETERS (`findNamed`)
      */
-    remove({ _id: databaseId, org }: Pick<DatabaseRecord, '_id' | 'org'>, named: NamedItems): Promise<Removal> {
+    remove(database: OwnedDatabase, named: NamedItems): Promise<Removal> {
+      const { _id: databaseId, org } = database;
       const { ids } = named;
       const projection = {
         ...NOTIFIED_FIELDS,
@@ -98,7 +102,7 @@ export function createRemovedItems({
         'served.source.file_id': 1,
       };
       return inTransaction(mongoClient, async (tx) => {
-        const found = await findNamed(items, databaseId, named, { projection, session: tx });
+        const found = await findNamed(items, database, named, { projection, session: tx });
         const existing = new Set(found.map(({ id }) => id));
         const not_found = ids.filter((id) => !existing.has(id));
         if (found.length === 0) return { removed: [], not_found, ref: null };
@@ -134,7 +138,7 @@ export function createRemovedItems({
         await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
         const interrupted = found.filter((item) => !isTerminal(item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
-        await discountRatings({ feedback, feedbackTallies }, databaseId, found, tx);
+        await discountRatings({ feedback, feedbackTallies, recordsOf }, database, found, tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
       });
     },
@@ -148,12 +152,12 @@ export function createRemovedItems({
      * Records that only the version counters of these items remain; an item that exists needs none. Skips items that a later
      * removal has to clear.
      */
-    async markCleared({ removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
+    async markCleared({ org, removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
       const live = cleared.filter((record) => record.live).map(({ _id }) => _id);
-      if (live.length > 0) await removedItems.deleteMany({ _id: { $in: live }, removal, live: true });
+      if (live.length > 0) await removedItems.deleteMany({ _id: { $in: live }, org, removal, live: true });
       if (live.length === cleared.length) return;
       await removedItems.updateMany(
-        { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
+        { _id: { $in: cleared.map(({ _id }) => _id) }, org, removal },
         { $set: { removal: null, files: [] }, $unset: { interrupted: '' } },
       );
     },

@@ -1,9 +1,10 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
 import type { ExecutionStatus } from '../../domain/crews/crews.js';
-import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
+import type { CrewOutcome, OwnedAttempt, OwnedResume } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { staleRecords } from '../queries.js';
+import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
@@ -23,16 +24,18 @@ export function createCrewExecutions(
     crewExecutions,
     crewSteps,
     crewFeedback,
+    recordsOf,
   }: {
     crewExecutions: Collection<CrewExecutionRecord>;
     crewSteps: Collection<CrewStepRecord>;
     crewFeedback: Collection<CrewFeedbackRecord>;
+    recordsOf: RecordsOf;
   },
   retentionMs: number,
 ) {
   /** Ends the wait for feedback. @returns null when the execution did not wait for feedback on this attempt */
   const decide = (
-    ref: AttemptRef,
+    ref: OwnedAttempt,
     isApprove: boolean,
     changes: Partial<Pick<CrewExecutionRecord, 'urls'>>,
     now: Date,
@@ -60,8 +63,13 @@ export function createCrewExecutions(
       await crewExecutions.insertOne(execution, { session: tx });
     },
 
-    getById(id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOne({ _id: id });
+    getById(org: string, id: string): Promise<CrewExecutionRecord | null> {
+      return crewExecutions.findOne({ _id: id, org }, BY_ID);
+    },
+
+    /** The organisation of an execution, for a step that an earlier release has scheduled without it. */
+    async ownerOf(id: string): Promise<string | null> {
+      return (await crewExecutions.findOne({ _id: id }, { projection: { org: 1 }, ...OF_ANY_ORG }))?.org ?? null;
     },
 
     /**
@@ -77,10 +85,10 @@ export function createCrewExecutions(
      * @param model label of the model that runs the task
      * @param aside whether the task runs beside others, which may wait for a person: the execution keeps its status
      */
-    async startTask({ execution, task, attempt }: AttemptRef, model: string, aside: boolean): Promise<void> {
+    async startTask({ execution, org, task, attempt }: OwnedAttempt, model: string, aside: boolean): Promise<void> {
       const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
       await crewExecutions.updateOne(
-        { _id: execution, status: { $in: aside ? UNFINISHED_STATUSES : RUNNING_STATUSES }, tasks: notStarted },
+        { _id: execution, org, status: { $in: aside ? UNFINISHED_STATUSES : RUNNING_STATUSES }, tasks: notStarted },
         {
           $set: {
             ...(aside ? {} : { status: attempt === 1 ? ('running' as const) : ('retrying' as const) }),
@@ -96,11 +104,11 @@ export function createCrewExecutions(
      * Counts a step, in the transaction that stores it.
      * @returns the execution with the step's sequence and the present receivers; null when it is no longer stored
      */
-    countStep(id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+    countStep(org: string, id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOneAndUpdate(
-        { _id: id },
+        { _id: id, org },
         { $inc: { sequence: 1 } },
-        { session: tx, returnDocument: 'after' },
+        { session: tx, returnDocument: 'after', ...BY_ID },
       );
     },
 
@@ -110,7 +118,7 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when this attempt had ended before
      */
     endTask(
-      { execution, task, attempt }: AttemptRef,
+      { execution, org, task, attempt }: OwnedAttempt,
       output: string,
       humanInput: boolean,
       now: Date,
@@ -118,7 +126,7 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const running = { $elemMatch: { task_id: task, attempts: attempt, status: 'running' as const } };
       return crewExecutions.findOneAndUpdate(
-        { _id: execution, status: { $in: UNFINISHED_STATUSES }, tasks: running },
+        { _id: execution, org, status: { $in: UNFINISHED_STATUSES }, tasks: running },
         {
           $set: {
             'tasks.$.status': humanInput ? 'pending_human_input' : 'completed',
@@ -137,16 +145,17 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
     async resume(
-      { execution, task, attempt, feedback: feedbackId, is_approve }: ResumeRef,
+      { execution, org, task, attempt, feedback: feedbackId, is_approve }: OwnedResume,
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const feedback = await crewFeedback.findOne({ _id: feedbackId, execution }, { session: tx });
+      const feedback = await crewFeedback.findOne({ _id: feedbackId, ...recordsOf(org), execution }, { session: tx });
       if (!feedback) return null;
-      const resumed = await decide({ execution, task, attempt }, is_approve, { urls: feedback.urls }, now, tx);
+      const resumed = await decide({ execution, org, task, attempt }, is_approve, { urls: feedback.urls }, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
-      await crewFeedback.updateOne({ _id: feedbackId }, { $set: { applied_at: now, output } }, { session: tx });
+      const applied = { $set: { applied_at: now, output } };
+      await crewFeedback.updateOne({ _id: feedbackId, ...recordsOf(org) }, applied, { session: tx });
       return resumed;
     },
 
@@ -156,16 +165,17 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
     async decideAtDeadline(
-      { execution, task, attempt }: AttemptRef,
+      { execution, org, task, attempt }: OwnedAttempt,
       is_approve: boolean,
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const decided = await decide({ execution, task, attempt }, is_approve, {}, now, tx);
+      const decided = await decide({ execution, org, task, attempt }, is_approve, {}, now, tx);
       if (decided && !is_approve) {
         const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
         const feedback: CrewFeedbackRecord = {
           _id: newFeedbackId(),
+          org,
           execution,
           task,
           attempt,
@@ -183,7 +193,7 @@ export function createCrewExecutions(
     },
 
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
-    remind(ref: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+    remind(ref: OwnedAttempt, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       const update = { $inc: { sequence: 1 } };
       return crewExecutions.findOneAndUpdate(waitingFor(ref), update, { session: tx, returnDocument: 'after' });
     },
@@ -205,6 +215,7 @@ export function createCrewExecutions(
      * @returns the finished execution, or null when it had finished before
      */
     async finish(
+      org: string,
       id: string,
       { status, error_message, error_code }: CrewOutcome,
       now: Date,
@@ -212,7 +223,7 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const failed = status === 'error';
       return crewExecutions.findOneAndUpdate(
-        { _id: id, status: { $in: UNFINISHED_STATUSES } },
+        { _id: id, org, status: { $in: UNFINISHED_STATUSES } },
         {
           $set: {
             status,
@@ -234,11 +245,12 @@ export function createCrewExecutions(
     },
 
     /** Removes steps and unapplied feedback of a finished execution. Applied feedback expires with the execution. */
-    async removeLeftovers(id: string, now: Date): Promise<void> {
-      await crewSteps.deleteMany({ execution: id });
-      await crewFeedback.deleteMany({ execution: id, applied_at: null });
+    async removeLeftovers(org: string, id: string, now: Date): Promise<void> {
+      const own = { ...recordsOf(org), execution: id };
+      await crewSteps.deleteMany(own);
+      await crewFeedback.deleteMany({ ...own, applied_at: null });
       const expires_at = new Date(now.getTime() + retentionMs);
-      await crewFeedback.updateMany({ execution: id, expires_at: null }, { $set: { expires_at } });
+      await crewFeedback.updateMany({ ...own, expires_at: null }, { $set: { expires_at } });
     },
 
     /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
@@ -256,9 +268,10 @@ export function createCrewExecutions(
 }
 
 /** The filter for an execution that waits for feedback on this attempt. */
-function waitingFor({ execution, task, attempt }: AttemptRef): Filter<CrewExecutionRecord> {
+function waitingFor({ execution, org, task, attempt }: OwnedAttempt): Filter<CrewExecutionRecord> {
   return {
     _id: execution,
+    org,
     status: 'pending_human_input',
     tasks: { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' } },
   };

@@ -1,10 +1,15 @@
 import type { Collection } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
+import { BY_ID } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
+import type { CrewExecutionRecord } from './execution-record.js';
 
 /** A person's feedback on one attempt at a task. */
 export interface CrewFeedbackRecord {
   /** `fbk_…` */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   execution: string;
   task: string;
   attempt: number;
@@ -24,7 +29,13 @@ export interface CrewFeedbackRecord {
 export type CrewFeedback = ReturnType<typeof createCrewFeedback>;
 
 /** People's feedback. `CrewExecutions.resume` applies it; feedback that is not applied has no effect. */
-export function createCrewFeedback({ crewFeedback }: { crewFeedback: Collection<CrewFeedbackRecord> }) {
+export function createCrewFeedback({
+  crewFeedback,
+  recordsOf,
+}: {
+  crewFeedback: Collection<CrewFeedbackRecord>;
+  recordsOf: RecordsOf;
+}) {
   return {
     /** Stores feedback before the workflow applies it. */
     async add(feedback: CrewFeedbackRecord): Promise<void> {
@@ -32,18 +43,19 @@ export function createCrewFeedback({ crewFeedback }: { crewFeedback: Collection<
     },
 
     /** Removes feedback that was rejected; feedback that was applied stays. */
-    async remove(id: string): Promise<void> {
-      await crewFeedback.deleteOne({ _id: id, applied_at: null });
+    async remove(org: string, id: string): Promise<void> {
+      await crewFeedback.deleteOne({ _id: id, ...recordsOf(org), applied_at: null });
     },
 
-    async isApplied(id: string): Promise<boolean> {
-      return (await crewFeedback.countDocuments({ _id: id, applied_at: { $ne: null } }, { limit: 1 })) === 1;
+    async isApplied(org: string, id: string): Promise<boolean> {
+      const applied = { _id: id, ...recordsOf(org), applied_at: { $ne: null } };
+      return (await crewFeedback.countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
     },
 
     /** @returns the applied feedback of an execution, oldest first */
-    listApplied(execution: string): Promise<CrewFeedbackRecord[]> {
+    listApplied({ _id, org }: Pick<CrewExecutionRecord, '_id' | 'org'>): Promise<CrewFeedbackRecord[]> {
       return crewFeedback
-        .find({ execution, applied_at: { $ne: null } })
+        .find({ ...recordsOf(org), execution: _id, applied_at: { $ne: null } })
         .sort({ applied_at: 1 })
         .toArray();
     },

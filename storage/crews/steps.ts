@@ -1,11 +1,15 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
-import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
+import type { OwnedAttempt, OwnedStep, StepRef } from '../../domain/crews/workflow-contract.js';
+import { BY_ID } from '../queries.js';
+import type { RecordsOf } from '../records-of.js';
 
 /** One step of an attempt at a task: a model call, or a tool call that the model asked for. */
 export interface CrewStepRecord {
   /** `<execution>/<task>/<attempt>/<step>`, and `/<call>` for a tool call. */
   _id: string;
+  /** See `RecordsOf`. */
+  org: string;
   execution: string;
   task: string;
   attempt: number;
@@ -20,32 +24,39 @@ export interface CrewStepRecord {
 export type CrewSteps = ReturnType<typeof createCrewSteps>;
 
 /** A model call, or with `call` one of its tool calls. */
-type AnyStepRef = StepRef & { call?: number };
+type AnyStepRef = OwnedStep & { call?: number };
 
 /** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
-export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepRecord> }) {
+export function createCrewSteps({
+  crewSteps,
+  recordsOf,
+}: {
+  crewSteps: Collection<CrewStepRecord>;
+  recordsOf: RecordsOf;
+}) {
   return {
     /** @returns null when the call has no result yet */
     async getById(ref: AnyStepRef): Promise<AgentStep | null> {
-      const found = await crewSteps.findOne({ _id: stepId(ref) });
+      const found = await crewSteps.findOne({ _id: stepId(ref), ...recordsOf(ref.org) }, BY_ID);
       return found && (JSON.parse(found.content) as AgentStep);
     },
 
     async add(ref: AnyStepRef, content: AgentStep, tx: ClientSession): Promise<void> {
-      const { execution, task, attempt, step, call = null } = ref;
-      const record = { _id: stepId(ref), execution, task, attempt, step, call, expires_at: null };
+      const { execution, org, task, attempt, step, call = null } = ref;
+      const record = { _id: stepId(ref), org, execution, task, attempt, step, call, expires_at: null };
       await crewSteps.insertOne({ ...record, content: JSON.stringify(content) }, { session: tx });
     },
 
     /** @returns the steps of an attempt in order: each model call before its tool calls */
-    async listByAttempt({ execution, task, attempt }: AttemptRef): Promise<AgentStep[]> {
-      const found = await crewSteps.find({ execution, task, attempt }).sort({ step: 1, call: 1 }).toArray();
+    async listByAttempt({ execution, org, task, attempt }: OwnedAttempt): Promise<AgentStep[]> {
+      const own = { ...recordsOf(org), execution, task, attempt };
+      const found = await crewSteps.find(own).sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));
     },
   };
 }
 
 /** @returns the step's id, which is also part of the dedupe key of its callback */
-export function stepId({ execution, task, attempt, step, call }: AnyStepRef): string {
+export function stepId({ execution, task, attempt, step, call }: StepRef & { call?: number }): string {
   return `${execution}/${task}/${attempt}/${step}${call === undefined ? '' : `/${call}`}`;
 }

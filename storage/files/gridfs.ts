@@ -46,15 +46,22 @@ export function createGridFsFiles({ db }: { db: Db }): FileStore {
       await records.deleteOne({ _id: file._id });
       await db.collection('files.chunks').deleteMany({ files_id: file._id });
     },
-    async claim(batch) {
-      await records.updateMany({ 'metadata.batch': batch }, { $set: { 'metadata.claimed': true } });
+    async claim({ org, batch }) {
+      await records.updateMany(
+        { 'metadata.org': org, 'metadata.batch': batch },
+        { $set: { 'metadata.claimed': true } },
+      );
     },
     async unclaimedBefore(before, limit) {
       const found = await records
         .find({ 'metadata.claimed': { $ne: true }, uploadDate: { $lt: before } })
         .limit(limit)
         .toArray();
-      return found.map((file) => ({ file_id: file.filename, batch: file.metadata.batch }));
+      return found.map((file) => ({
+        file_id: file.filename,
+        org: file.metadata.org,
+        batch: file.metadata.batch,
+      }));
     },
   };
 }

@@ -6,6 +6,7 @@ import { Upload } from '@aws-sdk/lib-storage';
 import type { Collection } from 'mongodb';
 import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
+import { OF_ANY_ORG } from '../queries.js';
 import { connectBucket } from '../s3-bucket.js';
 
 /** An object in the bucket that no item owns yet. */
@@ -53,7 +54,7 @@ export async function createS3Files(
     await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(fileId) })).catch((error) => {
       throw new FileStoreError(error);
     });
-    await unclaimedFiles.deleteOne({ _id: fileId });
+    await unclaimedFiles.deleteOne({ _id: fileId }, OF_ANY_ORG);
     await earlier.remove(fileId);
   }
 
@@ -78,16 +79,16 @@ export async function createS3Files(
       await pipeline(read(fileId), createWriteStream(path));
     },
     remove,
-    async claim(batch) {
-      await unclaimedFiles.deleteMany({ batch });
-      await earlier.claim(batch);
+    async claim({ org, batch }) {
+      await unclaimedFiles.deleteMany({ org, batch });
+      await earlier.claim({ org, batch });
     },
     async unclaimedBefore(before, limit) {
       const found = await unclaimedFiles
         .find({ created_at: { $lt: before } })
         .limit(limit)
         .toArray();
-      const unclaimed = found.map(({ _id, batch }) => ({ file_id: _id, batch }));
+      const unclaimed = found.map(({ _id, org, batch }) => ({ file_id: _id, org, batch }));
       // Files of the earlier store follow once there are none in the bucket.
       return unclaimed.length > 0 ? unclaimed : earlier.unclaimedBefore(before, limit);
     },

@@ -135,13 +135,22 @@ async function runStep(db: Db, step: Step, run: string): Promise<void> {
   await change({ state: 'done', finished_at: new Date() });
 }
 
+/** Whether a migration is done. @param number of the migration */
+export async function hasMigrated(db: Db, number: number): Promise<boolean> {
+  return (
+    (await migrationRecords(db).findOne({ _id: idOf(number), state: 'done' }, { projection: { _id: 1 } })) !== null
+  );
+}
+
+const idOf = (number: number): string => String(number).padStart(4, '0');
+
 /** Indexes come after `expand`, because a unique index may need a field that a migration fills. */
 function stepsOf({
   migrations = MIGRATIONS,
   indexes = INDEXES,
 }: Pick<MigrateOptions, 'migrations' | 'indexes'>): Step[] {
   const numbered = migrations.map(({ number, ...migration }) => ({
-    id: String(number).padStart(4, '0'),
+    id: idOf(number),
     ...migration,
   }));
   const hash = createHash('sha256').update(JSON.stringify(indexes)).digest('hex').slice(0, 12);

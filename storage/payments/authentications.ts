@@ -86,9 +86,9 @@ export function createAuthentications(
   return {
     findForOrg,
 
-    /** Does not check the organisation. */
-    getById(id: string): Promise<AuthenticationRecord | null> {
-      return authentications.findOne({ _id: id });
+    /** Also finds a record that is due for removal. */
+    getById(org: string, id: string): Promise<AuthenticationRecord | null> {
+      return authentications.findOne({ _id: id, org });
     },
 
     /** One page of an organisation's authentications, newest first. */
@@ -199,9 +199,9 @@ export function createAuthentications(
      * started | eligibility_checked -> expired, in the transaction that stores the callback.
      * @returns null when it has ended before, or its time has not passed
      */
-    expire(id: string, now: Date, tx: ClientSession): Promise<AuthenticationRecord | null> {
+    expire(org: string, id: string, now: Date, tx: ClientSession): Promise<AuthenticationRecord | null> {
       return authentications.findOneAndUpdate(
-        { _id: id, ...open, expires_at: { $lte: now } },
+        { _id: id, org, ...open, expires_at: { $lte: now } },
         { $set: { status: 'expired' } },
         { session: tx, returnDocument: 'after' },
       );

@@ -2,6 +2,7 @@ import type { ClientSession, Collection, Document, Filter, UpdateFilter } from '
 import { lowestDeliveryId } from '../../domain/ids.js';
 import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { LANE_INDEX } from '../indexes.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { type DeliveryRecord, NOT_CHECKED, receiverOf } from './deliveries.js';
 
@@ -96,9 +97,10 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
       return (await markRequeued(filter, { lane, receiver: receiverOf(requeued[0]!) })).modifiedCount;
     },
 
-    /** @returns the number of a receiver's deliveries that wait in a lane, up to `limit` */
-    countInLane(lane: number, receiver: string, limit: number): Promise<number> {
-      return deliveries.countDocuments({ lane, 'queue.receiver': receiver } as Filter<DeliveryRecord>, { limit });
+    /** @returns the number of an organisation's webhooks that wait in a lane, up to `limit` */
+    countInLane(org: string, lane: number, limit: number): Promise<number> {
+      const waiting = { org, lane, 'queue.receiver': org } as Filter<DeliveryRecord>;
+      return deliveries.countDocuments(waiting, { limit, hint: LANE_INDEX });
     },
   };
 

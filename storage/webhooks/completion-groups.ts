@@ -15,6 +15,7 @@ export type CompletionWrite = (tx: ClientSession, now: Date) => Promise<NewDeliv
 export type StoredCompletion = DeliveryRecord | null | undefined;
 
 interface Waiting {
+  org: string;
   write: (tx: ClientSession, now: Date) => Promise<StoredCompletion>;
   resolve(stored: StoredCompletion | PromiseLike<StoredCompletion>): void;
 }
@@ -31,8 +32,8 @@ const MAX_TURN_MS = 1_000;
 class GroupGivenUp extends Error {}
 
 /**
- * Commits completions that arrive while others are being committed in one transaction, because a commit costs more than
- * what it commits. None waits for others to arrive. A completion that fails, or conflicts with another change, harms only
+ * Commits completions of one organisation that arrive while others are being committed in one transaction, because a commit
+ * costs more than what it commits. Organisations do not share a transaction: on a sharded cluster it would span shards. None waits for others to arrive. A completion that fails, or conflicts with another change, harms only
  * itself: then each of its group has a transaction of its own.
  * @returns a function that resolves after the commit
  */
@@ -42,30 +43,39 @@ export function createCompletionGroups({
 }: {
   mongoClient: MongoClient;
   deliveries: Pick<Deliveries, 'insert' | 'prepare'>;
-}): (write: CompletionWrite) => Promise<StoredCompletion> {
-  const waiting: Waiting[] = [];
+}): (org: string, write: CompletionWrite) => Promise<StoredCompletion> {
+  let waiting: Waiting[] = [];
   let running = 0;
 
-  return (write) =>
+  return (org, write) =>
     new Promise((resolve) => {
       // In the caller's context: a delivery keeps the trace of its own work.
       const bound = AsyncResource.bind(async (tx: ClientSession, now: Date): Promise<StoredCompletion> => {
         const delivery = await write(tx, now);
         return delivery && deliveries.prepare([delivery])[0];
       });
-      waiting.push({ write: bound, resolve });
+      waiting.push({ org, write: bound, resolve });
       startNext();
     });
 
   function startNext(): void {
     while (running < MAX_RUNNING && waiting.length > 0) {
       running += 1;
-      const committed = commit(waiting.splice(0, MAX_GROUP));
+      const committed = commit(takeGroup());
       void settledWithin(committed, MAX_TURN_MS).then(() => {
         running -= 1;
         startNext();
       });
     }
+  }
+
+  /** @returns those of the organisation that has waited longest */
+  function takeGroup(): Waiting[] {
+    const { org } = waiting[0]!;
+    const group = waiting.filter((each) => each.org === org).slice(0, MAX_GROUP);
+    const taken = new Set(group);
+    waiting = waiting.filter((each) => !taken.has(each));
+    return group;
   }
 
   /** Settles every completion of the group, or leaves that to a transaction of its own. */

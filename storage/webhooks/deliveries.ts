@@ -7,7 +7,8 @@ import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
-import { staleRecords } from '../queries.js';
+import { DEDUPE_INDEX } from '../indexes.js';
+import { BY_ID, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -83,7 +84,12 @@ export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
 const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 
 /** Matches while the claim is valid: no other process has claimed the delivery since. */
-export const claimFilter = ({ _id, claim }: DeliveryRecord) => ({ _id, status: 'sweeping' as const, claim: claim! });
+export const claimFilter = ({ _id, org, claim }: DeliveryRecord) => ({
+  _id,
+  org,
+  status: 'sweeping' as const,
+  claim: claim!,
+});
 
 export function newClaim(): string {
   return randomBytes(9).toString('base64url');
@@ -227,26 +233,26 @@ export function createDeliveries(
       return (await addAll([delivery], tx))[0]!;
     },
 
-    getById(deliveryId: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ _id: deliveryId });
+    getById(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ _id: deliveryId, org }, BY_ID);
     },
 
-    getByDedupeKey(dedupe_key: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ dedupe_key });
+    getByDedupeKey(org: string, dedupe_key: string): Promise<DeliveryRecord | null> {
+      return deliveries.findOne({ org, dedupe_key }, { hint: DEDUPE_INDEX });
     },
 
     /** @returns those of these deliveries that no attempt has been made at */
-    listUnattemptedByKeys(dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
-      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries.find(filter, { projection: { message: 0 } }).toArray();
+    listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
+      const filter = { org, dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
+      return deliveries.find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX }).toArray();
     },
 
     /** @returns the deliveries of these events that no attempt has been made at, oldest first */
-    listUnattempted(dedupePrefix: string): Promise<DeliveryRecord[]> {
+    listUnattempted(org: string, dedupePrefix: string): Promise<DeliveryRecord[]> {
       const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
-      const filter = { dedupe_key: events, status: 'pending' as const, attempts: 0 };
+      const filter = { org, dedupe_key: events, status: 'pending' as const, attempts: 0 };
       return deliveries
-        .find(filter, { projection: { message: 0 } })
+        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
         .sort({ _id: 1 })
         .toArray();
     },
@@ -256,7 +262,12 @@ export function createDeliveries(
      * @param attemptMs how long the claim is valid, by event
      * @returns the claimed delivery, or null when no attempt is due or another process has the claim
      */
-    claim(deliveryId: string, now: Date, attemptMs: Record<CallbackEvent, number>): Promise<DeliveryRecord | null> {
+    claim(
+      org: string,
+      deliveryId: string,
+      now: Date,
+      attemptMs: Record<CallbackEvent, number>,
+    ): Promise<DeliveryRecord | null> {
       const branches = Object.entries(attemptMs).map(([event, ms]) => ({
         case: { $eq: ['$event_type', event] },
         // biome-ignore lint/suspicious/noThenProperty: a MongoDB operator
@@ -265,6 +276,7 @@ export function createDeliveries(
       return deliveries.findOneAndUpdate(
         {
           _id: deliveryId,
+          org,
           $or: [
             { status: { $in: ['pending', 'failed'] }, next_attempt_at: { $lte: now } },
             { status: 'sweeping', claimed_until: { $lte: now } },
@@ -286,7 +298,7 @@ export function createDeliveries(
             },
           },
         ],
-        { returnDocument: 'after', projection: { attempt_log: 0 } },
+        { returnDocument: 'after', projection: { attempt_log: 0 }, ...BY_ID },
       );
     },
 
@@ -298,6 +310,7 @@ export function createDeliveries(
       const result = await deliveries.updateOne(
         claimFilter(claimed),
         outcomeUpdate(claimed, attempt, now, retentionMs),
+        BY_ID,
       );
       return result.matchedCount === 1;
     },
@@ -307,8 +320,8 @@ export function createDeliveries(
      * @param sent whether a request was sent
      */
     async release(claimed: DeliveryRecord, now: Date, sent = true): Promise<void> {
-      const status = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
-      await deliveries.updateOne(claimFilter(claimed), {
+      const status: DeliveryState = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
+      const released: UpdateFilter<DeliveryRecord> = {
         $set: {
           status,
           next_attempt_at: now,
@@ -317,7 +330,8 @@ export function createDeliveries(
           ...(claimed.queue ? { 'queue.due': now } : { check_at: now }),
         },
         $inc: { attempts: sent ? 0 : -1 },
-      });
+      };
+      await deliveries.updateOne(claimFilter(claimed), released, BY_ID);
     },
 
     /**

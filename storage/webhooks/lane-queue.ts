@@ -3,6 +3,7 @@ import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { LANE_INDEX } from '../indexes.js';
+import { BY_ID, OF_ANY_ORG } from '../queries.js';
 import { createUpdates } from '../updates.js';
 import {
   claimFilter,
@@ -83,7 +84,7 @@ export function createLaneQueue(
     /** @returns these deliveries, without their earlier attempts */
     async read(ids: readonly string[]): Promise<DeliveryRecord[]> {
       if (ids.length === 0) return [];
-      return deliveries.find({ _id: { $in: [...ids] } }, { projection: WITHOUT_LOG }).toArray();
+      return deliveries.find({ _id: { $in: [...ids] } }, { projection: WITHOUT_LOG, ...OF_ANY_ORG }).toArray();
     },
 
     /**
@@ -141,11 +142,14 @@ export function createLaneQueue(
         outcomes.map(({ claimed, recorded, stays }) => ({
           q: claimFilter(claimed),
           u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
+          ...BY_ID,
         })),
       );
       if (matched === outcomes.length) return [...outcomes];
       const ids = outcomes.map(({ claimed }) => claimed._id);
-      const latest = await deliveries.find({ _id: { $in: ids } }, { projection: { claim: 1 } }).toArray();
+      const latest = await deliveries
+        .find({ _id: { $in: ids } }, { projection: { claim: 1 }, ...OF_ANY_ORG })
+        .toArray();
       const claims = new Map(latest.map(({ _id, claim }) => [_id, claim]));
       return outcomes.filter(({ claimed }) => claims.get(claimed._id) === claimed.claim);
     },

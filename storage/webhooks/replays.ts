@@ -33,29 +33,28 @@ export function createReplays({ replays }: { replays: Collection<ReplayRecord> }
       await replays.insertOne(replay, { session: tx });
     },
 
-    getById(replayId: string): Promise<ReplayRecord | null> {
-      return replays.findOne({ _id: replayId });
-    },
-
     /** @returns null when the replay is unknown or another organisation's */
     findForOrg(org: string, replayId: string): Promise<ReplayRecord | null> {
       return replays.findOne({ _id: replayId, org });
     },
 
     /** Stores that the deliveries up to `position` have been handled, and how many of them were requeued. */
-    async advance({ _id, position }: ReplayRecord, next: string, requeued: number): Promise<void> {
+    async advance({ _id, org, position }: ReplayRecord, next: string, requeued: number): Promise<void> {
       const now = new Date();
       await replays.updateOne(
-        { _id, position },
+        { _id, org, position },
         { $set: { position: next, updated_at: now, check_at: now }, $inc: { requeued } },
       );
     },
 
     /** running -> completed | cancelled */
-    async end(replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
+    async end(org: string, replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
       const now = new Date();
       const expires_at = new Date(now.getTime() + retentionMs);
-      await replays.updateOne({ _id: replayId, status: 'running' }, { $set: { status, updated_at: now, expires_at } });
+      await replays.updateOne(
+        { _id: replayId, org, status: 'running' },
+        { $set: { status, updated_at: now, expires_at } },
+      );
     },
 
     /** Replays that run. */

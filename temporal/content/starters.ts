@@ -26,7 +26,12 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 export function createContentStarters({ start, client }: WorkflowStarter) {
   const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
   const interactive = createInteractiveQuota();
-  const refOf = ({ _id, version }: StartItemInput): ItemRef => ({ item: _id, version });
+  const refOf = ({ _id, version, org, database_id }: StartItemInput): ItemRef => ({
+    item: _id,
+    version,
+    org,
+    database_id,
+  });
   const isFile = ({ source }: StartItemInput): boolean => source.kind === 'file';
 
   /** @param priorityKey of the ingest that the item belongs to */
@@ -51,7 +56,7 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
       // The workflow indexes the members that are in progress when it runs. A run with none does nothing.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       taskQueue: 'content',
-      args: [{ batch, group, ...(isFile(items[0]!) ? { files: true } : {}) }],
+      args: [{ org, batch, group, ...(isFile(items[0]!) ? { files: true } : {}) }],
       staticSummary: `Index ${items.length} items into ${database}`,
       ...ownedBy({ org, database, collection, source: items.map(({ id }) => id) }, priorityKey),
     });

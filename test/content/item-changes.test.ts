@@ -73,8 +73,8 @@ describe('metadata updates', () => {
     expect([await edition(2), await edition(1), (await record())!.rows_due]).toEqual([['edited'], [], []]);
     await withDb(mongodbUri, async (db) => {
       const catalogue = createItemCatalogue({ mongoClient: db.client, items: db.collection('items') });
-      const { database_id: databaseId } = (await record())!;
-      await catalogue.update({ database_id: databaseId, id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
+      const { database_id: _id } = (await record())!;
+      await catalogue.update({ _id, org }, { id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
     });
     expect((await record())!.rows_due).toEqual([expect.stringMatching(/^chg_/)]);
     await withDb(mongodbUri, (db) =>
@@ -148,11 +148,12 @@ describe('metadata updates', () => {
 
     const change = (stores: Stores, metadata: object) =>
       stores.itemCatalogue.update(
-        { database_id: item.database_id, id: item.id },
+        { _id: item.database_id, org },
+        { id: item.id },
         { metadata: { ...metadata } },
         () => undefined,
       );
-    const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, item._id, due);
+    const writeRows = (stores: Stores, due?: string) => refreshIndexRows(stores, { org, key: item._id }, due);
     const found = async (round: number, table = item.database_id) =>
       (
         await processes[0]!.index.search(table, {
@@ -188,13 +189,16 @@ describe('metadata updates', () => {
       const table = tableOf(item.database_id, next);
       const [rebuild, ...writers] = processes as [Stores, ...Stores[]];
       await rebuild.index.create(table);
-      const database = { _id: item.database_id };
+      const database = { _id: item.database_id, org };
       await collections.databases.updateOne(database, { $set: { next_index: next } });
       try {
         for (let round = 11; round <= 15; round += 1) {
-          const chunks = await rebuild.chunks.listByRef({ item: item._id, version: item.version }, next.generation);
+          const chunks = await rebuild.chunks.listByRef(
+            { item: item._id, version: item.version, database_id: item.database_id },
+            next.generation,
+          );
           await Promise.all([
-            writeRowsAlone(rebuild, database._id, next, chunks, new AbortController().signal),
+            writeRowsAlone(rebuild, database, next, chunks, new AbortController().signal),
             ...writers.map(async (stores, n) => {
               await writeRows(stores, (await change(stores, { round, [`by_${n}`]: round })).change);
             }),

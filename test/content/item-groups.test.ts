@@ -204,7 +204,7 @@ describe('a group of items', () => {
     const keyOf = (id: string) => records.find((record) => record.id.startsWith(`${id}/`))!;
     const names = (list: readonly string[]) => list.map((id) => id.split('/')[0]).sort();
     return {
-      ref: { batch, group: 0 },
+      ref: { org, batch, group: 0 },
       keyOf,
       names,
       statuses: async () => (await find()).map(({ indexing_status }) => indexing_status),
@@ -501,6 +501,15 @@ describe('a group of items', () => {
     onStart = () => undefined;
     expect(await run(() => separateItems(ref), 21)).toMatchObject({ separated: 1 });
     expect(names(started)).toEqual(['oil', 'wick']);
+  });
+
+  test('is indexed by the workflow of an earlier release, which does not pass on the organisation', async () => {
+    const { ref, found } = await group(['wick', 'oil']);
+    const { indexTogether } = activities();
+    const earlier = { batch: ref.batch, group: ref.group };
+    expect(await run(() => indexTogether(earlier))).toEqual({ completed: 2, dropped: 0, separated: 0 });
+    expect(await found()).toEqual(['oil', 'wick']);
+    expect(await run(() => indexTogether(earlier), 2)).toEqual({ completed: 0, dropped: 0, separated: 0 });
   });
 
   test('starts the deliveries that an attempt stored before it was lost', async () => {

@@ -57,7 +57,17 @@ describe('a replacement', () => {
   /** Queues a replacement as an ingest does, and leaves it queued: no process has started its workflow. */
   const queueReplacement = async (id: string, text: string) => {
     const { _id, version, indexing_status, bytes, created_at, served_version } = await itemOf(id);
-    const existing: ExistingItem = { _id, id, version, indexing_status, bytes, created_at, served_version, source: {} };
+    const existing: ExistingItem = {
+      _id,
+      org,
+      id,
+      version,
+      indexing_status,
+      bytes,
+      created_at,
+      served_version,
+      source: {},
+    };
     const { database_id } = await itemOf(id);
     const content = { type: 'memory', title: null, source: { kind: 'text', text } } as const;
     const place = { org, database_id, database, collection: 'default', batch: newBatchId(), id };
@@ -229,7 +239,7 @@ describe('a replacement', () => {
     const { database_id: _id } = await itemOf('ferry');
     const question = { query: 'ferry', mode: 'text', operator: 'or', max_results: 3, graph_context: true } as const;
     const { chunks } = await query(
-      { _id, index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS } },
+      { _id, org, index: { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS } },
       question,
     );
     expect(chunks.map(({ text }) => text)).toEqual(['The ferry leaves at ten.']);
@@ -240,7 +250,10 @@ describe('a replacement', () => {
     await memories([{ id: 'lock', text: 'Marie Curie worked with Pierre Curie at the lock.' }]);
     await api.ended(database, 'lock');
     const item = await itemOf('lock');
-    const [chunk] = await createChunks(collections).listByRef({ item: item._id, version: 1 }, 1);
+    const [chunk] = await createChunks(collections).listByRef(
+      { item: item._id, database_id: item.database_id, version: 1 },
+      1,
+    );
     // As after the switch to a second version, whose predecessor was not cleared.
     await collections.items.updateOne({ _id: item._id }, { $set: { version: 2, served_version: 2 } });
     const second = `${chunk!._id.slice(0, -3)}2_0`;

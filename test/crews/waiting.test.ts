@@ -26,6 +26,9 @@ import { startTimeSkipping, untilIdle } from '../support/time-skipping.js';
 const TASK = 'write_letter';
 
 // Temporal's time-skipping server lets months pass in seconds. MongoDB and the activities are real.
+/** The organisation of the executions. */
+const ORG = 'waiting';
+
 describe('an execution that waits', () => {
   let env: TestWorkflowEnvironment;
   let executions: CrewExecutions;
@@ -93,20 +96,20 @@ describe('an execution that waits', () => {
   ): Promise<string> {
     const given = { inputs: { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' } };
     const definition = review ? { ...crew, review } : crew;
-    const execution = { ...newExecution('waiting', definition, given, webhookUrlsOf(urls)), ...changes };
+    const execution = { ...newExecution(ORG, definition, given, webhookUrlsOf(urls)), ...changes };
     await executions.add(execution);
     return execution._id;
   }
 
   async function start(review?: CrewReview): Promise<{ id: string; handle: WorkflowHandle }> {
     const id = await addExecution({ taskWebhookUrl: 'https://example.com/hook' }, review);
-    await createStarters(env.client).startCrew((await executions.getById(id))!);
+    await createStarters(env.client).startCrew((await executions.getById(ORG, id))!);
     return { id, handle: env.client.workflow.getHandle(`crew/${id}`) };
   }
 
   async function waits(id: string, attempt: number): Promise<void> {
     await eventually(`attempt ${attempt} waits`, async () => {
-      const { status, tasks } = (await executions.getById(id))!;
+      const { status, tasks } = (await executions.getById(ORG, id))!;
       return status === 'pending_human_input' && tasks[0]!.attempts === attempt;
     });
     await untilIdle(env.client.workflow.getHandle(`crew/${id}`));
@@ -116,6 +119,7 @@ describe('an execution that waits', () => {
     const feedback = newFeedbackId();
     await createCrewFeedback(collections).add({
       _id: feedback,
+      org: ORG,
       execution: id,
       task: TASK,
       attempt,
@@ -135,6 +139,11 @@ describe('an execution that waits', () => {
     return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
   }
 
+  test('the steps of an execution of an earlier release, which do not pass on the organisation, find it', async () => {
+    expect(await executions.ownerOf(await addExecution())).toBe(ORG);
+    expect(await executions.ownerOf('none')).toBeNull();
+  });
+
   test('is resumed after ninety days by other workers', async () => {
     const { id, handle } = await withWorker(async () => {
       const started = await start();
@@ -152,7 +161,7 @@ describe('an execution that waits', () => {
       expect(await resume(id, 2, true)).toBe('completed');
       expect(await handle.result()).toEqual({ status: 'completed' });
     });
-    expect(await executions.getById(id)).toMatchObject({
+    expect(await executions.getById(ORG, id)).toMatchObject({
       status: 'completed',
       tasks: [{ status: 'completed', attempts: 2 }],
     });
@@ -185,7 +194,7 @@ describe('an execution that waits', () => {
       await waits(id, 1);
       await handle.cancel();
       expect(await handle.result()).toMatchObject({ status: 'error', error_code: 'cancelled' });
-      expect(await executions.getById(id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
+      expect(await executions.getById(ORG, id)).toMatchObject({ status: 'error', tasks: [{ status: 'error' }] });
       await expect(resume(id, 1, true)).rejects.toThrow();
     });
   });
@@ -207,7 +216,7 @@ describe('an execution that waits', () => {
         const reminder = await eventually('the reminder', () =>
           collections.deliveries.findOne({ dedupe_key: `crew/${id}/${TASK}/1/pending/reminder` }),
         );
-        const { sequence, waiting_since } = (await executions.getById(id))!;
+        const { sequence, waiting_since } = (await executions.getById(ORG, id))!;
         expect(JSON.parse(reminder.message!.body)).toMatchObject({
           event: 'task_pending_human_input',
           reminder: true,
@@ -216,7 +225,7 @@ describe('an execution that waits', () => {
         });
         expect(await handle.result()).toEqual(exceeded);
         expect((await env.currentTimeMs()) - before).toBeGreaterThanOrEqual(30 * DAY_MS);
-        expect(await executions.getById(id)).toMatchObject({
+        expect(await executions.getById(ORG, id)).toMatchObject({
           ...exceeded,
           waiting_since: null,
           tasks: [{ status: 'error' }],
@@ -229,7 +238,7 @@ describe('an execution that waits', () => {
       await withWorker(async () => {
         const { id, handle } = await start({ ...review, on_deadline: 'approve' });
         expect(await handle.result()).toEqual({ status: 'completed' });
-        expect(await executions.getById(id)).toMatchObject({ tasks: [{ status: 'completed', attempts: 1 }] });
+        expect(await executions.getById(ORG, id)).toMatchObject({ tasks: [{ status: 'completed', attempts: 1 }] });
       });
     });
 
@@ -237,8 +246,8 @@ describe('an execution that waits', () => {
       await withWorker(async () => {
         const { id, handle } = await start({ ...review, on_deadline: 'reject' });
         expect(await handle.result()).toEqual(exceeded);
-        expect(await executions.getById(id)).toMatchObject({ tasks: [{ status: 'error', attempts: 3 }] });
-        const feedback = await createCrewFeedback(collections).listApplied(id);
+        expect(await executions.getById(ORG, id)).toMatchObject({ tasks: [{ status: 'error', attempts: 3 }] });
+        const feedback = await createCrewFeedback(collections).listApplied({ _id: id, org: ORG });
         expect(feedback.map(({ attempt, is_approve }) => [attempt, is_approve])).toEqual([
           [1, false],
           [2, false],
@@ -269,11 +278,11 @@ describe('an execution that waits', () => {
     const decision = await addFeedback(id, 1, true);
     // The workflow retries the activity until the record waits.
     await expect(run(() => activities.applyResume(decision))).rejects.toThrow('An internal error');
-    expect(await executions.getById(id)).toMatchObject({ status: 'running', tasks: [{ status: 'running' }] });
+    expect(await executions.getById(ORG, id)).toMatchObject({ status: 'running', tasks: [{ status: 'running' }] });
     await run(() => activities.callModel({ ...attempt, step: 1, last: false }));
     await run(() => activities.endTask({ ...attempt, step: 1 }, true));
     await run(() => activities.applyResume(decision));
-    expect(await executions.getById(id)).toMatchObject({ status: 'running', tasks: [{ status: 'completed' }] });
+    expect(await executions.getById(ORG, id)).toMatchObject({ status: 'running', tasks: [{ status: 'completed' }] });
     // The result of an activity that took effect may be lost; its next attempt succeeds.
     await run(() => activities.applyResume(decision));
   });
@@ -323,9 +332,9 @@ describe('an execution that waits', () => {
       await waits(id, 2);
       await handle.terminate();
       const starters = createStarters(env.client);
-      await starters.startCrew((await executions.getById(id))!);
+      await starters.startCrew((await executions.getById(ORG, id))!);
       await eventually('the new run waits', async () => (await resume(id, 2, true).catch(() => null)) === 'completed');
-      expect(await executions.getById(id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
+      expect(await executions.getById(ORG, id)).toMatchObject({ status: 'completed', tasks: [{ attempts: 2 }] });
     });
   });
 
@@ -339,10 +348,10 @@ describe('an execution that waits', () => {
     const inputs = JSON.stringify({ coast: 'Frisia' });
     const id = await addExecution({}, undefined, { crew: survey.name, definition: survey, inputs, tasks });
     await withWorker(async () => {
-      await createStarters(env.client).startCrew((await executions.getById(id))!);
+      await createStarters(env.client).startCrew((await executions.getById(ORG, id))!);
       expect(await env.client.workflow.getHandle(`crew/${id}`).result()).toEqual({ status: 'completed' });
     });
-    const ended = (await executions.getById(id))!;
+    const ended = (await executions.getById(ORG, id))!;
     expect(ended.tasks.map(({ attempts, status }) => [attempts, status])).toEqual(tasks.map(() => [1, 'completed']));
     expect(ended.tasks.find(({ task_id }) => task_id === 'south')!.output).toBe('Cliffs.');
   });

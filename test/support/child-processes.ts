@@ -11,12 +11,21 @@ export async function killChildren(worker: number, work: string, until: AbortSig
   while (!until.aborted) {
     for (const pid of await findChildren(worker, work)) {
       if (killed.has(pid)) continue;
-      process.kill(pid, 'SIGKILL');
-      killed.add(pid);
+      if (killProcess(pid)) killed.add(pid);
     }
     await wait(50);
   }
   return killed.size;
+}
+
+/** @returns false when the process had ended since it was found */
+function killProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
 }
 
 /** @returns the pids of a process's children that do this work. Needs /proc. @param work part of the name of its module */

@@ -15,9 +15,10 @@ import { testCollections } from './mongodb.js';
 
 const [uri, item, version] = process.argv.slice(2);
 const collections = await testCollections(uri!);
+const items = createItems(collections);
 const finish = createFinishItem({
   mongoClient: collections.mongoClient,
-  items: createItems(collections),
+  items,
   outdatedVersions: createOutdatedVersions(collections),
   clearOutdated: async () => undefined,
   deliveries: createDeliveries(collections),
@@ -27,4 +28,5 @@ const finish = createFinishItem({
   } as unknown as Starters,
   metrics: createWorkerMetrics(),
 });
-await finish({ item: item!, version: Number(version) }, { status: 'completed' });
+const ref = await items.own({ item: item!, version: Number(version) });
+await finish(ref!, { status: 'completed' });

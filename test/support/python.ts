@@ -26,17 +26,21 @@ export function pythonWithCryptography(): string {
 
 /**
  * The environment in which `python3` has a package of PyPI. The package is downloaded once, beside the system's Python.
- * @param withDependencies also downloads the packages that it needs
+ * @param options `withDependencies` also downloads the packages that it needs
  * @returns null when there is no Python 3, or the package cannot be installed
  */
-export function pythonEnvironmentWith(name: string, withDependencies = false): NodeJS.ProcessEnv | null {
-  const folder = join(defaultCacheDir(process.env), 'python-packages', name);
+export function pythonEnvironmentWith(
+  name: string,
+  { withDependencies = false, version }: { withDependencies?: boolean; version?: string } = {},
+): NodeJS.ProcessEnv | null {
+  const requirement = version === undefined ? name : `${name}==${version}`;
+  const folder = join(defaultCacheDir(process.env), 'python-packages', requirement);
   const env = { ...process.env, PYTHONPATH: folder };
   const present = () => spawnSync('python3', ['-c', `import ${name}`], { env, stdio: 'ignore' }).status === 0;
   if (present()) return env;
   const downloaded = `${folder}.${process.pid}`;
   const options = ['--quiet', ...(withDependencies ? [] : ['--no-deps']), '--target', downloaded];
-  succeeds('python3', '-m', 'pip', 'install', ...options, name);
+  succeeds('python3', '-m', 'pip', 'install', ...options, requirement);
   try {
     // In one step, because other test processes look for it too.
     renameSync(downloaded, folder);

@@ -35,8 +35,8 @@ describe('completions', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const running = [1, 2].map(() => commit(() => held.then(() => null)));
-    const committed = writes.map((write) => commit(write));
+    const running = [1, 2].map(() => commit('groups', () => held.then(() => null)));
+    const committed = writes.map((write) => commit('groups', write));
     release();
     expect(await Promise.all(running)).toEqual([null, null]);
     return Promise.allSettled(committed);
@@ -59,9 +59,29 @@ describe('completions', () => {
     expect(await stored(deliveries.map(({ dedupe_key }) => dedupe_key))).toBe(8);
   });
 
+  test('of several organisations never share a transaction', async () => {
+    const sessions = new Map<ClientSession, Set<string>>();
+    const writes = ['a', 'b', 'a', 'b', 'c', 'a'].map((org) => ({
+      org,
+      write: async (tx: ClientSession) => {
+        sessions.set(tx, (sessions.get(tx) ?? new Set()).add(org));
+        return null;
+      },
+    }));
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const running = [1, 2].map(() => commit('groups', () => held.then(() => null)));
+    const committed = writes.map(({ org, write }) => commit(org, write));
+    release();
+    await Promise.all([...running, ...committed]);
+    expect([...sessions.values()].map((orgs) => [...orgs])).toEqual([['a'], ['b'], ['c']]);
+  });
+
   test('that fail harm only themselves', async () => {
     const [taken, ...others] = Array.from({ length: 4 }, () => newDelivery());
-    await commit(async () => taken!);
+    await commit('groups', async () => taken!);
     const deliveries = [...others, newDelivery(taken!.dedupe_key)];
     const failing = async () => Promise.reject(new Error('no such work'));
     const results = await commitTogether([failing, ...deliveries.map((delivery) => async () => delivery)]);
@@ -103,7 +123,7 @@ describe('completions', () => {
       seen.push(work.getStore());
       return null;
     });
-    await Promise.all([...writes, ...writes].map((write, n) => work.run(n, () => commit(write))));
+    await Promise.all([...writes, ...writes].map((write, n) => work.run(n, () => commit('groups', write))));
     expect(seen.sort()).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });

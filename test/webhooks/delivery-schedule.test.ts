@@ -59,6 +59,8 @@ describe('the delivery schedule', () => {
     receiver.received.length = 0;
   });
 
+  const recordOf = (id: string) => collections.deliveries.findOne({ _id: id });
+
   async function pending(owner = org) {
     const record = deliveryRecord({ _id: newDeliveryId(), org: owner, now: new Date(await env.currentTimeMs()) });
     await collections.deliveries.insertOne(record);
@@ -76,7 +78,7 @@ describe('the delivery schedule', () => {
 
   /** Seconds between the attempts of a delivery. */
   async function waits(id: string): Promise<number[]> {
-    const at = (await harness.deliveries.getById(id))!.attempt_log.map((entry) => entry.at.getTime());
+    const at = (await recordOf(id))!.attempt_log.map((entry) => entry.at.getTime());
     return at.slice(1).map((time, n) => Math.round((time - at[n]!) / 1000));
   }
   function expectWaits(seen: number[], scheduled: number[]): void {
@@ -91,7 +93,7 @@ describe('the delivery schedule', () => {
     receiver.respond = () => ({ status: 200, body: 'thanks' });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    const record = (await harness.deliveries.getById(_id))!;
+    const record = (await recordOf(_id))!;
     expect(record).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null, error_message: null });
     expect(record.attempt_log).toMatchObject([{ status_code: 200, error: null, answer: 'thanks' }]);
     expect(receiver.received).toHaveLength(1);
@@ -101,7 +103,7 @@ describe('the delivery schedule', () => {
     receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('permanently_failed');
-    const record = (await harness.deliveries.getById(_id))!;
+    const record = (await recordOf(_id))!;
     expect(record).toMatchObject({
       status: 'permanently_failed',
       attempts: 8,
@@ -115,7 +117,7 @@ describe('the delivery schedule', () => {
     receiver.respond = (_request, count) => ({ status: count < 4 ? 503 : 204 });
     const { _id } = await pending();
     expect(await deliver(_id)).toBe('delivered');
-    expect((await harness.deliveries.getById(_id))!).toMatchObject({
+    expect((await recordOf(_id))!).toMatchObject({
       status: 'delivered',
       attempts: 4,
       error_code: null,
@@ -153,7 +155,7 @@ describe('the delivery schedule', () => {
       await attempt();
     }
     expect(await deliver(_id)).toBe('permanently_failed');
-    const record = (await harness.deliveries.getById(_id))!;
+    const record = (await recordOf(_id))!;
     expect(record).toMatchObject({ attempts: 10, failures: 8 });
     // Eight automatic attempts, and the two of the client between the first and the second of them.
     expectWaits((await waits(_id)).slice(2), [5, 300, 1800, 7200, 18000, 36000, 36000]);
@@ -172,7 +174,7 @@ describe('the delivery schedule', () => {
   test('a delivery whose registration was deleted before it is due is permanently failed', async () => {
     const record = await pending(`${org}-unregistered`);
     expect(await deliver(record._id, record.org)).toBe('permanently_failed');
-    expect((await harness.deliveries.getById(record._id))!).toMatchObject({
+    expect((await recordOf(record._id))!).toMatchObject({
       error_code: 'WEBHOOK_NOT_FOUND',
       status: 'permanently_failed',
     });
@@ -192,11 +194,11 @@ describe('the delivery schedule', () => {
       for (const delivery of running) expect(await delivery.result()).toBe('permanently_failed');
       // The attempts of the first delivery at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt
       // at 17.6 h is the last.
-      expect(await harness.deliveries.getById(first._id)).toMatchObject({
+      expect(await recordOf(first._id)).toMatchObject({
         error_code: 'WEBHOOK_DISABLED',
         attempts: 7,
       });
-      expect(await harness.deliveries.getById(second._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
+      expect(await recordOf(second._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
       expect((await harness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();
@@ -258,16 +260,16 @@ describe('the delivery schedule', () => {
       const { port } = new URL(receiver.url);
       await receiver.close();
       const delivery = await start(id);
-      await eventually('a failed attempt', async () => (await harness.deliveries.getById(id))!.attempt_log.length > 0);
+      await eventually('a failed attempt', async () => (await recordOf(id))!.attempt_log.length > 0);
       receiver = await startReceiver(Number(port));
       expect(await delivery.result()).toBe('delivered');
-      expect((await harness.deliveries.getById(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
+      expect((await recordOf(id))!.attempt_log[0]).toMatchObject({ error: 'connection refused' });
     });
 
     test('that cannot be built is retried and then permanently failed, and does not stay in the state sweeping', async () => {
       const id = await endedJob('sig_lost');
       expect(await deliver(id)).toBe('permanently_failed');
-      const record = (await harness.deliveries.getById(id))!;
+      const record = (await recordOf(id))!;
       expect(record).toMatchObject({ error_code: 'INTERNAL_ERROR', attempts: 0, failures: 4 });
       expect(record.attempt_log).toHaveLength(4);
       expect(record.expires_at).toBeInstanceOf(Date);

@@ -24,17 +24,17 @@ const { dropSearchTable } = proxyActivities<DatabaseActivities>({ ...deletion, s
 const { removeDatabaseRecord } = proxyActivities<DatabaseActivities>({ ...deletion, summary: 'Release the name' });
 
 /** Provisions a new database: provisioning -> ready. */
-export async function provisionDatabase({ database_id }: DatabaseRef): Promise<void> {
-  await createSearchTable(database_id);
-  await createGraph(database_id);
-  await markDatabaseReady(database_id);
+export async function provisionDatabase({ database_id, org }: DatabaseRef): Promise<void> {
+  await createSearchTable(database_id, org);
+  await createGraph(database_id, org);
+  await markDatabaseReady(database_id, org);
 }
 
 /** Deletes a database. Items are deleted first, so that their running workflows stop. */
-export async function deleteDatabase({ database_id }: DatabaseRef): Promise<void> {
-  await removeDatabaseItems(database_id);
+export async function deleteDatabase({ database_id, org }: DatabaseRef): Promise<void> {
+  await removeDatabaseItems(database_id, org);
   await removeDatabaseChunks(database_id);
   await removeDatabaseGraph(database_id);
-  await dropSearchTable(database_id);
-  await removeDatabaseRecord(database_id);
+  await dropSearchTable(database_id, org);
+  await removeDatabaseRecord(database_id, org);
 }

@@ -133,7 +133,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   function startAsyncTask(plan: CrewTaskPlan): void {
     const run = async () => {
       await join(plan.needs);
-      await runTask(plan, { execution: crew.execution, task: plan.task, attempt: 1 });
+      await runTask(plan, { execution: crew.execution, org: crew.org, task: plan.task, attempt: 1 });
       asyncTasks.delete(plan.task);
     };
     const running = run();
@@ -166,7 +166,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
 
   /** @returns whether the output is approved; without `human_input` it always is */
   async function attemptTask(plan: CrewTaskPlan): Promise<boolean> {
-    const ref: AttemptRef = { execution: crew.execution, task: plan.task, attempt };
+    const ref: AttemptRef = { execution: crew.execution, org: crew.org, task: plan.task, attempt };
     showRunning(ref);
     const waited = await runTask(plan, ref);
     if (!plan.human_input) return true;
