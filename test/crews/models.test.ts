@@ -74,7 +74,7 @@ function writeCrews(folder: string, toolServerUrl: string): void {
 
 // Needs other crews and a model, so it starts its own product.
 describe('crews with a language model and tools', () => {
-  const crewsDir = temporaryFolder('models');
+  const crewsDir = join(temporaryFolder('models'), 'crews');
   const openai = duringTests(startOpenAiServer);
   const receiver = receiverDuringTests();
   const toolServer = duringTests(startToolServer);
