@@ -21,7 +21,7 @@ import { reconcile } from '../support/reconcile.js';
 const BROKEN = { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' };
 
 describe('a replacement', () => {
-  const { mongodbUri, apiUrl, dataDir } = sharedProduct();
+  const { mongodbUri, dataDir } = sharedProduct();
   const org = 'replacements';
   const database = 'harbour';
   const api = clientDuringTests(org);
@@ -39,10 +39,7 @@ describe('a replacement', () => {
     const { body } = await api.post('/query', { database, query, ...more });
     return body.data.chunks.map(({ text }: { text: string }) => text);
   };
-  const contentOf = async (id: string) => {
-    const headers = { Authorization: `Bearer ${api.key}`, 'API-Version': '2' };
-    return (await fetch(`${apiUrl}/context/${id}/content?database=${database}`, { headers })).text();
-  };
+  const contentOf = async (id: string) => (await api.content(database, id)).toString();
   const itemOf = async (id: string) => (await collections.items.findOne({ org, id }))!;
   const webhook = (id: string, status: string) =>
     receiver.waitFor(`${status} of ${id}`, ({ json }) => json.id === id && json.status === status);

@@ -73,6 +73,12 @@ export function createClient(apiUrl: string, key: string) {
       return response.body.data?.statuses[0];
     },
 
+    /** The file or text that an item was ingested from. */
+    async content(database: string, id: string): Promise<Buffer> {
+      const path = `/context/${encodeURIComponent(id)}/content?database=${database}`;
+      return Buffer.from(await (await fetch(apiUrl + path, { headers: base })).arrayBuffer());
+    },
+
     ended(database: string, id: string) {
       return eventually(`item ${id} ended`, async () => {
         const status = await client.status(database, id);

@@ -8,7 +8,7 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
-import { collectionsDuringTests } from '../support/during-tests.js';
+import { collectionsDuringTests, duringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
@@ -18,16 +18,13 @@ import { deliveryRecord } from '../support/records.js';
 describe('an attempt that another worker has begun', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
   const org = 'claims';
-  let first: DeliveryHarness;
-  let second: DeliveryHarness;
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'claims'));
+  const first = duringTests(() => createDeliveryHarness(collections));
+  const second = duringTests(() => createDeliveryHarness(collections));
   let receiver: Receiver;
   /** Lets the receiver respond to the first request. */
   let release: () => void;
-  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'claims'));
-  beforeAll(async () => {
-    installTemporalLogger(pino({ level: 'silent' }));
-    [first, second] = [createDeliveryHarness(collections), createDeliveryHarness(collections)];
-  });
+  beforeAll(() => installTemporalLogger(pino({ level: 'silent' })));
   beforeEach(async () => {
     await receiver?.close();
     receiver = await startReceiver();
@@ -39,11 +36,7 @@ describe('an attempt that another worker has begun', () => {
     // Both workers sign with the same registration, which is not signed.
     await first.registrations.register(org, receiver.url, ['indexing.status_changed']);
   });
-  afterAll(async () => {
-    await receiver?.close();
-    await first?.close();
-    await second?.close();
-  });
+  afterAll(() => receiver?.close());
 
   async function pending(): Promise<{ delivery: string; org: string }> {
     const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
 import { createLaneReader } from '../../activities/webhooks/lane-reader.js';
@@ -8,7 +8,7 @@ import { LANE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
-import { collectionsDuringTests, receiverDuringTests } from '../support/during-tests.js';
+import { collectionsDuringTests, duringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { startReceiver } from '../support/receiver.js';
@@ -20,15 +20,14 @@ const SLOW = 'slow';
 
 // The activity of a lane over real records and a real receiver, without Temporal.
 describe('a lane', () => {
-  let harness: DeliveryHarness;
   let release: () => void;
   const started: { id: string; dueInMs: number }[] = [];
   const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
+  const harness = duringTests(() => createDeliveryHarness(collections));
   const receiver = receiverDuringTests();
   const hanging = receiverDuringTests();
   beforeAll(async () => {
-    harness = createDeliveryHarness(collections);
     await harness.registrations.register(QUICK, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     await harness.registrations.register(SLOW, hanging.url, ['indexing.status_changed']);
   });
@@ -50,7 +49,6 @@ describe('a lane', () => {
       await result;
     }
   });
-  afterAll(() => harness?.close());
 
   const create = (options: Parameters<DeliveryHarness['create']>[0] = {}) =>
     harness.create({
