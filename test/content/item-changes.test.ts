@@ -91,11 +91,8 @@ describe('metadata updates', () => {
       { id: 'tall', text: 'A tower of stone.', metadata: { height: 40 } },
       { id: 'low', text: 'A tower of wood.', metadata: { height: 4 } },
     ]);
-    const higher = async (height: number): Promise<string[]> => {
-      const filter = { database: 'shelf', query: 'tower', metadata_filters: { height: { $gt: height } } };
-      const { chunks } = (await api.post('/query', filter)).body.data;
-      return chunks.map(({ source_id }: { source_id: string }) => source_id).sort();
-    };
+    const higher = async (height: number) =>
+      (await api.idsFound('shelf', 'tower', { metadata_filters: { height: { $gt: height } } })).sort();
     await declare('height');
     await eventually('ranges find both', async () => (await higher(1)).length === 2);
     expect(await higher(10)).toEqual(['tall']);

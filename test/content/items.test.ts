@@ -283,8 +283,7 @@ describe('items', () => {
     ]);
     expect(statusAndCode(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect(statusAndCode(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
-    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'zeppelin', query_by: 'text' })).body.data;
-    expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['stays']);
+    expect(await api.idsFound('shelf', 'zeppelin', { query_by: 'text' })).toEqual(['stays']);
     await eventually('records removed', async () =>
       (await recordsOf(['d1', 'd2', 'd3'])).every((count) => count === 0),
     );

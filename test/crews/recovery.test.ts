@@ -10,7 +10,8 @@ describe('after an API that was killed', () => {
   const { mongodbUri } = sharedProduct();
   const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
   const task_id = 'draft_reply';
-  const crew = crewDuringTests('crew-recovery');
+  const org = 'crew-recovery';
+  const crew = crewDuringTests(org);
 
   test('the reconciler starts the workflow of an execution that was stored but not started', async () => {
     const id = await crew.start(inputs);
@@ -52,6 +53,7 @@ describe('after an API that was killed', () => {
     await withDb(mongodbUri, (db) =>
       db.collection<{ _id: string }>('crew_feedback').insertOne({
         _id: 'fbk_lost',
+        org,
         execution: id,
         task: task_id,
         attempt: 1,

@@ -73,6 +73,12 @@ export function createClient(apiUrl: string, key: string) {
       return response.body.data?.statuses[0];
     },
 
+    /** The ids of the items of the hits of a query, best first. */
+    async idsFound(database: string, query: string, more: object = {}): Promise<string[]> {
+      const { body } = await client.post('/query', { database, query, ...more });
+      return body.data?.chunks.map((chunk: { source_id: string }) => chunk.source_id);
+    },
+
     /** The file or text that an item was ingested from. */
     async content(database: string, id: string): Promise<Buffer> {
       const path = `/context/${encodeURIComponent(id)}/content?database=${database}`;
