@@ -27,7 +27,7 @@ interface Benchmark {
 const BENCHMARKS: Record<string, Benchmark> = {
   overview: { run: overview, argument: '[<scale>]' },
   age: { run: age, argument: '[<scale>]' },
-  hanging: { run: hanging, argument: '[<deliveries>]' },
+  hanging: { run: hanging, argument: '[<deliveries> [<seconds>]]' },
   hostile: { run: hostile, argument: '[<pattern>]' },
   latency: { run: latency, argument: '[<chunks>]' },
   memory: { run: memory, argument: '[<items>]' },
@@ -41,7 +41,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   crashes: { run: crashes },
   cluster: {
     run: (...args) => cluster(...args.filter((each) => each !== undefined)),
-    argument: '[<minutes>] [--seed <number>]',
+    argument: '[<minutes>] [--embedded] [--seed <number>] [--from <git ref>]',
   },
   fairness: { run: fairness },
   retrieval: { run: (folder) => retrieval(folder!), argument: '<folder>' },

@@ -6,11 +6,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = {
-  api: fileURLToPath(new URL('../api/main.js', import.meta.url)),
-  worker: fileURLToPath(new URL('../worker/main.js', import.meta.url)),
-  embedder: fileURLToPath(new URL('../embedder/main.js', import.meta.url)),
-};
+/** The folder of the compiled code. */
+const CODE = fileURLToPath(new URL('..', import.meta.url));
+const MAIN = { api: 'api/main.js', worker: 'worker/main.js', embedder: 'embedder/main.js' };
 /** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
 const RESTART_MS = 1_000;
 /**
@@ -44,12 +42,14 @@ export interface Child {
  * Starts a process of the product in its own process group, so that Ctrl-C reaches only the parent. Its log is written to
  * `<dataDir>/logs/<name>.log`.
  * @param print receives warnings and errors of the log, and restarts
+ * @param code the folder of compiled code: another release's, when one takes over from another
  */
 export function startChild(
   name: keyof typeof MAIN,
   env: NodeJS.ProcessEnv,
   dataDir: string,
   print: (line: string) => void,
+  code = CODE,
 ): Child {
   mkdirSync(join(dataDir, 'logs'), { recursive: true });
   const logFile = join(dataDir, 'logs', `${name}.log`);
@@ -66,7 +66,7 @@ export function startChild(
   ready.catch(() => undefined);
 
   function launch(): ChildProcess {
-    const child = fork(MAIN[name], [], {
+    const child = fork(join(code, MAIN[name]), [], {
       env: { ...FEW_ARENAS, ...(name === 'api' ? API_ALLOCATOR : {}), ...env },
       detached: true,
       execArgv: V8_FLAGS,

@@ -63,6 +63,18 @@ describe('a rollout', () => {
     });
   });
 
+  test('has nothing to replay of an execution that starts later', async () => {
+    const workflowId = 'authentication/later';
+    const later = { taskQueue: 'other-code', workflowId, args: [], startDelay: '1 day' } as const;
+    const handle = await temporal.workflow.start('expireAuthentication', later);
+    await eventually('the execution listed', async () => {
+      for await (const listed of temporal.workflow.list({ query: `WorkflowId="${workflowId}"` })) return listed;
+      return undefined;
+    });
+    expect(await postback('replay-open')).toMatchObject({ code: 0, out: expect.stringContaining('0 would break') });
+    await handle.terminate();
+  });
+
   /** The first step of a workflow, as other code than that of the product takes it. */
   async function startTimer(taskQueue: string): Promise<void> {
     const { connection, workflowService } = temporal;

@@ -1,12 +1,15 @@
-import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { closeServer, listen } from '../../test/support/loopback.js';
+import { startTcpProxy } from '../../test/support/proxy.js';
 
-/** Spreads requests over servers that pass its probe. */
+/** Spreads requests or connections over servers that pass its probe. */
 export interface Balancer {
   /** `127.0.0.1:<port>` */
   address: string;
+  /** Sends no more to this server until it is put back. Resolves when it has no request in progress. */
+  takeOut(target: string): Promise<void>;
+  putBack(target: string): void;
   close(): Promise<void>;
 }
 
@@ -20,6 +23,7 @@ const MAX_FAILED = 2;
 /** The servers in turn, without those that fail their probe. When all fail, all are tried. */
 function createTurns(targets: readonly string[], probe: Probe) {
   const failed = new Map(targets.map((target) => [target, 0]));
+  const out = new Set<string>();
   const closing = new AbortController();
   let turn = 0;
   for (const target of targets) {
@@ -32,10 +36,11 @@ function createTurns(targets: readonly string[], probe: Probe) {
     })();
   }
   return {
+    out,
     /** @returns the servers to try, the best first */
     next(): string[] {
       turn += 1;
-      const inTurn = targets.map((_, at) => targets[(at + turn) % targets.length]!);
+      const inTurn = targets.map((_, at) => targets[(at + turn) % targets.length]!).filter((each) => !out.has(each));
       const passing = inTurn.filter((target) => failed.get(target)! < MAX_FAILED);
       return passing.length > 0 ? passing : inTurn;
     },
@@ -49,6 +54,7 @@ function createTurns(targets: readonly string[], probe: Probe) {
  */
 export async function startHttpBalancer(targets: readonly string[], probe: Probe): Promise<Balancer> {
   const turns = createTurns(targets, probe);
+  const running = new Map(targets.map((target) => [target, 0]));
   const forward = (incoming: IncomingMessage, outgoing: ServerResponse, [target, ...others]: string[]) => {
     if (target === undefined) {
       if (!outgoing.headersSent) outgoing.writeHead(502);
@@ -58,6 +64,8 @@ export async function startHttpBalancer(targets: readonly string[], probe: Probe
     const { hostname: host, port } = new URL(`tcp://${target}`);
     const { method, url: path, headers } = incoming;
     const upstream = httpRequest({ host, port, method, path, headers, agent: false });
+    running.set(target, running.get(target)! + 1);
+    upstream.once('close', () => running.set(target, running.get(target)! - 1));
     let connected = false;
     upstream.once('socket', (socket) =>
       socket.once('connect', () => {
@@ -85,15 +93,33 @@ export async function startHttpBalancer(targets: readonly string[], probe: Probe
     incoming.on('error', () => undefined);
     forward(incoming, outgoing, turns.next());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const address = await listen(server);
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address,
+    async takeOut(target) {
+      turns.out.add(target);
+      while (running.get(target)! > 0) await wait(50);
+    },
+    putBack: (target) => void turns.out.delete(target),
     async close() {
       turns.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await closeServer(server);
+    },
+  };
+}
+
+/** Balances TCP by connection, as a Service of Kubernetes does: a connection stays where it is until its end. */
+export async function startTcpBalancer(
+  targets: readonly string[],
+  probe: Probe,
+): Promise<Pick<Balancer, 'address' | 'close'>> {
+  const turns = createTurns(targets, probe);
+  const proxy = await startTcpProxy(turns.next);
+  return {
+    address: proxy.address,
+    async close() {
+      turns.close();
+      await proxy.close();
     },
   };
 }

@@ -71,11 +71,26 @@ export function findDuplicates(receivers: readonly ClusterReceiver[], faults: Fa
         if (behaviour === 'accepts') acceptedAt.set(webhookId, at);
         continue;
       }
-      const fault = faults.causeOf(first - BEFORE_MS, at);
+      const fault = faults.resendCauseOf(first - BEFORE_MS, at);
       if (fault) explained.set(fault, (explained.get(fault) ?? 0) + 1);
       else
         unexplained.push(`${webhookId} (${body.id ?? body.job_id ?? body.execution_id}) again after ${at - first} ms`);
     }
   }
   return { explained, unexplained };
+}
+
+const FAILED_TASK = 'workflowTaskFailedEventAttributes';
+
+/** Reads every history. @returns the workflows with a failed workflow task, and its reason */
+export async function failedWorkflowTasks(temporal: Client): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const { workflowId, runId } of temporal.workflow.list()) {
+    const { events = [] } = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
+    for (const event of events ?? []) {
+      const attributes = event[FAILED_TASK];
+      if (attributes) lines.push(`${workflowId}: ${attributes.failure?.message ?? attributes.cause}`);
+    }
+  }
+  return lines;
 }

@@ -1,4 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { runCommand } from '../../dev-stack/run-command.js';
+import { LINK_FAULTS, type LinkFault, type Links } from './links.js';
 import { becomesWell, type Part } from './part.js';
 import type { Random } from './random.js';
 
@@ -12,13 +14,19 @@ export interface FaultEvent {
   until: number;
 }
 
-const KINDS = ['kill', 'freeze'] as const;
-export type FaultKind = (typeof KINDS)[number];
+export type FaultKind = 'kill' | 'freeze' | LinkFault;
 
+/** How long a fault of a link lasts, in seconds. */
+const LASTS: Record<LinkFault, readonly [number, number]> = {
+  partition: [5, 30],
+  resets: [3, 15],
+  latency: [5, 15],
+  'slow link': [5, 15],
+};
 /** The shortest freeze, in seconds. */
 const MIN_FREEZE = 3;
 /** Quiet seconds between two faults. */
-const PAUSE = [1, 6] as const;
+const PAUSE = [0.5, 4] as const;
 /** A killed process does not look dead at once to those that ask it. */
 const DEATH_MS = 10_000;
 
@@ -27,63 +35,115 @@ export interface FaultLog {
   violations: string[];
   /** Whether a fault was in effect between these times, or shortly before. */
   duringFault(from: number, until: number): boolean;
-  /** The last fault in effect between these times, or shortly before. */
-  causeOf(from: number, until: number): string | undefined;
+  /** The last fault in effect between these times, or shortly before, of those that can make the product send again. */
+  resendCauseOf(from: number, until: number): string | undefined;
 }
+
+/** The parts that a callback passes on its way, and that record that it was sent. */
+const SENDERS = /^(worker|temporal|postgres|mongod)/;
 
 /** What an interrupted request, and work that is repeated, can still feel of a fault that is over. */
 const AFTER_EFFECT_MS = 30_000;
 
 export function createFaultLog(): FaultLog {
   const events: FaultEvent[] = [];
-  const causeOf = (from: number, until: number) => {
-    const cause = events.findLast((event) => event.from <= until && event.until + AFTER_EFFECT_MS >= from);
-    return cause && `${cause.kind} ${cause.part}`;
+  const isNear = (event: FaultEvent, from: number, until: number) =>
+    event.from <= until && event.until + AFTER_EFFECT_MS >= from;
+  return {
+    events,
+    violations: [],
+    duringFault: (from, until) => events.some((event) => isNear(event, from, until)),
+    resendCauseOf(from, until) {
+      const cause = events.findLast((event) => SENDERS.test(event.part) && isNear(event, from, until));
+      return cause && `${cause.kind} ${cause.part}`;
+    },
   };
-  return { events, violations: [], duringFault: (from, until) => causeOf(from, until) !== undefined, causeOf };
+}
+
+/** A fault that is planned. */
+export interface PlannedFault<Each = Part> {
+  part: Each;
+  kind: FaultKind;
 }
 
 /**
- * Kills and freezes every part in turn, in an order that the seed decides, and then again, until the time is over. A fault
- * that has begun is ended.
+ * Every part in turn, in three rounds: in each round a part is killed, frozen, or has a fault of its link, in an order that
+ * the random numbers decide. The links take turns with the kinds of their faults.
+ * @param rounds counts from 0; decides which fault a link has
+ */
+export function planFaults<Each extends Pick<Part, 'link'>>(
+  parts: readonly Each[],
+  canLinksFail: boolean,
+  random: Random,
+  rounds: number,
+): PlannedFault<Each>[] {
+  const ofLinks = Object.keys(LINK_FAULTS) as LinkFault[];
+  let turn = rounds;
+  const ofParts = random.shuffled(parts).map((part) => {
+    const ofLink = canLinksFail && part.link !== undefined ? [ofLinks[turn++ % ofLinks.length]!] : [];
+    return random.shuffled<FaultKind>(['kill', 'freeze', ...ofLink]).map((kind) => ({ part, kind }));
+  });
+  return [0, 1, 2].flatMap((round) => random.shuffled(ofParts.flatMap((faults) => faults[round] ?? [])));
+}
+
+/**
+ * Hits every part in turn with every kind of fault it can have, in an order that the seed decides, and then again, until the
+ * time is over. A fault that has begun is ended.
  * @param maxFreezeSeconds how long a frozen process may stay frozen
  */
 export async function injectFaults(
-  parts: readonly Part[],
+  { parts, links }: { parts: readonly Part[]; links: Links },
   random: Random,
   until: number,
   { events, violations }: FaultLog,
   maxFreezeSeconds: number,
 ): Promise<void> {
-  const faults = parts.flatMap((part) => KINDS.map((kind) => ({ part, kind })));
-  while (Date.now() < until) {
-    for (const { part, kind } of random.shuffled(faults)) {
+  const lastsMs = (kind: FaultKind) => {
+    if (kind === 'kill') return 0;
+    // Most freezes are short, so that a run has many faults.
+    if (kind === 'freeze') return 1_000 * (MIN_FREEZE + random.next() ** 2 * (maxFreezeSeconds - MIN_FREEZE));
+    return 1_000 * random.between(...LASTS[kind]);
+  };
+
+  for (let rounds = 0; Date.now() < until; rounds++) {
+    for (const { part, kind } of planFaults(parts, links.canFail, random, rounds)) {
       const pause = random.between(...PAUSE) * 1_000;
-      const lasts = kind === 'kill' ? 0 : random.between(MIN_FREEZE, maxFreezeSeconds) * 1_000;
+      const lasts = lastsMs(kind);
       await wait(Math.max(0, Math.min(pause, until - Date.now())));
       if (Date.now() >= until) return;
       const event: FaultEvent = { part: part.name, kind, from: Date.now(), until: Number.POSITIVE_INFINITY };
       events.push(event);
       console.log(`${time(event.from)}  ${kind} ${part.name}${lasts > 0 ? ` for ${(lasts / 1000).toFixed(0)} s` : ''}`);
-      await inject(part, kind, lasts);
+      await inject(part, kind, lasts, links);
       if (!(await becomesWell(part))) violations.push(`${part.name} did not recover after: ${kind}`);
       event.until = Date.now();
     }
   }
 }
 
-async function inject(part: Part, kind: FaultKind, lastsMs: number): Promise<void> {
+async function inject(part: Part, kind: FaultKind, lastsMs: number, links: Links): Promise<void> {
   if (kind === 'kill') {
     const killed = part.pid();
     signal(killed, 'SIGKILL');
     const deadline = Date.now() + DEATH_MS;
     while (part.pid() === killed && Date.now() < deadline) await wait(50);
-  } else {
-    const frozen = part.pid();
-    signal(frozen, 'SIGSTOP');
+  } else if (kind === 'freeze') {
+    // PostgreSQL works in child processes.
+    const frozen = [part.pid(), ...(await childrenOf(part.pid()))];
+    for (const pid of frozen) signal(pid, 'SIGSTOP');
     await wait(lastsMs);
-    signal(frozen, 'SIGCONT');
+    for (const pid of frozen) signal(pid, 'SIGCONT');
+  } else {
+    await links.impair(part.link!, kind);
+    await wait(lastsMs);
+    await links.heal(part.link!);
   }
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  // It ends with 1 when there are none.
+  const listed = await runCommand('pgrep', ['-P', `${pid}`], process.env, 5_000).catch(() => '');
+  return listed.split('\n').filter(Boolean).map(Number);
 }
 
 /** A process that has just ended by itself is started again like a killed one. */

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyKind } from '../../domain/api-keys.js';
 import { createApiKeys } from '../../storage/api-keys.js';
-import { type Collections, connectCollections } from '../../storage/collections.js';
+import { type Collections, openCollections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
-import { percentile } from '../support/measure.js';
-import { doubledWork, failedWorkflows, findDuplicates, stuckWork } from './check.js';
+import { printFigures, writeResult } from '../support/results.js';
+import { doubledWork, failedWorkflows, failedWorkflowTasks, findDuplicates, stuckWork } from './check.js';
 import { type Cluster, startCluster } from './cluster.js';
 import { createFaultLog, type FaultLog, injectFaults, time } from './faults.js';
 import { connector } from './load/connector.js';
@@ -17,7 +17,9 @@ import { notes } from './load/notes.js';
 import { readOptions } from './options.js';
 import { createRandom } from './random.js';
 import { type ClusterReceiver, sometimesWrong, startClusterReceiver } from './receiver.js';
+import { figuresOf } from './report.js';
 import { createRequests, type Requests } from './requests.js';
+import { buildRelease, postback, rollOver } from './rollout.js';
 
 /** How long the work may take to end when the faults are over. */
 const END_MS = 8 * 60_000;
@@ -27,38 +29,48 @@ const PRINT_EVERY_MS = 30_000;
 const LINES = 20;
 
 /**
- * Runs a cluster on this machine under mixed load while every process in turn is killed or frozen, and then checks
+ * Runs a cluster on this machine under mixed load while every process in turn is killed, frozen or cut off, and then checks
  * that nothing was lost, doubled without a reason, or is stuck.
  * @throws Error with the number of violations, which are printed
  */
 export async function cluster(...args: string[]): Promise<void> {
-  const { minutes, seed } = readOptions(args);
-  console.log(`to repeat: npm run bench -- cluster ${minutes} --seed ${seed}`);
-  const running = await startCluster();
-  const faults = createFaultLog();
-  const requests = createRequests(running.apiUrl, faults);
-  const collections = await connectCollections(running.mongodbUri, 'postback-bench');
-  const closing: (() => Promise<unknown>)[] = [() => collections.mongoClient.close(), running.stop];
+  const { minutes, seed, embedded, from } = readOptions(args);
+  const options = `${minutes}${embedded ? ' --embedded' : ''} --seed ${seed}${from === undefined ? '' : ` --from ${from}`}`;
+  console.log(`to repeat: npm run bench -- cluster ${options}`);
+  const closing: (() => Promise<unknown>)[] = [];
+  const beforeEnd = (close: () => Promise<unknown>) => void closing.unshift(close);
   try {
-    const receiver = await startClusterReceiver(sometimesWrong);
-    closing.unshift(receiver.close);
-    const random = createRandom(seed);
-    const load = await prepareLoad({ requests, random, faults, collections, receiver });
-    closing.unshift(...load.kinds.flatMap(({ close }) => (close ? [close] : [])));
+    const release = from === undefined ? null : await buildRelease(from);
+    if (release) beforeEnd(release.remove);
+    const running = await startCluster({ embedded, code: release?.code });
+    beforeEnd(running.stop);
+    if (release) await postback(running, release.code, 'worker', 'promote');
+    // Without migrations, which belong to the rollout.
+    const collections = await openCollections(running.mongodbUri, 'postback-bench');
+    beforeEnd(() => collections.mongoClient.close());
+    const receiver = await startClusterReceiver(release ? () => 'accepts' : sometimesWrong);
+    beforeEnd(receiver.close);
+    const faults = createFaultLog();
+    const requests = createRequests(running.apiUrl, faults);
+    const load = await prepareLoad({ requests, random: createRandom(seed), faults, collections, receiver });
+    for (const { close } of load.kinds) if (close) beforeEnd(close);
     const until = Date.now() + minutes * 60_000;
-    await Promise.all([
-      injectFaults(running.parts, createRandom(seed), until, faults, maxFreezeSeconds(minutes)),
-      ...load.kinds.map((kind) => sendUntil(kind, until)),
-    ]);
+    const change = release
+      ? rollOver(running, until)
+      : injectFaults(running, createRandom(seed), until, faults, maxFreezeSeconds(minutes));
+    await Promise.all([change, ...load.kinds.map((kind) => sendUntil(kind, until))]);
     console.log(`${time(Date.now())}  the load ends; waiting for the work that is accepted`);
-    const violations = await check(running, load, { collections, faults, requests });
-    report(load, requests, faults, Date.now() - until);
+    const violations = await check(running, load, { collections, faults, requests }, release !== null);
+    const figures = figuresOf({ ...load, delays: load.delays(), requests, faults, settledMs: Date.now() - until });
+    for (const [title, rows] of Object.entries(figures)) printFigures(title, rows);
     if (violations.length > 0) {
       console.log(`\n${violations.length} violations`);
       for (const violation of violations) console.log(`  ${violation}`);
+      console.log(`logs and data: ${running.keepFolder()}`);
       throw new Error(`the cluster broke its promises: ${violations.length} violations with seed ${seed}`);
     }
     console.log(`\nnothing was lost, nothing is stuck, nothing was doubled without a reason (seed ${seed})`);
+    if (!embedded && !release) writeResult('cluster', options, figures);
   } finally {
     for (const close of closing) await close().catch((error) => console.error(`  ${(error as Error).message}`));
   }
@@ -120,6 +132,7 @@ async function check(
   running: Cluster,
   load: Load,
   shared: { collections: Collections; faults: FaultLog; requests: Requests },
+  isRollout: boolean,
 ): Promise<string[]> {
   const { collections, faults, requests } = shared;
   const temporal = await connectTemporal(running.temporalAddress, 'default');
@@ -143,6 +156,7 @@ async function check(
         authentications: accepted('authentications'),
       })),
       ...(await failedWorkflows(temporal)),
+      ...(isRollout ? await failedWorkflowTasks(temporal) : []),
       ...findDuplicates(load.receivers, faults).unexplained.map((what) => `a callback without a reason: ${what}`),
       ...faults.violations,
       ...requests.violations,
@@ -167,25 +181,4 @@ async function emptied(name: string, missing: () => Promise<string[]>, deadline:
     }
     await wait(LOOK_EVERY_MS);
   }
-}
-
-function report({ kinds, delays, receivers }: Load, requests: Requests, faults: FaultLog, settledMs: number): void {
-  const byKind = new Map<string, number>();
-  for (const { kind } of faults.events) byKind.set(kind, (byKind.get(kind) ?? 0) + 1);
-  const { explained } = findDuplicates(receivers, faults);
-  const callbacks = receivers.reduce((sum, { received }) => sum + received.length, 0);
-  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
-  const spread = (values: number[]) =>
-    `p50 ${seconds(percentile(values, 0.5))}, p95 ${seconds(percentile(values, 0.95))}, longest ${seconds(percentile(values, 1))}`;
-  console.log(`\nfaults      ${list(byKind)}`);
-  console.log(`accepted    ${kinds.map((kind) => `${kind.accepted()} ${kind.name}`).join(', ')}`);
-  console.log(`requests    ${list(requests.endings)}`);
-  console.log(`answered    ${spread(requests.durations)}`);
-  console.log(`neighbour   note to webhook: ${spread(delays())}`);
-  console.log(`callbacks   ${callbacks}; sent again after they were accepted: ${list(explained) || 'none'}`);
-  console.log(`settled     ${seconds(settledMs)} after the end of the load`);
-}
-
-function list(counts: ReadonlyMap<string, number>): string {
-  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
 }

@@ -6,25 +6,26 @@ import { startOnPorts } from '../../dev-stack/ports.js';
 import { startRestarting } from '../../dev-stack/restarting-server.js';
 import { type ServerOptions, startSupervisedChild, waitUntilReady } from '../../dev-stack/supervised-child.js';
 import { eventually } from '../../test/support/eventually.js';
+import type { Links } from './links.js';
 import type { Part } from './part.js';
 
 const MEMBERS = [1, 2, 3];
 const PROBE_MS = 2_000;
 
-/** Starts a replica set of three. */
-export async function startReplicaSet(options: ServerOptions) {
-  const members = await Promise.all(MEMBERS.map((number) => startMember(options, number)));
+/** Starts a replica set of three. Its members know each other by their links, as the product does. */
+export async function startReplicaSet(options: ServerOptions, links: Links) {
+  const members = await Promise.all(MEMBERS.map((number) => startMember(options, number, links)));
   const [first] = members;
   await onMember(first!.direct, (command) =>
     command({
-      replSetInitiate: { _id: REPLICA_SET, members: members.map(({ direct }, at) => ({ _id: at, host: direct })) },
+      replSetInitiate: { _id: REPLICA_SET, members: members.map(({ address }, at) => ({ _id: at, host: address })) },
     }),
   );
   await eventually('a primary', async () => {
     const states = await Promise.all(members.map(({ direct }) => hello(direct)));
     return states.some(({ isWritablePrimary }) => isWritablePrimary) && states.every(isInUse);
   });
-  const hosts = members.map(({ direct }) => direct).join(',');
+  const hosts = members.map(({ address }) => address).join(',');
   return {
     uri: `mongodb://${hosts}/postback?replicaSet=${REPLICA_SET}`,
     parts: members.map(({ part }) => part),
@@ -32,7 +33,7 @@ export async function startReplicaSet(options: ServerOptions) {
   };
 }
 
-async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerOptions, number: number) {
+async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerOptions, number: number, links: Links) {
   const name = `mongod-${number}`;
   const dir = join(folder, name);
   mkdirSync(join(dir, 'data'), { recursive: true });
@@ -55,8 +56,8 @@ async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerO
     ),
   );
   const { direct } = server;
-  const part: Part = { name, pid: server.pid, isWell: async () => isInUse(await hello(direct)) };
-  return { part, direct, stop: server.stop };
+  const part: Part = { name, pid: server.pid, isWell: async () => isInUse(await hello(direct)), link: name };
+  return { part, direct, address: await links.add(name, direct), stop: server.stop };
 }
 
 /** The member is the primary or follows it. */

@@ -7,6 +7,8 @@ export interface Part {
   pid(): number;
   /** Whether it does its work again after a fault. */
   isWell(): Promise<boolean>;
+  /** The name of the link that the others reach it by; absent when no proxy is between them. */
+  link?: string | undefined;
 }
 
 /** How long a part may take to do its work again. */
@@ -23,7 +25,7 @@ export async function becomesWell(part: Part): Promise<boolean> {
 }
 
 /** How long a probe waits for its response. */
-export const PROBE_MS = 2_000;
+const PROBE_MS = 2_000;
 
 /** @returns whether the address answers with a success */
 export async function answers(url: string): Promise<boolean> {

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { closeServer, listen } from '../../test/support/loopback.js';
 
 /** What a receiver did with a callback. */
 export type Behaviour = 'accepts' | 'rejects' | 'hangs' | 'closes' | 'trickles';
@@ -40,17 +39,7 @@ export async function startClusterReceiver(
       RESPONSES[behaviour](response);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    received,
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { url: `http://${await listen(server)}/`, received, close: () => closeServer(server) };
 }
 
 const RESPONSES: Record<Behaviour, (response: ServerResponse) => void> = {

@@ -34,7 +34,8 @@ export interface Answer {
 /** A client that repeats a request with the same `Idempotency-Key` until it has an answer, and counts how each try ended. */
 export function createRequests(apiUrl: string, faults: FaultLog) {
   const endings = new Map<Ending, number>();
-  const durations: number[] = [];
+  /** Milliseconds from the first try to the answer. */
+  const waits: number[] = [];
   const violations: string[] = [];
   const count = (ending: Ending) => endings.set(ending, (endings.get(ending) ?? 0) + 1);
 
@@ -45,13 +46,15 @@ export function createRequests(apiUrl: string, faults: FaultLog) {
       'API-Version': '2',
       ...(options.startsWork === false ? {} : { 'Idempotency-Key': randomUUID() }),
     };
-    const deadline = Date.now() + PATIENCE_MS;
-    for (let tries = 1; Date.now() < deadline; tries++) {
+    const begin = Date.now();
+    for (let tries = 1; Date.now() < begin + PATIENCE_MS; tries++) {
       const from = Date.now();
       const outcome = await attempt(apiUrl + path, method, headers, options);
-      durations.push(Date.now() - from);
       count(outcome.ending);
-      if (outcome.ending === 'accepted') return { ...outcome, tries };
+      if (outcome.ending === 'accepted') {
+        waits.push(Date.now() - begin);
+        return { ...outcome, tries };
+      }
       const what = `${method} ${path.split('?')[0]}: ${outcome.status || outcome.ending} ${JSON.stringify(outcome.body)}`;
       if (outcome.ending === 'rejected') {
         violations.push(`a request was rejected: ${what}`);
@@ -64,7 +67,7 @@ export function createRequests(apiUrl: string, faults: FaultLog) {
     violations.push(`a request was not accepted in ${PATIENCE_MS / 60_000} minutes: ${method} ${path}`);
     throw new Error(`${method} ${path} was not accepted`);
   }
-  return { send, endings, durations, violations };
+  return { send, endings, waits, violations };
 }
 
 export type Requests = ReturnType<typeof createRequests>;

@@ -1,4 +1,4 @@
-import { type BenchResult, type Figure, sum } from '../support/results.js';
+import { type BenchResult, DELIVERY_LIMITS, type Figure, sum } from '../support/results.js';
 import type { BarChartData } from './charts.js';
 import { PEERS } from './peers.js';
 
@@ -24,6 +24,10 @@ const SECTIONS: Record<string, { title: string; text: string }> = {
     title: 'The two engines of the search index',
     text: 'The same chunks and questions through LanceDB and through OpenSearch, without the rest of the product: the test collection, and generated chunks that fill the index up. Each engine has a process of its own that asks one question after the other; LanceDB runs in it, and OpenSearch is a server with a Java heap of 512 MB. The relevance (nDCG@10) is that of the questions of the collection among all chunks.',
   },
+  cluster: {
+    title: 'A cluster under faults',
+    text: 'Two of each process on one machine, while every part in turn is killed, frozen or cut off, one fault after the other without a break. The figures show what clients and receivers see of that, not how much work a cluster carries. A result is stored only when nothing was lost, stuck, or doubled without a reason.',
+  },
 };
 
 /** @returns the charts of a result, by file name */
@@ -38,9 +42,11 @@ const CHARTS: Record<string, (result: BenchResult) => Record<string, BarChartDat
 
 function overviewCharts({ groups }: BenchResult): Record<string, BarChartData> {
   const { Deliveries: deliveries = [], Indexing: indexing = [], Memory: memory = [] } = groups;
-  const own = Object.fromEntries(deliveries.map(({ name, value }) => [`Postback: ${name}`, value]));
+  const named = (title: string, figures: readonly Figure[]) =>
+    Object.fromEntries(figures.map(({ name, value }) => [`${title}: ${name}`, value]));
+  const rates = { ...named('Postback', deliveries), ...named('MongoDB and HTTP alone', groups[DELIVERY_LIMITS] ?? []) };
   return {
-    deliveries: bars('Deliveries a second (peers: measured on another day)', 'a second', { ...own, ...PEERS }),
+    deliveries: bars('Deliveries a second (peers: measured on another day)', 'a second', { ...rates, ...PEERS }),
     indexing: bars('Items a second', 'a second', valuesOf(indexing)),
     'processor-deliveries': stacked('Processor time of a delivery', 'ms of a core', deliveries),
     'processor-indexing': stacked('Processor time of an item', 'ms of a core', indexing),

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Env } from '../downloads.js';
 import { startOnPorts } from '../ports.js';
-import { startSupervisedChild, waitUntilReady } from '../supervised-child.js';
+import { type SupervisedChild, startSupervisedChild, waitUntilReady } from '../supervised-child.js';
 import { NODE_CLASS } from './node-source.js';
 
 export interface OpenSearchOptions {
@@ -17,10 +17,8 @@ export interface OpenSearchOptions {
   readonly isBrief?: boolean;
 }
 
-export interface OpenSearch {
+export interface OpenSearch extends SupervisedChild {
   readonly url: string;
-  readonly pid: number;
-  stop(): Promise<void>;
 }
 
 /** Errors to the standard output, which is the log file. */

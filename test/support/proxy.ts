@@ -1,5 +1,58 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { closeServer, listen } from './loopback.js';
+
+/** Passes TCP connections on. */
+export interface TcpProxy {
+  /** `127.0.0.1:<port>` */
+  address: string;
+  /** Ends every connection. */
+  end(): void;
+  close(): Promise<void>;
+}
+
+/** @param targets called for each connection: the servers (`host:port`) to try, the best first; none ends the connection */
+export async function startTcpProxy(targets: () => readonly string[]): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  const track = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+  };
+  const open = (client: Socket, [target, ...others]: readonly string[]) => {
+    if (target === undefined || client.destroyed) {
+      client.destroy();
+      return;
+    }
+    const { hostname, port } = new URL(`tcp://${target}`);
+    const upstream = connect(Number(port), hostname);
+    const tryNext = () => open(client, others);
+    upstream.once('error', tryNext);
+    upstream.once('connect', () => {
+      upstream.off('error', tryNext);
+      upstream.once('close', () => client.destroy());
+      client.once('close', () => upstream.destroy());
+      if (client.destroyed) upstream.destroy();
+      client.pipe(upstream).pipe(client);
+    });
+    track(upstream);
+  };
+  const server = createServer((client) => {
+    track(client);
+    open(client, targets());
+  });
+  const address = await listen(server);
+  const end = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    address,
+    end,
+    async close() {
+      end();
+      await closeServer(server);
+    },
+  };
+}
 
 /** A TCP proxy to a server, whose connections a test can cut and restore. */
 export interface ServerProxy {
@@ -12,46 +65,17 @@ export interface ServerProxy {
 
 /** @param target host:port */
 export async function startProxy(target: string): Promise<ServerProxy> {
-  const { hostname, port } = new URL(`tcp://${target}`);
-  const sockets = new Set<Socket>();
-  let open = true;
-  const server = createServer((client) => {
-    if (!open) {
-      client.destroy();
-      return;
-    }
-    const upstream = connect(Number(port), hostname);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-      socket.pipe(other);
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const end = () => {
-    for (const socket of sockets) socket.destroy();
-  };
+  let isOpen = true;
+  const { address, end, close } = await startTcpProxy(() => (isOpen ? [target] : []));
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address,
     cut() {
-      open = false;
+      isOpen = false;
       end();
     },
     restore() {
-      open = true;
+      isOpen = true;
     },
-    async close() {
-      end();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }

@@ -14,20 +14,21 @@ export const S3_ENVIRONMENT = {
   AWS_SECRET_ACCESS_KEY: S3_KEYS.secret_access_key,
 };
 
+/** An S3-compatible server with one bucket, which does not run yet. @param port 0: any free port */
+export function createS3Server(port: number, directory: string, bucket: string): S3rver {
+  const configureBuckets = [{ name: bucket }];
+  const server = new S3rver({ port, address: '127.0.0.1', silent: true, directory, configureBuckets });
+  server.middleware.unshift(atomicWrites());
+  return server;
+}
+
 /**
  * Starts an S3-compatible server with one bucket.
  * @param conditionalWrites rejects a second write with `If-None-Match: *`. S3rver lacks If-None-Match; this adds it
  */
 export async function startS3(bucket: string, { conditionalWrites = false } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'postback-s3-'));
-  const server = new S3rver({
-    port: 0,
-    address: '127.0.0.1',
-    silent: true,
-    directory,
-    configureBuckets: [{ name: bucket }],
-  });
-  server.middleware.unshift(atomicWrites());
+  const server = createS3Server(0, directory, bucket);
   if (conditionalWrites) server.middleware.unshift(enforceIfNoneMatch());
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;

@@ -461,6 +461,49 @@ describe('a lane', () => {
     expect(queries).toEqual(['heads', 'listDue', 'heads', 'listDue']);
   });
 
+  test('stores with each delivery the outcome of its own attempt, however many it stores together', async () => {
+    const ids = await add(QUICK, 60);
+    receiver.respond = (request) => ({ status: 200, body: `for ${request.json.delivery_id}` });
+    keepRunning();
+    await delivered(QUICK, 60);
+    for (const record of await collections.deliveries.find({ _id: { $in: ids } }).toArray()) {
+      expect(record).toMatchObject({ attempts: 1, error_code: null, next_attempt_at: null, claimed_until: null });
+      expect(record).toMatchObject({ url: receiver.url, expires_at: expect.any(Date) });
+      expect(record).not.toHaveProperty('queue');
+      expect(record.attempt_log).toMatchObject([{ status_code: 200, answer: `for ${record._id}` }]);
+    }
+  });
+
+  test('stores no outcome of a claim that was taken over, among others of the same claim', async () => {
+    await add(QUICK, 3);
+    const now = new Date();
+    const waiting = await harness.laneQueue.listDue(LANE, QUICK, now, 10);
+    const claimed = await harness.laneQueue.claim(LANE, waiting, now, 60_000);
+    const [first, taken, last] = claimed.map(({ _id }) => _id);
+    await collections.deliveries.updateOne({ _id: taken! }, { $set: { claim: 'of another' } });
+    const outcomes = claimed.map((delivery, n) => ({
+      claimed: delivery,
+      stays: false,
+      recorded: {
+        status: 'delivered' as const,
+        sent: true,
+        url: '$not a field of the record',
+        entry: { at: now, status_code: 204, duration_ms: n, error: null, answer: '$status' },
+        next_attempt_at: null,
+        error_code: null,
+        error_message: null,
+      },
+    }));
+    const stored = await harness.laneQueue.record(outcomes, now);
+    expect(stored.map((outcome) => outcome.claimed._id)).toEqual([first, last]);
+    expect(await read(taken!)).toMatchObject({ status: 'sweeping', claim: 'of another', attempt_log: [] });
+    expect(await read(last!)).toMatchObject({
+      status: 'delivered',
+      url: '$not a field of the record',
+      attempt_log: [{ duration_ms: 2, answer: '$status' }],
+    });
+  });
+
   test('claims nothing that has changed since it was read', async () => {
     const [changed, same] = await add(QUICK, 2);
     const now = new Date();
