@@ -10,18 +10,18 @@ import { type BenchReceiver, startReceiver } from './support/receiver.js';
 import { type Figure, printFigures, writeResult } from './support/results.js';
 
 const DELIVERIES = 100_000;
-/** Until the first attempts have timed out, and the receiver counts as slow. */
-const SETTLE_MS = 60_000;
-/** How long each state is observed. */
-const OBSERVED_MS = 60_000;
+/** How long each state is observed. Until then the first attempts have timed out, and the receiver counts as slow. */
+const OBSERVED_SECONDS = 60;
 /** Deliveries of the other receiver: as many a second, one at a time. */
 const PER_SECOND = 5;
 
 /**
  * Measures what a backlog of deliveries to a receiver that never responds costs, and what it costs another receiver.
  * @param count of the backlog
+ * @param seconds for which each state is observed
  */
-export async function hanging(count = String(DELIVERIES)): Promise<void> {
+export async function hanging(count = String(DELIVERIES), seconds = String(OBSERVED_SECONDS)): Promise<void> {
+  const observedMs = Number(seconds) * 1_000;
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const other = await startTimingReceiver();
@@ -36,12 +36,12 @@ export async function hanging(count = String(DELIVERIES)): Promise<void> {
 
     const send = () => healthy.one('lanes', 1);
     for (let n = 0; n < 20; n += 1) await other.time(send);
-    const quiet = await observe(instance, 'quiet', () => other.time(send));
+    const quiet = await observe(instance, observedMs, 'quiet', () => other.time(send));
     await backlog.backlog(Number(count));
     await backlog.startLane();
-    await wait(SETTLE_MS);
-    const idle = await observe(instance, `with ${count} deliveries that wait`);
-    const busy = await observe(instance, `with ${count} deliveries that wait, and another receiver`, () =>
+    await wait(observedMs);
+    const idle = await observe(instance, observedMs, `with ${count} deliveries that wait`);
+    const busy = await observe(instance, observedMs, `with ${count} deliveries that wait, and another receiver`, () =>
       other.time(send),
     );
     const p99 = (waits: readonly number[]) => percentile(waits, 0.99);
@@ -62,7 +62,7 @@ export async function hanging(count = String(DELIVERIES)): Promise<void> {
       ],
     };
     printFigures('The other receiver', groups['The other receiver']);
-    writeResult('hanging', count, groups);
+    writeResult('hanging', `${count} ${seconds}`, groups);
   } finally {
     await Promise.all([receiver.close(), other.close()]);
     await temporal.connection.close();
@@ -71,14 +71,14 @@ export async function hanging(count = String(DELIVERIES)): Promise<void> {
 }
 
 /** Observes the processes for a while, and sends deliveries at a steady rate. @returns their waits in milliseconds */
-async function observe(instance: BenchInstance, title: string, send?: () => Promise<number>) {
+async function observe(instance: BenchInstance, observedMs: number, title: string, send?: () => Promise<number>) {
   const waits: Promise<number>[] = [];
   const commands = async () => {
     const { opcounters } = await instance.collections.mongoClient.db('admin').command({ serverStatus: 1 });
     return Number(opcounters.command);
   };
   const [before, commandsBefore, started] = [await instance.processorTimes(), await commands(), performance.now()];
-  while (performance.now() - started < OBSERVED_MS) {
+  while (performance.now() - started < observedMs) {
     if (send) waits.push(send());
     await wait(1_000 / PER_SECOND);
   }

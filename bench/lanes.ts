@@ -6,7 +6,7 @@ import { startBenchInstance } from './support/instance.js';
 import { startCountingReceiver } from './support/receiver.js';
 import { printFigures } from './support/results.js';
 
-/** Measures first attempts at the receiver: with a workflow each, and in lanes. */
+/** Measures first attempts at the receiver: with a workflow each, in lanes, and without the product. */
 export async function lanes(scale = '1'): Promise<void> {
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
@@ -14,8 +14,8 @@ export async function lanes(scale = '1'): Promise<void> {
   try {
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const bare = await measureBare(instance, temporal);
-    const figures = await measureDeliveries(instance, temporal, receiver, bare, Number(scale));
-    printFigures('Deliveries', figures);
+    const groups = await measureDeliveries(instance, temporal, receiver, bare, Number(scale));
+    for (const [title, figures] of Object.entries(groups)) printFigures(title, figures);
   } finally {
     await receiver.close();
     await temporal.connection.close();

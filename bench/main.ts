@@ -26,7 +26,7 @@ interface Benchmark {
 const BENCHMARKS: Record<string, Benchmark> = {
   overview: { run: overview, argument: '[<scale>]' },
   age: { run: age, argument: '[<scale>]' },
-  hanging: { run: hanging, argument: '[<deliveries>]' },
+  hanging: { run: hanging, argument: '[<deliveries> [<seconds>]]' },
   hostile: { run: hostile, argument: '[<pattern>]' },
   latency: { run: latency, argument: '[<chunks>]' },
   memory: { run: memory, argument: '[<items>]' },

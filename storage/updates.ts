@@ -1,10 +1,12 @@
 import { type Db, type Document, MongoServerError } from 'mongodb';
 
-/** Updates at most one document. */
-export interface SingleUpdate {
+/** An update of a command. */
+export interface Update {
   /** The filter. */
   q: Document;
-  u: Document;
+  u: Document | Document[];
+  /** Updates all documents that match. Otherwise at most one. */
+  multi?: boolean;
   hint?: Document;
 }
 
@@ -17,7 +19,7 @@ export function createUpdates(db: Db, update: string) {
   const writeConcern = { ...(w === undefined ? {} : { w }), ...(j === undefined ? {} : { j }) };
 
   /** @returns the number of documents that matched. @throws MongoError when one could not be written; others may be */
-  return async (updates: readonly SingleUpdate[]): Promise<number> => {
+  return async (updates: readonly Update[]): Promise<number> => {
     const command = { update, updates, ordered: false, writeConcern };
     const { n, writeErrors } = await db.command(command, { ignoreUndefined: true });
     if (writeErrors) throw new MongoServerError(writeErrors[0]);

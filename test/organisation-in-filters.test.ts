@@ -32,9 +32,15 @@ import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { unlistedForms } from './support/forms-across.js';
-import { testCollections, withDb } from './support/mongodb.js';
+import { openTestCollections, testCollections, withDb } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
-import { namesShard, type RecordedFilter, recordFilters } from './support/recorded-filters.js';
+import {
+  namesShard,
+  type RecordedFilter,
+  recordFilters,
+  SPANS,
+  watchTransactions,
+} from './support/recorded-filters.js';
 import { aiJobRecord, deliveryRecord, readyDatabase } from './support/records.js';
 
 const ORG = 'acme';
@@ -326,9 +332,43 @@ describe('the stores', () => {
   });
 });
 
+describe('a transaction', () => {
+  const uri = new URL(databaseBeside(sharedProduct().mongodbUri, 'organisation-in-transactions'));
+  uri.searchParams.set('monitorCommands', 'true');
+
+  test('is reported when it spans organisations, or a collection that is not with its organisation', async () => {
+    const { mongoClient, items, uploads, lanes, registrations } = await openTestCollections(uri.toString());
+    const reported: [string, string | undefined][] = [];
+    mongoClient.on(
+      'commandStarted',
+      watchTransactions(({ collection, fields: [span] }) => reported.push([collection, span])),
+    );
+    try {
+      await inTransaction(mongoClient, async (session) => {
+        await items.insertOne({ _id: 'itm_1', org: ORG } as never, { session });
+        await uploads.updateOne({ _id: 'fil_1', org: ORG }, { $set: { size: 1 } }, { session });
+        await registrations.findOne({ _id: ORG }, { session });
+      });
+      expect(reported).toEqual([]);
+      await inTransaction(mongoClient, async (session) => {
+        await items.insertOne({ _id: 'itm_2', org: ORG } as never, { session });
+        await lanes.findOne({ _id: 1 }, { session });
+        await uploads.findOne({ _id: 'fil_1', org: 'another' }, { session });
+      });
+      expect(reported).toEqual([
+        ['delivery_lanes', SPANS.otherKey],
+        ['uploads', SPANS.organisations],
+      ]);
+    } finally {
+      await mongoClient.db().dropDatabase();
+      await mongoClient.close();
+    }
+  });
+});
+
 describe('the processes of the product', () => {
   // This file runs last, and the end of the run checks the filters that were sent after it.
-  test('have sent no filter without an organisation that is not listed, in all tests so far', () => {
+  test('have sent no filter without an organisation that is not listed, and no transaction that spans organisations, in all tests so far', () => {
     expect(unlistedForms(process.env.POSTBACK_TEST_FILTERS!)).toEqual([]);
   });
 });

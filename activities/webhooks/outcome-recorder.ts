@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { LaneOutcome, LaneQueue } from '../../storage/webhooks/lane-queue.js';
+import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
+import type { LaneOutcome } from '../../storage/webhooks/outcome-updates.js';
 import type { CallbackRequest } from './callback.js';
 import type { LaneDepartures } from './lane-departures.js';
 import { recordWithRetries } from './record-with-retries.js';

@@ -36,7 +36,8 @@ export async function overview(scale = '1'): Promise<void> {
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const bare = await measureBare(instance, temporal);
     add('AI jobs', await measureJobs(instance, bare, factor));
-    add('Deliveries', await measureDeliveries(instance, temporal, receiver, bare, factor));
+    const deliveries = await measureDeliveries(instance, temporal, receiver, bare, factor);
+    for (const [title, figures] of Object.entries(deliveries)) add(title, figures);
     add('Indexing', await measureIndexing(instance, receiver, factor));
     const large = await measureLargeIngest(instance, receiver, Math.round(LARGE_INGEST * factor));
     add('One large request', large.figures);

@@ -1,4 +1,4 @@
-import { type BenchResult, type Figure, sum } from '../support/results.js';
+import { type BenchResult, DELIVERY_LIMITS, type Figure, sum } from '../support/results.js';
 import type { BarChartData } from './charts.js';
 import { PEERS } from './peers.js';
 
@@ -42,9 +42,11 @@ const CHARTS: Record<string, (result: BenchResult) => Record<string, BarChartDat
 
 function overviewCharts({ groups }: BenchResult): Record<string, BarChartData> {
   const { Deliveries: deliveries = [], Indexing: indexing = [], Memory: memory = [] } = groups;
-  const own = Object.fromEntries(deliveries.map(({ name, value }) => [`Postback: ${name}`, value]));
+  const named = (title: string, figures: readonly Figure[]) =>
+    Object.fromEntries(figures.map(({ name, value }) => [`${title}: ${name}`, value]));
+  const rates = { ...named('Postback', deliveries), ...named('MongoDB and HTTP alone', groups[DELIVERY_LIMITS] ?? []) };
   return {
-    deliveries: bars('Deliveries a second (peers: measured on another day)', 'a second', { ...own, ...PEERS }),
+    deliveries: bars('Deliveries a second (peers: measured on another day)', 'a second', { ...rates, ...PEERS }),
     indexing: bars('Items a second', 'a second', valuesOf(indexing)),
     'processor-deliveries': stacked('Processor time of a delivery', 'ms of a core', deliveries),
     'processor-indexing': stacked('Processor time of an item', 'ms of a core', indexing),

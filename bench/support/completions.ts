@@ -1,4 +1,5 @@
-import type { Client } from '@temporalio/client';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { createCompletion } from '../../activities/webhooks/completion.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
@@ -8,6 +9,7 @@ import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createLanes } from '../../storage/webhooks/lanes.js';
 import { createStarters } from '../../temporal/starters.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import type { BenchInstance } from './instance.js';
 import { runConcurrently } from './measure.js';
 import { benchDelivery } from './records.js';
@@ -16,6 +18,8 @@ import { benchDelivery } from './records.js';
 const LANES = 4;
 const CONCURRENCY = 20;
 const INSERT_BATCH = 10_000;
+/** How often it is checked whether the lane has ended. */
+const LOOK_MS = 200;
 
 export type Completions = ReturnType<typeof createCompletions>;
 
@@ -53,14 +57,26 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     return records.map(({ _id }) => _id);
   }
 
+  /** A lane that still runs would send what is stored before the measurement begins. */
+  async function isRunning(): Promise<boolean> {
+    try {
+      const { status } = await temporal.workflow.getHandle(workflowIds.lane(lane)).describe();
+      return status.name === 'RUNNING';
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  }
+
   return {
     /** Stores so many deliveries in one transaction, and starts them. @returns their ids */
     one,
     /** Stores deliveries in transactions of so many, side by side, and starts them. */
     many: (store: keyof typeof stores, count: number, group: number) =>
       runConcurrently(count / group, CONCURRENCY, () => one(store, group)),
-    /** Stores deliveries that wait in their lane. `startLane` starts it. */
+    /** Stores deliveries that wait in their lane, once it has ended. `startLane` starts it again. */
     async backlog(count: number): Promise<void> {
+      while (await isRunning()) await wait(LOOK_MS);
       for (let stored = 0; stored < count; stored += INSERT_BATCH) {
         const size = Math.min(INSERT_BATCH, count - stored);
         const records = Array.from({ length: size }, () => benchDelivery(newDeliveryId(), next++, lane, org));

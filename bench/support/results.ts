@@ -27,6 +27,9 @@ export interface BenchResult {
   groups: Record<string, Figure[]>;
 }
 
+/** The heading of the figures of a sender that is no part of the product. */
+export const DELIVERY_LIMITS = 'Deliveries by MongoDB and HTTP alone';
+
 export interface Machine {
   processor: string;
   cores: number;

@@ -76,7 +76,7 @@ export interface AttemptEntry {
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
 /** Maximum length of the attempt log; manual retries are not limited. */
-const MAX_LOGGED_ATTEMPTS = 50;
+export const MAX_LOGGED_ATTEMPTS = 50;
 
 /** `check_at` of deliveries in a lane. */
 export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');

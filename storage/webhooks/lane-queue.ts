@@ -3,16 +3,10 @@ import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { LANE_INDEX } from '../indexes.js';
-import { BY_ID, OF_ANY_ORG } from '../queries.js';
+import { OF_ANY_ORG } from '../queries.js';
 import { createUpdates } from '../updates.js';
-import {
-  claimFilter,
-  type DeliveryRecord,
-  newClaim,
-  outcomeUpdate,
-  type RecordedAttempt,
-  receiverOf,
-} from './deliveries.js';
+import { type DeliveryRecord, newClaim, receiverOf } from './deliveries.js';
+import { type LaneOutcome, outcomeUpdates } from './outcome-updates.js';
 
 export type LaneQueue = ReturnType<typeof createLaneQueue>;
 
@@ -25,14 +19,6 @@ export interface QueueHead {
   delivery: string;
   /** When it is due, or its claim expires. */
   due: Date;
-}
-
-/** The outcome of an attempt at a delivery in a lane. */
-export interface LaneOutcome {
-  claimed: DeliveryRecord;
-  recorded: RecordedAttempt;
-  /** Whether the delivery, if it failed, stays in the lane. */
-  stays: boolean;
 }
 
 /** Matches the records of the partial index of lanes. */
@@ -65,7 +51,7 @@ export function createLaneQueue(
   { db, deliveries }: { db: Db; deliveries: Collection<DeliveryRecord> },
   retentionMs = 30 * DAY_MS,
 ) {
-  const updateEach = createUpdates(db, deliveries.collectionName);
+  const update = createUpdates(db, deliveries.collectionName);
   return {
     headsQuery,
 
@@ -138,13 +124,7 @@ export function createLaneQueue(
      * @returns the outcomes that were stored; the claims of the others were taken over
      */
     async record(outcomes: readonly LaneOutcome[], now: Date): Promise<LaneOutcome[]> {
-      const matched = await updateEach(
-        outcomes.map(({ claimed, recorded, stays }) => ({
-          q: claimFilter(claimed),
-          u: outcomeUpdate(claimed, recorded, now, retentionMs, stays),
-          ...BY_ID,
-        })),
-      );
+      const matched = await update(outcomeUpdates(outcomes, now, retentionMs));
       if (matched === outcomes.length) return [...outcomes];
       const ids = outcomes.map(({ claimed }) => claimed._id);
       const latest = await deliveries

@@ -9,5 +9,7 @@ export default async function globalTeardown(): Promise<void> {
   const unlisted = unlistedForms(file);
   rmSync(dirname(file), { recursive: true, force: true });
   // Sent while the last test files ran: `organisation-in-filters.test.ts` reports the others.
-  if (unlisted.length > 0) throw new Error(`Filters without the organisation: ${JSON.stringify(unlisted)}`);
+  if (unlisted.length === 0) return;
+  console.error(`Filters without the organisation, see test/support/forms-across.ts: ${JSON.stringify(unlisted)}`);
+  process.exitCode = 1;
 }

@@ -80,6 +80,43 @@ function conditionsOn(filter: Document, field: string): Document[] {
   return filter[field] === undefined ? inside : [filter[field], ...inside];
 }
 
+/** What a transaction must not do: it would span shards. Such a form is in no list. */
+export const SPANS = {
+  otherKey: '(in a transaction, and not on the shard of the organisation)',
+  organisations: '(in a transaction of several organisations)',
+} as const;
+
+/**
+ * Follows the organisations of what each transaction reads and writes.
+ * @param report receives what would span shards
+ * @returns a listener of `commandStarted`
+ */
+export function watchTransactions(report: (form: FilterForm) => void): (event: CommandStartedEvent) => void {
+  const running = new Map<string, Set<string>>();
+  return (event) => {
+    const { commandName, command } = event;
+    if (command.autocommit !== false || commandName === 'getMore') return;
+    const id = `${command.lsid.id.toString('hex')}/${command.txnNumber}`;
+    if (commandName === 'commitTransaction' || commandName === 'abortTransaction') {
+      running.delete(id);
+      return;
+    }
+    const collection = String(command[commandName]);
+    const sharding = SHARDING[collection];
+    if (!sharding || !('together' in sharding)) {
+      report({ collection, command: commandName, fields: [SPANS.otherKey] });
+      return;
+    }
+    const orgs = running.get(id) ?? new Set();
+    running.set(id, orgs);
+    const documents: Document[] =
+      commandName === 'insert' ? command.documents : filtersOf(event).map(({ filter }) => filter);
+    for (const condition of documents.flatMap((document) => conditionsOn(document, sharding.key)))
+      orgs.add(String(condition?.$in?.[0] ?? condition));
+    if (orgs.size > 1) report({ collection, command: commandName, fields: [SPANS.organisations] });
+  };
+}
+
 export function formOf({ command, collection, filter, ofAnyOrg }: RecordedFilter): FilterForm {
   const mark = ofAnyOrg ? [OF_ANY_ORG.comment] : [];
   return { collection, command, fields: [...new Set([...fieldsOf(filter), ...mark])].sort() };
