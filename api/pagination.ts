@@ -18,8 +18,17 @@ export const nextCursorSchema = z
   .nullable()
   .meta({ description: 'Pass it as `cursor` to get the next page; null on the last page.' });
 
-/** Fields of every list response in addition to its records. */
-export const pageFields = { count: z.int(), next_cursor: nextCursorSchema };
+/**
+ * The response of a list: a page of records, their number and the next cursor.
+ * @param name of the field with the records
+ * @param order of the records, for the document
+ */
+export function listSchema<Name extends string, Item extends z.ZodType>(name: Name, record: Item, order?: string) {
+  const records = z.array(record);
+  const described = order === undefined ? records : records.meta({ description: order });
+  const field = { [name]: described } as { [Key in Name]: typeof records };
+  return z.object({ ...field, count: z.int(), next_cursor: nextCursorSchema });
+}
 
 /** The order of a list, by a value of its records that never changes, so that a cursor stays valid. */
 export interface ListOrder<T> {

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { defaultCacheDir, obtainEmbeddingModel } from '../dev-stack/index.js';
-import { chunkSections, searchableText } from '../domain/content/chunking.js';
 import { NO_METADATA } from '../domain/content/indexed-metadata.js';
 import type { Embedder, IndexRow, SearchHit } from '../domain/content/search.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
+import { chunkRows } from './search/data.js';
 import { mean, normalisedGain } from './support/measure.js';
 import { readTestCollection, type TestCollection } from './support/test-collection.js';
 
@@ -61,17 +61,7 @@ export async function fusion(folder: string): Promise<void> {
 }
 
 async function rowsOf({ documents }: TestCollection, embedder: Embedder): Promise<IndexRow[]> {
-  const rows: IndexRow[] = documents.flatMap(({ id, title, text }) =>
-    [...chunkSections({ sections: [{ text, headings: [] }] })].map((chunk) => ({
-      chunk_id: `${id}:${chunk.ordinal}`,
-      source_id: id,
-      collection: 'default',
-      type: 'knowledge' as const,
-      text: searchableText(title, chunk),
-      vector: null,
-      metadata: NO_METADATA,
-    })),
-  );
+  const rows = chunkRows(documents, { collection: 'default', metadata: () => NO_METADATA });
   for (let from = 0; from < rows.length; from += EMBED_BATCH) {
     const batch = rows.slice(from, from + EMBED_BATCH);
     const vectors = await embedder.embedDocuments(batch.map(({ text }) => text));

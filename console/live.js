@@ -6,6 +6,21 @@ import { isStreaming, onChange } from './events.js';
  * @typedef {{ data: T | undefined, error: Error | undefined, refresh: () => Promise<void> }} Live
  */
 
+/**
+ * An action of a person, and the error of its last run.
+ * @param {() => Promise<unknown>} action
+ * @param {() => Promise<unknown>} after called in any case, so that the page shows the new state
+ */
+export function useAction(action, after) {
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const run = async () => {
+    setError(undefined);
+    await action().catch(setError);
+    await after();
+  };
+  return { error, run };
+}
+
 /** While changes are reported, the intervals only make up for what no event reports. */
 const STREAMING_FACTOR = 4;
 const SHORTEST_GAP_MS = 600;

@@ -1,15 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
-import { startOnPorts } from './ports.js';
-import { type RestartingServer, startRestarting } from './restarting-server.js';
-import {
-  type ServerOptions,
-  type SupervisedChild,
-  startSupervisedChild,
-  waitForPreviousRun,
-  waitUntilReady,
-} from './supervised-child.js';
+import { type RestartingServer, startOnFreePorts } from './restarting-server.js';
+import { type ServerOptions, type SupervisedChild, startSupervisedChild, waitUntilReady } from './supervised-child.js';
 
 export interface Mongod extends RestartingServer {
   /** Includes the database `postback` and the name of the replica set. */
@@ -37,10 +30,8 @@ const NOT_YET_INITIALIZED = 94;
  */
 export async function startMongod(options: ServerOptions): Promise<Mongod> {
   mkdirSync(join(options.dir, 'mongodb'), { recursive: true });
-  await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
-  return startOnPorts(options, { mongodb: 27017 }, ({ mongodb }) =>
-    startRestarting(TITLE, () => startOnce(options, mongodb), options.log),
-  );
+  const server = { title: TITLE, pidFile: pidFile(options.dir), preferred: { mongodb: 27017 } };
+  return startOnFreePorts(server, options, ({ mongodb }) => startOnce(options, mongodb));
 }
 
 async function startOnce(

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from './downloads.js';
-import type { SupervisedChild } from './supervised-child.js';
+import { startOnPorts } from './ports.js';
+import { type ServerOptions, type SupervisedChild, waitForPreviousRun } from './supervised-child.js';
 
 /** Pause between the end of a server and its next start, in ms. */
 const PAUSE_MS = 1_000;
@@ -15,6 +16,19 @@ export interface RestartingServer {
   readonly failed: Promise<string>;
   /** Stops the server, also while it is starting. May be called again. */
   stop(): Promise<void>;
+}
+
+/**
+ * Starts a server on free ports, when the process of its previous run has ended; see `startRestarting`.
+ * @param preferred used when they are free
+ */
+export async function startOnFreePorts<Name extends string, Server extends SupervisedChild>(
+  { title, pidFile, preferred }: { title: string; pidFile: string; preferred: Record<Name, number> },
+  options: ServerOptions,
+  start: (ports: Record<Name, number>) => Promise<Server>,
+): Promise<Omit<Server, keyof SupervisedChild> & RestartingServer> {
+  await waitForPreviousRun(pidFile, title, options.log);
+  return startOnPorts(options, preferred, (ports) => startRestarting(title, () => start(ports), options.log));
 }
 
 /**

@@ -1,15 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { startOnPorts } from './ports.js';
-import { type RestartingServer, startRestarting } from './restarting-server.js';
-import {
-  type ServerOptions,
-  type SupervisedChild,
-  startSupervisedChild,
-  waitForPreviousRun,
-  waitUntilReady,
-} from './supervised-child.js';
+import { type RestartingServer, startOnFreePorts } from './restarting-server.js';
+import { type ServerOptions, type SupervisedChild, startSupervisedChild, waitUntilReady } from './supervised-child.js';
 
 interface Addresses {
   readonly address: string;
@@ -42,10 +35,8 @@ const PREFERRED_PORTS = { temporal: 7233, temporal_ui: 8233, temporal_metrics: 9
  */
 export async function startTemporalServer(options: ServerOptions): Promise<TemporalServer> {
   mkdirSync(options.dir, { recursive: true });
-  await waitForPreviousRun(pidFile(options.dir), TITLE, options.log);
-  return startOnPorts(options, PREFERRED_PORTS, (ports) =>
-    startRestarting(TITLE, () => startOnce(options, ports), options.log),
-  );
+  const server = { title: TITLE, pidFile: pidFile(options.dir), preferred: PREFERRED_PORTS };
+  return startOnFreePorts(server, options, (ports) => startOnce(options, ports));
 }
 
 async function startOnce(

@@ -1,21 +1,16 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { keyHint } from '../domain/api-keys.js';
-import { type Client, createClient } from './support/client.js';
+import { createClient } from './support/client.js';
+import { clientDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, startApi, withDb } from './support/product.js';
 
 describe('every request', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let api: Client;
-  let key: string;
-
-  beforeAll(async () => {
-    key = (await makeKey(mongodbUri, 'basics')).key;
-    api = createClient(apiUrl, key);
-  });
+  const api = clientDuringTests('basics');
 
   const code = (response: { status: number; body: { error: { code: string } | null } }) => [
     response.status,
@@ -49,7 +44,7 @@ describe('every request', () => {
       '',
       'Bearer',
       'Bearer nonsense',
-      `Bearer ${key}x`,
+      `Bearer ${api.key}x`,
       `Bearer ${expired.key}`,
       `Bearer ${revoked.key}`,
     ]) {
@@ -62,7 +57,7 @@ describe('every request', () => {
 
   test('only the hash of a key is stored', async () => {
     const stored = await withDb(mongodbUri, (db) => db.collection('api_keys').find().toArray());
-    expect(JSON.stringify(stored)).not.toContain(key);
+    expect(JSON.stringify(stored)).not.toContain(api.key);
   });
 
   test('the hint of a key shows four characters, even when the random part has an underscore', () => {
@@ -101,7 +96,7 @@ describe('every request', () => {
   test('a request in progress during shutdown gets a response, the last one on its connection', async () => {
     const own = await startApi(sharedProduct(), {});
     const agent = new Agent({ keepAlive: true });
-    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2', 'Content-Type': 'application/json' };
+    const headers = { Authorization: `Bearer ${api.key}`, 'API-Version': '2', 'Content-Type': 'application/json' };
     const request = httpRequest(`${own.apiUrl}/databases`, { agent, method: 'POST', headers });
     const responded = once(request, 'response');
     await new Promise((sent) => request.write('{"database":', sent));

@@ -7,7 +7,12 @@ import { findDuplicates } from '../bench/cluster/check.js';
 import { createFaultLog, type FaultEvent, planFaults } from '../bench/cluster/faults.js';
 import { LINK_FAULTS } from '../bench/cluster/links.js';
 import { createRandom } from '../bench/cluster/random.js';
-import type { Behaviour, ClusterReceiver, ReceivedCallback } from '../bench/cluster/receiver.js';
+import {
+  type Behaviour,
+  type ClusterReceiver,
+  type ReceivedCallback,
+  startClusterReceiver,
+} from '../bench/cluster/receiver.js';
 import { eventually } from './support/eventually.js';
 import { closeServer, listen } from './support/loopback.js';
 
@@ -43,6 +48,14 @@ describe('the bench of a cluster', () => {
     const receiver = receiverOf([1_000, 'rejects'], [2_000, 'hangs'], [9_000, 'accepts']);
     const { explained, unexplained } = findDuplicates([receiver], faultsOf());
     expect([explained.size, unexplained]).toEqual([0, []]);
+  });
+
+  test('callbacks of two jobs are no duplicates of each other, and two of one job are', async () => {
+    const receiver = await startClusterReceiver(() => 'accepts');
+    for (const job_id of ['a', 'b', 'b'])
+      await fetch(receiver.url, { method: 'POST', body: JSON.stringify({ job_id, status: 'success' }) });
+    await receiver.close();
+    expect(findDuplicates([receiver], faultsOf()).unexplained).toEqual([expect.stringMatching(/^b \(b\) again/)]);
   });
 
   test('a seed decides the order of the faults', () => {

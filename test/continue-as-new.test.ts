@@ -5,10 +5,11 @@ import { obtainBinary } from '../dev-stack/binaries.js';
 import { defaultCacheDir } from '../dev-stack/index.js';
 import type { Client } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
+import { duringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
-import { html, type Site, startSite } from './support/site.js';
+import { html, startSite } from './support/site.js';
 
 /** Events after which the server suggests to continue as new: 4,096 by default, here exceeded by every step of a sync. */
 const LONG = 8;
@@ -21,10 +22,9 @@ describe('when a history has become long', () => {
   let env: TestWorkflowEnvironment;
   let product: Product;
   let temporal: TemporalClient;
-  let site: Site;
   let api: Client;
   let connectors: ReturnType<typeof connectorsOf>;
-
+  const site = duringTests(() => startSite());
   beforeAll(async () => {
     const path = await obtainBinary('temporal', {
       cacheDir: defaultCacheDir(process.env),
@@ -43,13 +43,11 @@ describe('when a history has become long', () => {
       POSTBACK_EMBEDDINGS: 'off',
     });
     temporal = env.client;
-    site = await startSite();
     api = await clientOf(org, product);
     connectors = connectorsOf(api, mongodbUri);
     await api.createDatabase(database);
   });
   afterAll(async () => {
-    await site?.close();
     await product?.remove();
     await env?.teardown();
   });

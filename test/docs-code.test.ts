@@ -12,9 +12,9 @@ import { createChecker, createSchemaChecker } from './support/conformance.js';
 import { blocksOf, type DocsBlock, docsPages, reasonNotToRun } from './support/docs-blocks.js';
 import { compileTypescript, withPackages } from './support/docs-packages.js';
 import { createDocsShell } from './support/docs-shell.js';
+import { receiverDuringTests } from './support/during-tests.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { pythonEnvironmentWith } from './support/python.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read at many depths
 type Document = any;
@@ -34,18 +34,15 @@ describe('the code blocks of the README and of docs/', () => {
   const { apiUrl, mongodbUri, temporalAddress, dataDir } = sharedProduct();
   const work = mkdtempSync(join(tmpdir(), 'postback-docs-'));
   const settings = { MONGODB_URI: mongodbUri, TEMPORAL_ADDRESS: temporalAddress, POSTBACK_DATA_DIR: dataDir };
-  let receiver: Receiver;
   let document: Document;
   let shell: Awaited<ReturnType<typeof createDocsShell>>;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    receiver = await startReceiver();
     document = await (await fetch(`${apiUrl}/openapi.json`)).json();
     shell = await createDocsShell(work, { ...settings, XDG_CONFIG_HOME: join(work, 'config') });
   });
   afterAll(async () => {
     await shell.close();
-    await receiver.close();
     rmSync(work, { recursive: true, force: true });
   });
 

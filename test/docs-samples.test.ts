@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { CodeSample } from '../api/code-samples.js';
 import { compileTypescript, withPackages } from './support/docs-packages.js';
+import { receiverDuringTests } from './support/during-tests.js';
 import { makeKey, sharedProduct } from './support/product.js';
 import { pythonEnvironmentWith } from './support/python.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 interface Sampled {
   operationId: string;
@@ -25,10 +25,8 @@ describe('the samples of the API document', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postback-samples-'));
   const environment: Record<string, string> = { POSTBACK_URL: apiUrl };
   let operations: Sampled[];
-  let receiver: Receiver;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    receiver = await startReceiver();
     const document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as { paths: Record<string, object> };
     operations = Object.values(document.paths).flatMap((methods) => Object.values(methods) as Sampled[]);
     const kinds = {
@@ -41,10 +39,7 @@ describe('the samples of the API document', () => {
     }
     cpSync('examples/lighthouse-history.pdf', join(folder, 'handbook.pdf'));
   });
-  afterAll(async () => {
-    await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const samplesOf = (lang: CodeSample['lang']) =>
     operations.map(({ operationId, 'x-codeSamples': samples }) => ({

@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FileStore, FileStoreError } from '../domain/file-store.js';
 import type { S3Location } from '../domain/s3-location.js';
-import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
+import { duringTests } from './support/during-tests.js';
 import { testCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { type ServerProxy, startProxy } from './support/proxy.js';
@@ -18,16 +18,20 @@ const MiB = 1024 * 1024;
 const owner = { org: 'org', batch: 'batch-1' };
 const soon = () => new Date(Date.now() + 1_000);
 
-let collections: Collections;
 let s3: Awaited<ReturnType<typeof startS3>>;
 let proxy: ServerProxy;
 let location: S3Location;
 let gridFs: FileStore;
 let bucket: FileStore;
-
+const collections = duringTests(
+  () => testCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test')),
+  async ({ db, mongoClient }) => {
+    await db.dropDatabase();
+    await mongoClient.close();
+  },
+);
 beforeAll(async () => {
   Object.assign(process.env, S3_ENVIRONMENT);
-  collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test'));
   s3 = await startS3('store');
   proxy = await startProxy(new URL(s3.endpoint).host);
   location = { bucket: 'store', prefix: 'files/', endpoint: `http://${proxy.address}` };
@@ -35,8 +39,6 @@ beforeAll(async () => {
   bucket = await createFiles(collections, location);
 });
 afterAll(async () => {
-  await collections?.db.dropDatabase();
-  await collections?.mongoClient.close();
   await proxy?.close();
   await s3?.close();
 });

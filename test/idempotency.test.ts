@@ -17,7 +17,8 @@ import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
-import { type Client, statusAndCode } from './support/client.js';
+import { statusAndCode } from './support/client.js';
+import { clientDuringTests } from './support/during-tests.js';
 import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, withDb } from './support/product.js';
@@ -28,12 +29,8 @@ const withKey = (key: string) => ({ headers: { 'Idempotency-Key': key } });
 describe('a request with an Idempotency-Key', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const org = 'idempotency';
-  let api: Client;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    await api.createDatabase('inbox');
-  });
+  const api = clientDuringTests(org);
+  beforeAll(() => api.createDatabase('inbox'));
 
   const create = (key: string, database: string, client = api) =>
     client.request('POST', '/databases', { json: { database }, ...withKey(key) });

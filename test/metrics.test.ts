@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { encodeTime } from 'ulid';
 import { parse } from 'yaml';
 import { MAX_COUNTED } from '../domain/metrics.js';
@@ -7,24 +7,21 @@ import { createActivity } from '../storage/activity.js';
 import { createBacklogReader } from '../storage/backlog.js';
 import { startSdkMetrics } from '../worker/sdk-metrics.js';
 import { type Client, createClient } from './support/client.js';
+import { receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { testCollections } from './support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 describe('/metrics', () => {
   const { apiUrl, workerUrl, mongodbUri } = sharedProduct();
   const org = 'measured-organisation';
   let api: Client;
   let key: Awaited<ReturnType<typeof makeKey>>;
-  let receiver: Receiver;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
     key = await makeKey(mongodbUri, org);
     api = createClient(apiUrl, key.key);
-    receiver = await startReceiver();
   });
-  afterAll(() => receiver.close());
 
   const scrape = async (url: string) => (await fetch(`${url}/metrics`)).text();
   /** The value of a sample; 0 when it is missing. @param labels in the order of the output */

@@ -141,8 +141,7 @@ describe('an outage', () => {
       const restore = removeIndex();
       await api.ingest({ database: 'fragile', memories: '[{"id":"unindexed","text":"Where is the index?"}]' });
       await recovers('unindexed', restore);
-      const { chunks } = (await api.post('/query', { database: 'fragile', query: 'Where is the index?' })).body.data;
-      expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['unindexed']);
+      expect(await api.idsFound('fragile', 'Where is the index?')).toEqual(['unindexed']);
     });
 
     test('the search index: metadata updates are accepted, and reach the filters when it is back', async () => {
@@ -151,10 +150,7 @@ describe('an outage', () => {
       });
       await api.ingest({ database: 'fragile', memories: '[{"id":"moved","text":"A book.","metadata":{"shelf":1}}]' });
       await api.ended('fragile', 'moved');
-      const onShelf = async (shelf: number) => {
-        const { body } = await api.post('/query', { database: 'fragile', query: 'book', metadata_filters: { shelf } });
-        return body.data?.chunks.map(({ source_id }: { source_id: string }) => source_id);
-      };
+      const onShelf = (shelf: number) => api.idsFound('fragile', 'book', { metadata_filters: { shelf } });
       expect(await onShelf(1)).toEqual(['moved']);
       const restore = removeIndex();
       const changed = await api.request('PATCH', '/context/moved', {

@@ -4,6 +4,7 @@ import { createOrganisations } from '../storage/organisations.js';
 import { type ApiResponse, type Client, createClient } from './support/client.js';
 import { connectorsOf } from './support/connectors.js';
 import { createCrewClient } from './support/crew-client.js';
+import { clientDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { createJobClient } from './support/job-client.js';
 import { testCollections } from './support/mongodb.js';
@@ -64,12 +65,8 @@ describe('quotas of an organisation', () => {
 
   describe('of content', () => {
     const org = 'quotas-content';
-    let api: Client;
-
-    beforeAll(async () => {
-      api = await clientOf(org);
-      await api.createDatabase('store');
-    });
+    const api = clientDuringTests(org);
+    beforeAll(() => api.createDatabase('store'));
 
     test('reject a request as a whole, and only what adds to a use that is at its limit', async () => {
       await setLimits(org, { items: 3, databases: 1 });

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { limitConnections } from '../api/server.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
-import type { Collections } from '../storage/collections.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
+import { collectionsDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { testCollections } from './support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
@@ -271,7 +271,7 @@ describe('the rate limit of a key', () => {
 
 describe('rate limits of several processes', () => {
   const uri = databaseBeside(sharedProduct().mongodbUri, 'rate-limits');
-  let collections: Collections;
+  const collections = collectionsDuringTests(uri);
   /** As another process has it. */
   const newLimit = (requests: number, seconds: number) =>
     createRateLimiter(collections, log).limit('test', { requests, seconds })!;
@@ -285,11 +285,6 @@ describe('rate limits of several processes', () => {
     eventually('the count is written', async () => {
       return (await collections.rateLimits.findOne({ _id: id }))?.requests === requests;
     });
-
-  beforeAll(async () => {
-    collections = await testCollections(uri);
-  });
-  afterAll(() => collections.mongoClient.close());
 
   test('are shared: a request that one process has counted is counted for all', async () => {
     const [one, other] = [newLimit(200, 60), newLimit(200, 60)];

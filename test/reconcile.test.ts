@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -13,15 +12,13 @@ import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
-import type { Collections } from '../storage/collections.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
-import { connectTemporal } from '../temporal/connection.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import type * as workflows from '../workflows/index.js';
+import { collectionsDuringTests, temporalDuringTests } from './support/during-tests.js';
 import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
-import { testCollections } from './support/mongodb.js';
 import { clientOf } from './support/organisation.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { aiJobRecord, readyDatabase } from './support/records.js';
@@ -32,20 +29,15 @@ describe('the reconciler', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
   const log = pino({ level: 'silent' });
   const folder = mkdtempSync(join(tmpdir(), 'postback-reconcile-'));
-  let collections: Collections;
-  let temporal: Client;
   let index: SearchIndex;
-
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'reconcile'));
+  const temporal = temporalDuringTests();
   beforeAll(async () => {
     installTemporalLogger(log);
-    collections = await testCollections(databaseBeside(mongodbUri, 'reconcile'));
-    temporal = await connectTemporal(temporalAddress, 'default');
     index = createLanceIndex({ location: folder });
   });
   afterAll(async () => {
     await index?.close();
-    await temporal?.connection.close();
-    await collections?.mongoClient.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

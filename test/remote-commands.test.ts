@@ -7,10 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
+import { receiverDuringTests } from './support/during-tests.js';
 import { eventually, PATIENCE_MS } from './support/eventually.js';
 import { outputOf } from './support/output.js';
 import { makeKey, sharedProduct } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { startReceiver } from './support/receiver.js';
 
 /** The commands that talk to a server, as a person at another machine uses them. */
 describe('commands against a server', () => {
@@ -21,18 +22,13 @@ describe('commands against a server', () => {
     POSTBACK_DATA_DIR: join(folder, 'none'),
     XDG_CONFIG_HOME: join(folder, 'config'),
   };
-  let receiver: Receiver;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
     const kinds = ['api', 'crew_org', 'payment_secret'] as const;
     const keys = await Promise.all(kinds.map(async (kind) => (await makeKey(mongodbUri, 'remote', kind)).key));
     environment.POSTBACK_API_KEY = keys.join(',');
-    receiver = await startReceiver();
   });
-  afterAll(async () => {
-    await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const postback = (...args: string[]) => runCommand(args, environment);
   /** The data of a command that must succeed. */

@@ -1,43 +1,37 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';
-import { connectTemporal } from '../temporal/connection.js';
 import { workflowBuildId } from '../worker/bundle.js';
-import type { Client } from './support/client.js';
 import { runCommand } from './support/command.js';
+import {
+  clientDuringTests,
+  processesDuringTests,
+  receiverDuringTests,
+  temporalDuringTests,
+} from './support/during-tests.js';
 import { eventually, PATIENCE_MS } from './support/eventually.js';
-import { clientOf, registeredReceiver } from './support/organisation.js';
-import { type Product, sharedProduct, startProcesses } from './support/product.js';
-import type { Receiver } from './support/receiver.js';
+import { sharedProduct } from './support/product.js';
 
 const NAMESPACE = 'rollout';
 
 // Workers with versions, over the shared servers.
 describe('a rollout', () => {
   const { temporalAddress } = sharedProduct();
-  let product: Product;
-  let api: Client;
-  let receiver: Receiver;
-  let temporal: TemporalClient;
+  const product = processesDuringTests(NAMESPACE, () => ({
+    POSTBACK_WORKER_VERSIONING: 'on',
+    POSTBACK_EMBEDDINGS: 'off',
+  }));
+  const temporal = temporalDuringTests(NAMESPACE);
+  const api = clientDuringTests('rollout', product);
+  const receiver = receiverDuringTests(api);
   /** The workflow id of a delivery that waits for its next attempt. */
   let waiting: string;
-
   beforeAll(async () => {
-    product = await startProcesses(NAMESPACE, { POSTBACK_WORKER_VERSIONING: 'on', POSTBACK_EMBEDDINGS: 'off' });
-    temporal = await connectTemporal(temporalAddress, NAMESPACE);
-    api = await clientOf('rollout', product);
-    receiver = await registeredReceiver(api);
     receiver.respond = () => ({ status: 500 });
     await api.createDatabase('shelf');
     await api.ingest({ database: 'shelf', memories: JSON.stringify([{ id: 'note', text: 'The lamp burns.' }]) });
     const { json } = await receiver.waitFor('the webhook', () => true);
     waiting = `delivery/${json.delivery_id}`;
-  });
-  afterAll(async () => {
-    await receiver?.close();
-    await temporal?.connection.close();
-    await product?.remove();
   });
 
   const postback = (...args: string[]) =>

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Binary, type Db } from 'mongodb';
 import { createSealer, SEALED_PURPOSES, type SealedPurpose, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
-import type { Collections } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -13,7 +12,7 @@ import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { runCommand } from './support/command.js';
-import { testCollections } from './support/mongodb.js';
+import { collectionsDuringTests } from './support/during-tests.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64');
@@ -72,7 +71,7 @@ function withWriteBefore(db: Db, name: string, write: () => Promise<unknown>): D
 
 describe('sealed values', () => {
   const mongodbUri = databaseBeside(sharedProduct().mongodbUri, 'sealing');
-  let collections: Collections;
+  const collections = collectionsDuringTests(mongodbUri);
 
   function stores(sealer: Sealer) {
     const times = { expiresAfterMs: HOUR_MS, keptForMs: HOUR_MS, deviceDataKeptForMs: HOUR_MS };
@@ -181,12 +180,9 @@ describe('sealed values', () => {
   const allRead = SEALED_PURPOSES.map(() => SECRET);
   const both = createSealer(`${NEW}, ${OLD}\n`);
   const keyIds = [OLD, NEW, FOREIGN].map((key) => createSealer(key).keyId);
-
   beforeAll(async () => {
-    collections = await testCollections(mongodbUri);
     for (const purpose of SEALED_PURPOSES) await values[purpose].write(createSealer(OLD));
   });
-  afterAll(() => collections.mongoClient.close());
 
   test('are in the declared fields, each of which has one', async () => {
     const found = await sealedValues(collections.db, keyIds);

@@ -1,39 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { connectTemporal } from '../temporal/connection.js';
-import { type Client, createClient } from './support/client.js';
+import { clientDuringTests, receiverDuringTests, temporalDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { hasTypes, listedWorkflows } from './support/listed-workflows.js';
 import { logWith } from './support/logs.js';
-import { makeKey, sharedProduct, withDb } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
+import { sharedProduct, withDb } from './support/product.js';
 
 describe('secrets stay secret', () => {
-  const { apiUrl, mongodbUri, temporalAddress, dataDir } = sharedProduct();
+  const { mongodbUri, dataDir } = sharedProduct();
   const org = 'discreet';
   const chosen = 'chosen-secret-that-nobody-may-see';
   const content = 'The password of the lighthouse is winterberry.';
-  let api: Client;
-  let key: string;
-  let receiver: Receiver;
-  let temporal: TemporalClient;
   /** Every response of the API, except those that return a secret. */
   const responses: string[] = [];
   /** The ids that the logs mention last. */
   const last = { request: '', delivery: '' };
   const secrets: string[] = [];
-
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests();
+  const temporal = temporalDuringTests();
   beforeAll(async () => {
-    key = (await makeKey(mongodbUri, org)).key;
-    api = createClient(apiUrl, key);
-    receiver = await startReceiver();
-    temporal = await connectTemporal(temporalAddress, 'default');
     await api.createDatabase('vault');
 
     const registered = await api.post('/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     const rotated = await api.post('/webhooks/indexing/signing-secret');
-    secrets.push(key, registered.body.data.signing_secret, rotated.body.data.signing_secret, chosen);
+    secrets.push(api.key, registered.body.data.signing_secret, rotated.body.data.signing_secret, chosen);
     const keep = async (response: Promise<{ body: unknown }>) => responses.push(JSON.stringify((await response).body));
     await keep(api.post('/webhooks/indexing/signing-secret', { signing_secret: chosen }));
     await keep(api.post('/webhooks/indexing', { url: receiver.url, signing_secret: chosen }));
@@ -54,11 +45,6 @@ describe('secrets stay secret', () => {
     const status = api.get('/context/status?database=vault&id=hint');
     await keep(status);
     last.request = (await status).headers.get('x-request-id')!;
-  });
-
-  afterAll(async () => {
-    await temporal.connection.close();
-    await receiver.close();
   });
 
   const expectNone = (text: string, unwanted = secrets) => {

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { readConfig } from '../runtime/config.js';
@@ -9,11 +7,10 @@ import { startTracing } from '../runtime/tracing.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
-import { type Client, createClient } from './support/client.js';
+import { clientDuringTests, duringTests, processesDuringTests, receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
+import { startHttpServer } from './support/http-server.js';
 import { listedWorkflows } from './support/listed-workflows.js';
-import { makeKey, type Product, startProcesses } from './support/product.js';
-import { type Receiver, startReceiver } from './support/receiver.js';
 
 interface Span {
   traceId: string;
@@ -28,7 +25,7 @@ interface Span {
 async function startCollector() {
   const spans: Span[] = [];
   const services = new Set<string>();
-  const server = createServer(async (request, response) => {
+  const server = await startHttpServer(async (request, response) => {
     let body = '';
     for await (const piece of request) body += piece;
     if (request.url === '/v1/traces') {
@@ -38,10 +35,8 @@ async function startCollector() {
       }
     }
     response.setHeader('Content-Type', 'application/json').end('{}');
-  }).listen(0, '127.0.0.1');
-  await eventually('collector listening', () => server.listening);
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, spans, services, close: () => server.close() };
+  });
+  return { ...server, spans, services };
 }
 
 function attributeOf({ attributes }: Pick<Span, 'attributes'>, key: string): string | number | undefined {
@@ -53,28 +48,16 @@ describe('traces', () => {
   const NAMESPACE = 'tracing';
   const TEXT = 'A sentence that only the note has: quadrilateral.';
   const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-  let collector: Awaited<ReturnType<typeof startCollector>>;
-  let product: Product;
-  let api: Client;
-  let key: string;
-  let receiver: Receiver;
-
+  const collector = duringTests(startCollector);
+  const product = processesDuringTests(NAMESPACE, () => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    POSTBACK_EMBEDDINGS: 'off',
+  }));
+  const api = clientDuringTests('traced', product);
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    collector = await startCollector();
-    product = await startProcesses(NAMESPACE, {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      POSTBACK_EMBEDDINGS: 'off',
-    });
-    ({ key } = await makeKey(product.mongodbUri, 'traced'));
-    api = createClient(product.apiUrl, key);
-    receiver = await startReceiver();
     await api.createDatabase('traced');
     await api.post('/webhooks/indexing', { url: `${receiver.url}?token=in-the-url` });
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await product.remove();
-    collector.close();
   });
 
   const named = (traceId: string, name: string | RegExp) =>
@@ -117,7 +100,7 @@ describe('traces', () => {
   test('a trace of the client continues, and the log names it', async () => {
     const response = await fetch(`${product.apiUrl}/databases`, {
       headers: {
-        Authorization: `Bearer ${key}`,
+        Authorization: `Bearer ${api.key}`,
         'API-Version': '2',
         traceparent: `00-${TRACE}-00f067aa0ba902b7-01`,
       },
@@ -150,7 +133,7 @@ describe('traces', () => {
 
   test('spans have no content and no address, and receivers get no trace', async () => {
     const sent = JSON.stringify(collector.spans);
-    for (const secret of ['quadrilateral', 'in-the-url', key, receiver.url]) expect(sent).not.toContain(secret);
+    for (const secret of ['quadrilateral', 'in-the-url', api.key, receiver.url]) expect(sent).not.toContain(secret);
     expect(receiver.received.length).toBeGreaterThan(0);
     expect(receiver.received.filter(({ headers }) => 'traceparent' in headers)).toEqual([]);
   });

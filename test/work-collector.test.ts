@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createWorkCollector, type WorkCollector } from '../api/work-collector.js';
 import { connectTemporal } from '../temporal/connection.js';
-import type { Client } from './support/client.js';
+import { clientDuringTests, receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { listedWorkflows } from './support/listed-workflows.js';
-import { clientOf, registeredReceiver } from './support/organisation.js';
 import { sharedProduct } from './support/product.js';
-import type { Receiver } from './support/receiver.js';
 
 const LIMIT = 3;
 
@@ -114,15 +112,9 @@ describe('small work that arrives in many requests', () => {
 describe('many requests of one small item', () => {
   const { temporalAddress } = sharedProduct();
   const org = 'many-requests';
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    receiver = await registeredReceiver(api);
-    await api.createDatabase('inbox');
-  });
-  afterAll(() => receiver.close());
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests(api);
+  beforeAll(() => api.createDatabase('inbox'));
 
   const send = (id: string, text: string) =>
     api.ingest({ database: 'inbox', upsert: 'true', memories: JSON.stringify([{ id, text }]) });

@@ -1,6 +1,5 @@
 /** The workflows of the worker's bundle. Their export names are their registered names. */
-export { runAiJob } from './ai-jobs/run-ai-job.js';
-export { runAiJobs } from './ai-jobs/run-ai-jobs.js';
+export { runAiJob, runAiJobs } from './ai-jobs/run-ai-job.js';
 export { removeConnector, syncConnector } from './connectors/sync-connector.js';
 export { deleteDatabase, provisionDatabase } from './content/databases.js';
 export { indexItem } from './content/index-item.js';

@@ -3,6 +3,7 @@ import {
   BlockedAddressError,
   type OutboundClient,
   OutboundError,
+  type OutboundRequest,
   type OutboundResponse,
 } from '../../domain/outbound.js';
 import { isSuccess, isTransient } from '../download.js';
@@ -14,10 +15,7 @@ export interface ToolHttp {
   secrets: Readonly<Record<string, string>>;
 }
 
-export interface ToolRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  url: string;
-  headers: Record<string, string>;
+export interface ToolRequest extends Pick<OutboundRequest, 'method' | 'url' | 'headers'> {
   /** JSON. */
   body?: unknown;
   /** Whether the request can be repeated after an error. */

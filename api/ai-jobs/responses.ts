@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
 import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -54,10 +54,10 @@ const polledError = z
 
 export const polledJobSchema = jobSchema.extend({ error: polledError }).meta({ id: 'Job' });
 
-export const jobListSchema = z.object({
-  jobs: z.array(z.object({ ...job, finished_at: time.optional(), error: polledError }).meta({ id: 'JobSummary' })),
-  ...pageFields,
-});
+export const jobListSchema = listSchema(
+  'jobs',
+  z.object({ ...job, finished_at: time.optional(), error: polledError }).meta({ id: 'JobSummary' }),
+);
 
 /** A job in a list. */
 export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>['jobs'][number] {

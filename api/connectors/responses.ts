@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors/connectors.js';
 import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -25,10 +25,7 @@ export const connectorSchema = z
   })
   .meta({ id: 'Connector' });
 
-export const connectorListSchema = z.object({
-  connectors: z.array(connectorSchema).meta({ description: 'Newest first.' }),
-  ...pageFields,
-});
+export const connectorListSchema = listSchema('connectors', connectorSchema, 'Newest first.');
 
 const countsSchema = z.object({
   new: z.int(),

@@ -4,7 +4,7 @@ import { metadataFieldSchema } from '../../domain/content/databases.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
 import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -12,22 +12,17 @@ const metadataFields = z.array(metadataFieldSchema);
 
 export const databaseCreatedSchema = z.object({ database: z.string(), status: z.enum(DATABASE_STATUSES) });
 
-export const databaseListSchema = z.object({
-  databases: z
-    .array(
-      z
-        .object({
-          database: z.string(),
-          status: z.enum(DATABASE_STATUSES),
-          database_metadata_schema: metadataFields,
-          created_at: time,
-          updated_at: time,
-        })
-        .meta({ id: 'Database' }),
-    )
-    .meta({ description: 'Newest first.' }),
-  ...pageFields,
-});
+const databaseSchema = z
+  .object({
+    database: z.string(),
+    status: z.enum(DATABASE_STATUSES),
+    database_metadata_schema: metadataFields,
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Database' });
+
+export const databaseListSchema = listSchema('databases', databaseSchema, 'Newest first.');
 
 export const databaseDeletingSchema = z.object({ database: z.string(), status: z.literal('deleting') });
 

@@ -1,32 +1,27 @@
 /** Responses of the routes for feedback. */
 import { z } from 'zod';
 import type { FeedbackRecord } from '../../storage/content/feedback.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
 
 export const feedbackCreatedSchema = z.object({ id: z.string() });
 
-export const feedbackListSchema = z.object({
-  feedback: z
-    .array(
-      z
-        .object({
-          id: z.string(),
-          database: z.string(),
-          query: z.string().nullable(),
-          collection: z.string().nullable(),
-          source_id: z.string().nullable(),
-          chunk_id: z.string().nullable(),
-          rating: z.number(),
-          comment: z.string().nullable(),
-          created_at: time,
-        })
-        .meta({ id: 'Feedback' }),
-    )
-    .meta({ description: 'Newest first.' }),
-  ...pageFields,
-});
+const feedbackSchema = z
+  .object({
+    id: z.string(),
+    database: z.string(),
+    query: z.string().nullable(),
+    collection: z.string().nullable(),
+    source_id: z.string().nullable(),
+    chunk_id: z.string().nullable(),
+    rating: z.number(),
+    comment: z.string().nullable(),
+    created_at: time,
+  })
+  .meta({ id: 'Feedback' });
+
+export const feedbackListSchema = listSchema('feedback', feedbackSchema, 'Newest first.');
 
 /** A rating in a list. */
 export function describeFeedback(record: FeedbackRecord) {

@@ -6,7 +6,7 @@ import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { INDEXING_STATUSES } from '../../domain/states.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import { nextCursorSchema, pageFields } from '../pagination.js';
+import { listSchema, nextCursorSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
 
@@ -89,10 +89,11 @@ export const itemSchema = z
   })
   .meta({ id: 'Item' });
 
-export const itemListSchema = z.object({
-  items: z.array(itemSchema).meta({ description: 'Sorted by the time of their first ingest, newest first.' }),
-  ...pageFields,
-});
+export const itemListSchema = listSchema(
+  'items',
+  itemSchema,
+  'Sorted by the time of their first ingest, newest first.',
+);
 
 export const itemDetailSchema = itemSchema
   .extend({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ENTITY_TYPES } from '../../domain/content/graph.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const relationSchema = z
   .object({
@@ -15,12 +15,11 @@ const relationSchema = z
   })
   .meta({ id: 'Relation' });
 
-export const relationListSchema = z.object({
-  relations: z
-    .array(relationSchema)
-    .meta({ description: 'A page may have fewer than `limit` relations without being the last page.' }),
-  ...pageFields,
-});
+export const relationListSchema = listSchema(
+  'relations',
+  relationSchema,
+  'A page may have fewer than `limit` relations without being the last page.',
+);
 
 const locationSchema = z
   .object({

@@ -7,7 +7,7 @@ import {
   EXECUTION_STATUSES,
 } from '../../domain/crews/crews.js';
 import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 
 const model = z.string().meta({
   description: 'Name of the language model, or of the built-in stand-in that is used without one.',
@@ -114,43 +114,33 @@ export const cancelledSchema = z.object({
   message: z.string(),
 });
 
-export const executionListSchema = z.object({
-  executions: z
-    .array(
-      z
-        .object({
-          ...execution,
-          error: z.string().optional(),
-          error_code: errorCode,
-          ...review,
-          created_at: time,
-          finished_at: time.nullable(),
-          execution_time: z.number(),
-        })
-        .meta({ id: 'CrewExecutionSummary' }),
-    )
-    .meta({ description: 'Newest first.' }),
-  ...pageFields,
-});
+const executionSummarySchema = z
+  .object({
+    ...execution,
+    error: z.string().optional(),
+    error_code: errorCode,
+    ...review,
+    created_at: time,
+    finished_at: time.nullable(),
+    execution_time: z.number(),
+  })
+  .meta({ id: 'CrewExecutionSummary' });
 
-export const waitingListSchema = z.object({
-  waiting: z
-    .array(
-      z
-        .object({
-          crew: z.string(),
-          execution_id: z.uuid(),
-          task_id: z.string(),
-          agent: z.string(),
-          attempt: z.int(),
-          output: z.string(),
-          ...review,
-        })
-        .meta({ id: 'WaitingOutput' }),
-    )
-    .meta({ description: 'The longest wait first.' }),
-  ...pageFields,
-});
+export const executionListSchema = listSchema('executions', executionSummarySchema, 'Newest first.');
+
+const waitingSchema = z
+  .object({
+    crew: z.string(),
+    execution_id: z.uuid(),
+    task_id: z.string(),
+    agent: z.string(),
+    attempt: z.int(),
+    output: z.string(),
+    ...review,
+  })
+  .meta({ id: 'WaitingOutput' });
+
+export const waitingListSchema = listSchema('waiting', waitingSchema, 'The longest wait first.');
 
 function describeReview(execution: CrewExecutionRecord) {
   const deadline = deadlineOf(execution);

@@ -101,35 +101,24 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     ),
   );
 
-  const errors = ['AUTHENTICATION_NOT_FOUND'] as const;
-
-  router.get(
-    '/:id',
+  /** @param find reads or changes the authentication of the path; null: there is none */
+  const oneAuthentication = (
+    summary: string,
+    find: (org: string, id: string, now: Date) => Promise<AuthenticationRecord | null>,
+  ) =>
     paymentOperation(
-      { summary: 'Get an authentication', status: 200, response: authenticationSchema, errors },
+      { summary, status: 200, response: authenticationSchema, errors: ['AUTHENTICATION_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const now = new Date();
         const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
-        const record = await authentications.findForOrg(org, id, now);
+        const record = await find(org, id, now);
         if (!record) throw notFound();
         respond(await describeAuthentication(authentications, record, now));
       },
-    ),
-  );
+    );
 
-  router.post(
-    '/:id/close',
-    paymentOperation(
-      { summary: 'Close an authentication', status: 200, response: authenticationSchema, errors },
-      async (ctx, { respond }) => {
-        const now = new Date();
-        const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
-        const record = await closeAndNotify(org, id, now);
-        if (!record) throw notFound();
-        respond(await describeAuthentication(authentications, record, now));
-      },
-    ),
-  );
+  router.get('/:id', oneAuthentication('Get an authentication', authentications.findForOrg));
+  router.post('/:id/close', oneAuthentication('Close an authentication', closeAndNotify));
 
   return router;
 

@@ -9,7 +9,7 @@ import {
 } from '../../domain/payments/authentications.js';
 import { DECISION_EFFECTS, DECISION_SIGNALS, NETWORKS } from '../../domain/payments/eligibility-decision.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 import { shownOnce } from '../webhooks/signing-secret.js';
 
 const time = z.iso.datetime();
@@ -52,12 +52,10 @@ export const authenticationSchema = z
   })
   .meta({ id: 'Authentication' });
 
-export const authenticationListSchema = z.object({
-  authentications: z.array(
-    z.object({ ...payment, sdk_next_action: z.enum(SDK_NEXT_ACTIONS).nullable(), closed_at: time.nullable() }),
-  ),
-  ...pageFields,
-});
+export const authenticationListSchema = listSchema(
+  'authentications',
+  z.object({ ...payment, sdk_next_action: z.enum(SDK_NEXT_ACTIONS).nullable(), closed_at: time.nullable() }),
+);
 
 /** The fields of an authentication that are not sealed. */
 function describePayment(record: AuthenticationRecord, now: Date) {

@@ -6,7 +6,7 @@ import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
 import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
-import { pageFields } from '../pagination.js';
+import { listSchema } from '../pagination.js';
 import { shownOnce } from './signing-secret.js';
 
 const time = z.iso.datetime();
@@ -67,10 +67,7 @@ const deliverySchema = z
   })
   .meta({ id: 'Delivery' });
 
-export const deliveryListSchema = z.object({
-  deliveries: z.array(deliverySchema).meta({ description: 'Newest first.' }),
-  ...pageFields,
-});
+export const deliveryListSchema = listSchema('deliveries', deliverySchema, 'Newest first.');
 
 export const deliveryDetailSchema = deliverySchema
   .extend({

@@ -58,10 +58,16 @@ export async function cluster(...args: string[]): Promise<void> {
     const change = release
       ? rollOver(running, until)
       : injectFaults(running, createRandom(seed), until, faults, maxFreezeSeconds(minutes));
-    await Promise.all([change, ...load.kinds.map((kind) => sendUntil(kind, until))]);
+    let isOver = false;
+    // A rollout can last longer than planned, and is under load until its end.
+    const ended = change.finally(() => {
+      isOver = true;
+    });
+    await Promise.all([ended, ...load.kinds.map((kind) => sendWhile(kind, () => !isOver || Date.now() < until))]);
+    const loadEnd = Date.now();
     console.log(`${time(Date.now())}  the load ends; waiting for the work that is accepted`);
     const violations = await check(running, load, { collections, faults, requests }, release !== null);
-    const figures = figuresOf({ ...load, delays: load.delays(), requests, faults, settledMs: Date.now() - until });
+    const figures = figuresOf({ ...load, delays: load.delays(), requests, faults, settledMs: Date.now() - loadEnd });
     for (const [title, rows] of Object.entries(figures)) printFigures(title, rows);
     if (violations.length > 0) {
       console.log(`\n${violations.length} violations`);
@@ -120,11 +126,11 @@ async function prepareLoad({
   return { kinds, delays: other.delays, receivers };
 }
 
-async function sendUntil(kind: LoadKind, until: number): Promise<void> {
-  while (Date.now() < until) {
+async function sendWhile(kind: LoadKind, isOn: () => boolean): Promise<void> {
+  while (isOn()) {
     // A rejected request is on the list of violations.
     await kind.send().catch(() => undefined);
-    await wait(Math.max(0, Math.min(kind.everyMs, until - Date.now())));
+    await wait(kind.everyMs);
   }
 }
 

@@ -5,7 +5,7 @@ import { closeServer, listen } from '../../test/support/loopback.js';
 export type Behaviour = 'accepts' | 'rejects' | 'hangs' | 'closes' | 'trickles';
 
 export interface ReceivedCallback {
-  /** Of the delivery: the same in each attempt. */
+  /** Of the delivery, or of the job: the same in each attempt. */
   webhookId: string;
   // biome-ignore lint/suspicious/noExplicitAny: callbacks of several services
   body: any;
@@ -30,11 +30,12 @@ export async function startClusterReceiver(
     request.on('error', () => undefined);
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const webhookId = String(request.headers['webhook-id'] ?? '');
+      const body = JSON.parse(Buffer.concat(chunks).toString());
+      // A job has one callback, which has no such header.
+      const webhookId = String(request.headers['webhook-id'] ?? body.job_id);
       const attempt = (attempts.get(webhookId) ?? 0) + 1;
       attempts.set(webhookId, attempt);
       const behaviour = behave(attempt, webhookId);
-      const body = JSON.parse(Buffer.concat(chunks).toString());
       received.push({ webhookId, body, at: Date.now(), behaviour });
       RESPONSES[behaviour](response);
     });

@@ -7,6 +7,12 @@ import { sendChunksOfOneByte } from './serve.js';
 
 type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
 
+/** A page whose body the case writes. */
+const written =
+  (write: (response: ServerResponse) => void): Page =>
+  (_request, response) =>
+    write(response.writeHead(200, { 'Content-Type': 'text/html' }));
+
 /** Syncs a connector once and deletes it. @returns how its sync ended */
 async function sync(target: Target, kind: string, settings: object): Promise<string> {
   const connector = { kind, database: target.database, settings };
@@ -92,11 +98,10 @@ export const SITE_CASES: readonly HostileCase[] = [
   site(
     'a page that trickles',
     () => ({
-      '/page': (_request, response) => {
-        response.writeHead(200, { 'Content-Type': 'text/html' });
+      '/page': written((response) => {
         const timer = setInterval(() => response.write('x'), 500);
         response.once('close', () => clearInterval(timer));
-      },
+      }),
     }),
     start,
   ),
@@ -115,15 +120,14 @@ export const SITE_CASES: readonly HostileCase[] = [
   site(
     'a page that never ends',
     () => ({
-      '/page': (_request, response) => {
-        response.writeHead(200, { 'Content-Type': 'text/html' });
+      '/page': written((response) => {
         const piece = Buffer.alloc(1024 * 1024, 0x3c);
         const more = () => {
           while (!response.destroyed && response.write(piece));
         };
         response.on('drain', more);
         more();
-      },
+      }),
     }),
     start,
   ),

@@ -16,7 +16,7 @@ const NAMES = {
 
 /**
  * Measures first attempts at the receiver, from the commit that makes the first delivery due to the last request: with
- * MongoDB and an HTTP client alone, which is what this machine allows, and by the product.
+ * MongoDB and an HTTP client alone, as a measure of the machine, and by the product.
  * @returns the figures by heading
  */
 export async function measureDeliveries(

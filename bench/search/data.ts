@@ -3,11 +3,13 @@ import { chunkSections, searchableText } from '../../domain/content/chunking.js'
 import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import type { Embedder, IndexRow } from '../../domain/content/search.js';
 import { type Corpus, createCorpus, TOPICS } from '../support/corpus.js';
-import { readTestCollection } from '../support/test-collection.js';
+import { readTestCollection, type TestCollection } from '../support/test-collection.js';
 
 const EMBED_BATCH = 64;
 const CHUNKS_PER_ITEM = 4;
 const SCHEMA = [{ name: 'year', data_type: 'INT32' as const }];
+
+const JUDGED = { collection: 'judged', metadata: (id: string) => metadataOf(Number(id)) };
 
 /** A question with its vector, and the documents that people judged relevant. */
 export interface Question {
@@ -44,7 +46,11 @@ export async function writeVectors(file: string, collection: string, embedder: E
   });
   const questions: Float32Array[] = [];
   for (const { query } of queries) questions.push(await embedder.embedQuery(query));
-  const vectors: Vectors = { chunks: await embed(chunkRows(documents).map(({ text }) => text)), questions, topics };
+  const vectors: Vectors = {
+    chunks: await embed(chunkRows(documents, JUDGED).map(({ text }) => text)),
+    questions,
+    topics,
+  };
   writeFileSync(
     file,
     JSON.stringify(vectors, (_, value) => (value instanceof Float32Array ? Array.from(value) : value)),
@@ -57,7 +63,7 @@ export async function readSearchData(file: string, collection: string): Promise<
     typeof value?.[0] === 'number' ? Float32Array.from(value) : value,
   ) as Vectors;
   const { documents, queries } = readTestCollection(collection);
-  const judged = chunkRows(documents).map((row, at) => ({ ...row, vector: vectors.chunks[at]! }));
+  const judged = chunkRows(documents, JUDGED).map((row, at) => ({ ...row, vector: vectors.chunks[at]! }));
   const corpus = await createCorpus({ embedDocuments: async () => vectors.topics });
   return {
     questions: queries.map((question, at) => ({ ...question, vector: vectors.questions[at]! })),
@@ -66,16 +72,20 @@ export async function readSearchData(file: string, collection: string): Promise<
   };
 }
 
-function chunkRows(documents: ReturnType<typeof readTestCollection>['documents']): IndexRow[] {
+/** The chunks of a test collection as the product makes them, without their vectors. */
+export function chunkRows(
+  documents: TestCollection['documents'],
+  { collection, metadata }: { collection: string; metadata: (id: string) => IndexRow['metadata'] },
+): IndexRow[] {
   return documents.flatMap(({ id, title, text }) =>
     [...chunkSections({ sections: [{ text, headings: [] }] })].map((chunk) => ({
       chunk_id: `${id}:${chunk.ordinal}`,
       source_id: id,
-      collection: 'judged',
+      collection,
       type: 'knowledge' as const,
       text: searchableText(title, chunk),
       vector: null,
-      metadata: metadataOf(Number(id)),
+      metadata: metadata(id),
     })),
   );
 }

@@ -28,8 +28,8 @@ export interface BareDrain {
 }
 
 /**
- * Starts a sender that has MongoDB and an HTTP client only: what this machine allows. It sends the same records with the
- * same indexes, without signatures, turns, limits of a receiver, rotation and retries.
+ * Starts a sender that has MongoDB and an HTTP client only, as a measure of the machine. It sends the same records with the
+ * same indexes, one batch after the other, without signatures, turns, limits of a receiver, rotation and retries.
  */
 export async function startBareDrain(instance: BenchInstance, receiver: CountingReceiver): Promise<BareDrain> {
   const { db, mongoClient } = instance.collections;

@@ -1,9 +1,8 @@
-import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { count, plural } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
-import { useLive } from '../live.js';
+import { useAction, useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
@@ -111,20 +110,18 @@ function ConnectorDrawer({ id, onChanged }) {
     [id],
     (data) => (data?.status.syncing ? 1_500 : 6_000),
   );
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const { data } = found;
-  const sync = async () => {
-    setError(undefined);
-    await call('POST', `${path}/sync`).catch(setError);
-    await Promise.all([found.refresh(), onChanged()]);
-  };
+  const sync = useAction(
+    () => call('POST', `${path}/sync`),
+    () => Promise.all([found.refresh(), onChanged()]),
+  );
   const actions = html`
     <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
-    <${ui.ActionButton} className="primary" run=${sync} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ui.ActionButton}>
+    <${ui.ActionButton} className="primary" run=${sync.run} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ui.ActionButton}>
   `;
   return html`
     <${ui.Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${error ?? found.error} />
+      <${ui.Problem} error=${sync.error ?? found.error} />
       ${!data && !found.error && html`<${ui.Loading} />`}
       ${data && html`<${ConnectorDetails} ...${data} />`}
     </${ui.Drawer}>

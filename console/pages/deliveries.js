@@ -3,7 +3,7 @@ import { call, withQuery } from '../api.js';
 import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
-import { useLive } from '../live.js';
+import { useAction, useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
 import * as ui from '../ui.js';
@@ -152,20 +152,18 @@ function DeliveryDrawer({ path, onChanged }) {
     [path],
     (data) => (data && FINAL.includes(data.status) ? 8_000 : 1_500),
   );
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const { data } = delivery;
-  const retry = async () => {
-    setError(undefined);
-    await call('POST', `${path}/retry`).catch(setError);
-    await Promise.all([delivery.refresh(), onChanged()]);
-  };
+  const retry = useAction(
+    () => call('POST', `${path}/retry`),
+    () => Promise.all([delivery.refresh(), onChanged()]),
+  );
   const actions = html`
     ${data && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
-    ${data && RETRYABLE.includes(data.status) && html`<${ui.ActionButton} className="primary" run=${retry}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
+    ${data && RETRYABLE.includes(data.status) && html`<${ui.ActionButton} className="primary" run=${retry.run}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
     <${ui.Drawer} name="Delivery" title=${data ? titleOf(data) : 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${error ?? delivery.error} />
+      <${ui.Problem} error=${retry.error ?? delivery.error} />
       ${!data && !delivery.error && html`<${ui.Loading} />`}
       ${data && html`<${DeliveryDetails} delivery=${data} />`}
     </${ui.Drawer}>

@@ -82,18 +82,19 @@ const withText = <Item extends z.ZodType<TextSource>>(item: Item, fields: string
       anyOf: Object.entries(sources).map(([name, schema]) => ({ required: [name], properties: { [name]: schema } })),
     });
 
+/** First and last fields of an item with a text. */
+const named = { id: itemIdSchema.optional(), title: z.string().max(500).optional(), text: text.optional() };
+const described = { metadata, additional_metadata: metadata };
+
 /** `app_knowledge`: items with a text. */
 export const appKnowledgeSchema = z.array(
   withText(
     z.object({
-      id: itemIdSchema.optional(),
-      title: z.string().max(500).optional(),
-      text: text.optional(),
+      ...named,
       content: text.optional(),
       url: z.string().max(2048).optional(),
       source: z.string().max(200).optional(),
-      metadata,
-      additional_metadata: metadata,
+      ...described,
     }),
     'text or content',
     { text: VISIBLE, content: VISIBLE },
@@ -104,15 +105,12 @@ export const appKnowledgeSchema = z.array(
 export const memoriesSchema = z.array(
   withText(
     z.object({
-      id: itemIdSchema.optional(),
-      title: z.string().max(500).optional(),
-      text: text.optional(),
+      ...named,
       user_assistant_pairs: z
         .array(z.object({ user: text, assistant: text }))
         .min(1)
         .optional(),
-      metadata,
-      additional_metadata: metadata,
+      ...described,
     }),
     'text or user_assistant_pairs',
     {

@@ -9,16 +9,22 @@ import type { AiLimits } from './limits.js';
 import { findTables } from './tables/find-tables.js';
 import { readWords } from './tables/lines.js';
 
+const TESSERACT = { name: 'tesseract', models: null } as const;
+
+const ocrLimits = ({ ocrPages, imagePixels }: AiLimits) => ({
+  ...DEFAULT_LIMITS,
+  maxPages: ocrPages,
+  maxPixels: imagePixels,
+});
+
 /** OCR of pictures and PDFs, page by page. Each finished page is saved as a checkpoint. */
 export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_async'> {
-  const ocrLimits = { ...DEFAULT_LIMITS, maxPages: limits.ocrPages, maxPixels: limits.imagePixels };
   return {
+    ...TESSERACT,
     subfeature: 'ocr/ocr_async',
-    name: 'tesseract',
-    models: null,
     async run({ file, language }, { checkpoints, original }, signal) {
       const scan = requireScan(file);
-      const options = { limits: ocrLimits, language, checkpoints };
+      const options = { limits: ocrLimits(limits), language, checkpoints };
       try {
         if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
         const scanned = await reader.readWithWords(scan, options, signal);
@@ -32,15 +38,14 @@ export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvi
 
 /** Tables of pictures and PDFs: the words that OCR finds, grouped by their boxes into rows and columns. */
 export function createTableProvider(reader: PageReader, limits: AiLimits): AiProvider<'ocr/ocr_tables_async'> {
-  const ocrLimits = { ...DEFAULT_LIMITS, maxPages: limits.ocrPages, maxPixels: limits.imagePixels };
   return {
+    ...TESSERACT,
     subfeature: 'ocr/ocr_tables_async',
-    name: 'tesseract',
-    models: null,
     async run({ file, language }, { checkpoints }, signal) {
       const scan = requireScan(file);
+      const options = { limits: ocrLimits(limits), language, checkpoints };
       try {
-        const scanned = await reader.readTables(scan, { limits: ocrLimits, language, checkpoints }, signal);
+        const scanned = await reader.readTables(scan, options, signal);
         const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
           findTables(readWords(tsv), { page, width, height }),
         );

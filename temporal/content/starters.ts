@@ -32,6 +32,11 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
     org,
     database_id,
   });
+  const onDatabase = (ref: DatabaseRef, database: string, priorityKey?: number) => ({
+    taskQueue: 'control' as const,
+    args: [ref] as [DatabaseRef],
+    ...ownedBy({ org: ref.org, database }, priorityKey),
+  });
   const isFile = ({ source }: StartItemInput): boolean => source.kind === 'file';
 
   /** @param priorityKey of the ingest that the item belongs to */
@@ -100,19 +105,15 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
     startProvisioning: (ref: DatabaseRef, database: string): Promise<void> =>
       start('provisionDatabase', {
         workflowId: workflowIds.database(ref.org, ref.database_id),
-        taskQueue: 'control',
-        args: [ref],
         staticSummary: `Provision ${database}`,
-        ...ownedBy({ org: ref.org, database }, PRIORITIES.interactive),
+        ...onDatabase(ref, database, PRIORITIES.interactive),
       }),
 
     startDatabaseDeletion: (ref: DatabaseRef, database: string): Promise<void> =>
       start('deleteDatabase', {
         workflowId: workflowIds.databaseRemoval(ref.org, ref.database_id),
-        taskQueue: 'control',
-        args: [ref],
         staticSummary: `Delete ${database}`,
-        ...ownedBy({ org: ref.org, database }),
+        ...onDatabase(ref, database),
       }),
 
     /**

@@ -1,33 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '@temporalio/client';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
-import { connectTemporal } from '../../temporal/connection.js';
-import { createJobClient, type JobClient } from '../support/job-client.js';
+import { jobClientDuringTests, receiverDuringTests, temporalDuringTests } from '../support/during-tests.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 import { aiJobRecord } from '../support/records.js';
 
 const SENTIMENT = 'text/sentiment_analysis/wink';
 
 describe('quick jobs that arrive together', () => {
-  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'job-groups';
-  let api: JobClient;
-  let receiver: Receiver;
-  let temporal: Client;
-
-  beforeAll(async () => {
-    api = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
-    receiver = await startReceiver();
-    temporal = await connectTemporal(temporalAddress, 'default');
-  });
-  afterAll(async () => {
-    await receiver.close();
-    await temporal.connection.close();
-  });
+  const api = jobClientDuringTests(org);
+  const receiver = receiverDuringTests();
+  const temporal = temporalDuringTests();
 
   const jobOf = (id: string) =>
     withDb(mongodbUri, async (db) => (await db.collection<AiJobRecord>('ai_jobs').findOne({ _id: id }))!);

@@ -1,21 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import proto from '@temporalio/proto';
 import type { Collection } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import { duringTests, jobClientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { createJobClient, type JobClient } from '../support/job-client.js';
+import { startHttpServer } from '../support/http-server.js';
+import { createJobClient } from '../support/job-client.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { pythonWithCryptography } from '../support/python.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 import { aiJobRecord } from '../support/records.js';
 
@@ -25,14 +23,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 describe('AI jobs', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let api: JobClient;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = createJobClient(apiUrl, (await makeKey(mongodbUri, 'jobs')).key);
-    receiver = await startReceiver();
-  });
-  afterAll(() => receiver.close());
+  const api = jobClientDuringTests('jobs');
+  const receiver = receiverDuringTests();
   beforeEach(() => {
     receiver.received.length = 0;
     receiver.respond = () => ({ status: 204 });
@@ -137,25 +129,17 @@ print('verified')`;
   });
 
   describe('files by URL', () => {
-    let server: Server;
-    let url: string;
-    beforeAll(async () => {
-      server = createServer((request, response) => {
+    const server = duringTests(() =>
+      startHttpServer((request, response) => {
         if (request.url === '/note.txt') response.end('What a wonderful, happy day.');
         else if (request.url === '/100%25%.txt') response.end('What a wonderful, happy day.');
         else if (request.url === '/moved') response.writeHead(302, { location: '/note.txt' }).end();
         else response.writeHead(404).end();
-      }).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    });
-    afterAll(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+      }),
+    );
 
     test.each(['/note.txt', '/100%25%.txt'])('are fetched: %s', async (path) => {
-      const job = await api.finished(await api.submit(SENTIMENT, { file: url + path }));
+      const job = await api.finished(await api.submit(SENTIMENT, { file: server.url + path }));
       expect(job).toMatchObject({ status: 'success', output: { sentiment: 'positive' } });
     });
 
@@ -163,7 +147,7 @@ print('verified')`;
       ['/gone.txt', /its server responded with 404/],
       ['/moved', /its server responded with 302/],
     ])('that cannot be fetched (%s) fail the job with a reason', async (path, reason) => {
-      const submitted = await api.submit(SENTIMENT, { file: url + path }, { webhook_receiver: receiver.url });
+      const submitted = await api.submit(SENTIMENT, { file: server.url + path }, { webhook_receiver: receiver.url });
       const request = await callbackOf(submitted.body.job_id);
       expect(request.json).toMatchObject({ status: 'fail', error: { message: expect.stringMatching(reason) } });
       expect(request.json).not.toHaveProperty('output');

@@ -1,18 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
-import type { Collections } from '../../storage/collections.js';
 import { createOrganisations } from '../../storage/organisations.js';
-import { connectTemporal } from '../../temporal/connection.js';
 import { createStarters } from '../../temporal/starters.js';
+import {
+  collectionsDuringTests,
+  duringTests,
+  jobClientDuringTests,
+  processesDuringTests,
+  receiverDuringTests,
+  temporalDuringTests,
+} from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { createJobClient, type JobClient } from '../support/job-client.js';
-import { testCollections } from '../support/mongodb.js';
-import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import { createJobClient } from '../support/job-client.js';
+import { sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
-import { makeKey, type Product, startProcesses } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { databaseBeside, makeKey, sharedProduct } from '../support/product.js';
 import { aiJobRecord } from '../support/records.js';
 
 const NAME = 'openai-jobs';
@@ -22,34 +25,18 @@ describe('AI jobs of an OpenAI-compatible server', () => {
   const org = NAME;
   const CHAT = 'text/chat/openai';
   const question = { messages: [{ role: 'user', content: 'What is the colour of the heron?' }] };
-  let product: Product;
-  let api: JobClient;
-  let openai: OpenAiServer;
-  let receiver: Receiver;
-  let collections: Collections;
-  let temporal: TemporalClient;
-
-  beforeAll(async () => {
-    openai = await startOpenAiServer();
-    product = await startProcesses(NAME, {
-      POSTBACK_OPENAI_URL: openai.baseUrl,
-      POSTBACK_OPENAI_KEY: 'sk-very-secret',
-      POSTBACK_OPENAI_CHAT_MODEL: 'small',
-      POSTBACK_OPENAI_MODELS: 'large, vendor/huge:2',
-      POSTBACK_OPENAI_MAX_TOKENS: '500',
-    });
-    api = createJobClient(product.apiUrl, (await makeKey(product.mongodbUri, org)).key);
-    receiver = await startReceiver();
-    collections = await testCollections(product.mongodbUri);
-    temporal = await connectTemporal(product.temporalAddress, NAME);
-  });
-  afterAll(async () => {
-    await temporal?.connection.close();
-    await collections?.mongoClient.close();
-    await receiver?.close();
-    await openai?.close();
-    await product?.remove();
-  });
+  const openai = duringTests(startOpenAiServer);
+  const product = processesDuringTests(NAME, () => ({
+    POSTBACK_OPENAI_URL: openai.baseUrl,
+    POSTBACK_OPENAI_KEY: 'sk-very-secret',
+    POSTBACK_OPENAI_CHAT_MODEL: 'small',
+    POSTBACK_OPENAI_MODELS: 'large, vendor/huge:2',
+    POSTBACK_OPENAI_MAX_TOKENS: '500',
+  }));
+  const api = jobClientDuringTests(org, product);
+  const receiver = receiverDuringTests();
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, NAME));
+  const temporal = temporalDuringTests(NAME);
   beforeEach(() => {
     openai.requests.length = 0;
   });

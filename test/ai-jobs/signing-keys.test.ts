@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Document } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { createSigningKeys, type SigningKeyRecord } from '../../storage/ai-jobs/signing-keys.js';
-import type { Collections } from '../../storage/collections.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { createJobClient } from '../support/job-client.js';
-import { connectMongo, testCollections } from '../support/mongodb.js';
+import { connectMongo } from '../support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct } from '../support/product.js';
 import { startReceiver } from '../support/receiver.js';
 import { aiJobRecord } from '../support/records.js';
@@ -18,15 +18,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 describe('the keys that sign callbacks of AI jobs', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let collections: Collections;
   let processes: ReturnType<typeof createSigningKeys>[];
-
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'rsa-keys'));
   beforeAll(async () => {
-    collections = await testCollections(databaseBeside(mongodbUri, 'rsa-keys'));
     const sealer = createSealer(randomBytes(32).toString('base64'));
     processes = [createSigningKeys(collections, sealer), createSigningKeys(collections, sealer)];
   });
-  afterAll(() => collections.mongoClient.close());
 
   const retiredLongAgo = (id: string) =>
     collections.signingKeys.updateOne({ _id: id }, { $set: { retired_at: new Date(Date.now() - 2 * DAY_MS) } });

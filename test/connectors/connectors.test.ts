@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ScheduleNotFoundError, type Client as TemporalClient } from '@temporalio/client';
-import { connectTemporal } from '../../temporal/connection.js';
-import { type Client, createClient } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ScheduleNotFoundError } from '@temporalio/client';
 import { connectorsOf } from '../support/connectors.js';
+import { clientDuringTests, duringTests, temporalDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf } from '../support/organisation.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
-import { html, type Site, startSite } from '../support/site.js';
+import { html, startSite } from '../support/site.js';
 
 interface Connector {
   id: string;
@@ -17,27 +16,14 @@ interface Connector {
 }
 
 describe('connectors', () => {
-  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'connectors';
   const database = 'harbour';
-  let api: Client;
-  let key: string;
-  let connectors: ReturnType<typeof connectorsOf>;
-  let site: Site;
-  let temporal: TemporalClient;
-
-  beforeAll(async () => {
-    key = (await makeKey(mongodbUri, org)).key;
-    api = createClient(apiUrl, key);
-    connectors = connectorsOf(api, mongodbUri);
-    temporal = await connectTemporal(temporalAddress, 'default');
-    site = await startSite({ '/a': html('A', 'Page a.'), '/b': html('B', 'Page b.') });
-    await api.createDatabase(database);
-  });
-  afterAll(async () => {
-    await site?.close();
-    await temporal?.connection.close();
-  });
+  const api = clientDuringTests(org);
+  const connectors = connectorsOf(api, mongodbUri);
+  const temporal = temporalDuringTests();
+  const site = duringTests(() => startSite({ '/a': html('A', 'Page a.'), '/b': html('B', 'Page b.') }));
+  beforeAll(() => api.createDatabase(database));
 
   const web = (paths = ['/a', '/b']) => ({
     kind: 'web',

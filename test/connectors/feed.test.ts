@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { connectorsOf } from '../support/connectors.js';
-import { clientOf } from '../support/organisation.js';
+import { clientDuringTests, duringTests } from '../support/during-tests.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import { type Site, startSite } from '../support/site.js';
+import { startSite } from '../support/site.js';
 
 describe('a feed connector', () => {
   const { mongodbUri } = sharedProduct();
   const database = 'news';
-  let api: Client;
-  let connectors: ReturnType<typeof connectorsOf>;
-  let site: Site;
-
-  beforeAll(async () => {
-    api = await clientOf('connectors-feed');
-    connectors = connectorsOf(api, mongodbUri);
-    site = await startSite();
-    await api.createDatabase(database);
-  });
-  afterAll(() => site?.close());
+  const api = clientDuringTests('connectors-feed');
+  const connectors = connectorsOf(api, mongodbUri);
+  const site = duringTests(() => startSite());
+  beforeAll(() => api.createDatabase(database));
 
   const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
   const serve = (path: string, body: string | Buffer) => site.pages.set(path, { body, type: 'application/xml' });

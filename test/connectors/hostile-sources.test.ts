@@ -2,12 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import type { WebSettings } from '../../domain/connectors/connectors.js';
 import { createForeignParser, createSources, type OpenSource } from '../../providers/connectors/index.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
-import { html, type Site, startSite } from '../support/site.js';
+import { duringTests } from '../support/during-tests.js';
+import { html, startSite } from '../support/site.js';
 
 describe('hostile sites', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postback-hostile-'));
@@ -16,13 +17,9 @@ describe('hostile sites', () => {
   const signal = new AbortController().signal;
   const limits = { timeoutMs: 60_000, maxBytes: 10_000_000 };
   const openSource: OpenSource = createSources(outbound, limits, parser);
-  let site: Site;
-
-  beforeAll(async () => {
-    site = await startSite();
-  });
+  const site = duringTests(() => startSite());
   afterAll(async () => {
-    await Promise.all([outbound.close(), parser.close(), site.close()]);
+    await Promise.all([outbound.close(), parser.close()]);
     rmSync(folder, { recursive: true, force: true });
   });
 

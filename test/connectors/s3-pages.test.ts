@@ -1,16 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createForeignParser } from '../../providers/connectors/index.js';
 import { createRequests } from '../../providers/connectors/requests.js';
 import { createS3Source } from '../../providers/connectors/s3.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
+import { duringTests } from '../support/during-tests.js';
+import { startHttpServer } from '../support/http-server.js';
 
 const SECRET = 'a secret access key / with + signs';
 const KEYS = ['a b.txt', "notes/Überfahrt & (Nebel) 1+1='2'.txt", 'notes/lamp.txt', 'z/ä%25.md', 'zz.txt'];
@@ -22,11 +22,8 @@ describe('a large bucket', () => {
   const requests = createRequests(outbound, { timeoutMs: 60_000, maxBytes: 1_000 });
   const parser = createForeignParser();
   const signal = new AbortController().signal;
-  let server: Server;
-  let endpoint: string;
-
-  beforeAll(async () => {
-    server = createServer((request, response) => {
+  const server = duringTests(() =>
+    startHttpServer((request, response) => {
       if (!isSigned(request)) {
         response.writeHead(403).end('<Error><Code>SignatureDoesNotMatch</Code></Error>');
         return;
@@ -34,21 +31,17 @@ describe('a large bucket', () => {
       const url = new URL(request.url!, 'http://bucket');
       if (url.searchParams.get('list-type') === '2') response.end(listing(url.searchParams));
       else response.end(`content of ${decodeURIComponent(url.pathname.slice('/archive/'.length))}`);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
+    }),
+  );
   afterAll(async () => {
     await outbound.close();
     await parser.close();
-    server.closeAllConnections();
-    server.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
   const source = (secret_access_key: string) =>
     createS3Source(
-      { endpoint, bucket: 'archive', prefix: '', region: 'eu-north-1', path_style: true },
+      { endpoint: server.url, bucket: 'archive', prefix: '', region: 'eu-north-1', path_style: true },
       { access_key_id: 'AKIATEST', secret_access_key },
       { requests, parser },
       2,

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../temporal/connection.js';
-import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
+import { clientDuringTests, duringTests } from '../support/during-tests.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
 import { logWith } from '../support/logs.js';
-import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { S3_KEYS, startS3 } from '../support/s3.js';
 
@@ -13,17 +12,10 @@ describe('an S3 connector', () => {
   const { mongodbUri, temporalAddress, dataDir } = sharedProduct();
   const org = 'connectors-s3';
   const database = 'bucket';
-  let api: Client;
-  let connectors: ReturnType<typeof connectorsOf>;
-  let s3: Awaited<ReturnType<typeof startS3>>;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    connectors = connectorsOf(api, mongodbUri);
-    s3 = await startS3('archive');
-    await api.createDatabase(database);
-  });
-  afterAll(() => s3?.close());
+  const api = clientDuringTests(org);
+  const connectors = connectorsOf(api, mongodbUri);
+  const s3 = duringTests(() => startS3('archive'));
+  beforeAll(() => api.createDatabase(database));
 
   const counts = (some: object) => ({ new: 0, changed: 0, unchanged: 0, removed: 0, failed: 0, ...some });
   const settings = (prefix: string) => ({ endpoint: s3.endpoint, bucket: s3.bucket, prefix });
@@ -106,13 +98,9 @@ describe('an S3 connector', () => {
     expect((await api.request('PATCH', '/connectors/con_unknown', { json: { settings: elsewhere } })).status).toBe(404);
   });
 
-  test('its endpoint is checked like any address', async () => {
-    for (const endpoint of [
-      'https://169.254.169.254',
-      'https://192.168.1.10:9000',
-      'https://[::1]:9000',
-      'http://1.1.1.1',
-    ]) {
+  test.each(['https://169.254.169.254', 'https://192.168.1.10:9000', 'https://[::1]:9000', 'http://1.1.1.1'])(
+    '%s is rejected as its endpoint',
+    async (endpoint) => {
       const rejected = await api.post('/connectors', {
         kind: 's3',
         database,
@@ -122,7 +110,10 @@ describe('an S3 connector', () => {
         422,
         { code: 'VALIDATION_ERROR', message: expect.stringContaining('settings.endpoint') },
       ]);
-    }
+    },
+  );
+
+  test('its endpoint is checked again when it changes, and when a sync begins', async () => {
     const id = await connectors.create({ kind: 's3', database, settings: settings('') });
     const rejected = await api.request('PATCH', `/connectors/${id}`, {
       json: { settings: { ...settings(''), endpoint: 'https://10.1.1.1' } },

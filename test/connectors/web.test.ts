@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
 import { connectorsOf } from '../support/connectors.js';
+import { clientDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { html, type Site, startSite } from '../support/site.js';
 
@@ -11,15 +11,10 @@ describe('a web connector', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'connectors-web';
   const database = 'site';
-  let api: Client;
-  let connectors: ReturnType<typeof connectorsOf>;
   const sites: Site[] = [];
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    connectors = connectorsOf(api, mongodbUri);
-    await api.createDatabase(database);
-  });
+  const api = clientDuringTests(org);
+  const connectors = connectorsOf(api, mongodbUri);
+  beforeAll(() => api.createDatabase(database));
   afterAll(() => Promise.all(sites.map((site) => site.close())));
 
   async function siteOf(pages: Parameters<typeof startSite>[0]): Promise<Site> {

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, statusAndCode } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
 
 describe('the same id in two collections', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'same-ids';
   const database = 'users';
-  let api: Client;
-  let receiver: Receiver;
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests(api);
 
   const send = (collection: string, memory: object, more: Record<string, string> = {}) =>
     api.ingest({ database, collection, memories: JSON.stringify([memory]), ...more });
@@ -26,8 +25,6 @@ describe('the same id in two collections', () => {
     (await api.post('/query', { database, ...body })).body.data.chunks;
 
   beforeAll(async () => {
-    api = await clientOf(org);
-    receiver = await registeredReceiver(api);
     await api.createDatabase(database);
     await send('alice', { id: 'profile', text: 'Ada Lovelace met Charles Babbage. She likes sailing.' });
     await completed('profile', 'alice');
@@ -38,7 +35,6 @@ describe('the same id in two collections', () => {
     );
     await completed('profile', 'bob');
   });
-  afterAll(() => receiver.close());
 
   test('is two items: neither replaces the other, and 409 means the same collection', async () => {
     expect([await text('profile', 'alice'), await text('profile', 'bob')]).toEqual([

@@ -1,23 +1,18 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { connect } from '@lancedb/lancedb';
-import type { Collections } from '../../storage/collections.js';
 import { createCompactionLeases } from '../../storage/content/compaction-leases.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/folder.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { S3_ENVIRONMENT, startS3 } from '../support/s3.js';
 import { question, row } from '../support/search-index-contract.js';
 
 const uri = databaseBeside(sharedProduct().mongodbUri, 'compaction');
-let collections: Collections;
-beforeAll(async () => {
-  collections = await testCollections(uri);
-});
-afterAll(() => collections.mongoClient.close());
+const collections = collectionsDuringTests(uri);
 
 const folder = temporaryFolder('busy-index');
 

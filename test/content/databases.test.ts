@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, statusAndCode } from '../support/client.js';
+import { describe, expect, test } from '@jest/globals';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('databases', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'databases';
-  let api: Client;
-  let other: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    other = await clientOf('databases-other');
-    receiver = await registeredReceiver(api);
-  });
-  afterAll(() => receiver.close());
+  const api = clientDuringTests(org);
+  const other = clientDuringTests('databases-other');
+  receiverDuringTests(api);
 
   const deleted = (name: string) =>
     eventually(`${name} deleted`, async () => (await api.get(`/databases/status?database=${name}`)).status === 404);

@@ -119,10 +119,7 @@ describe('a change of the embedding model', () => {
     const env = { ...process.env, ...commandSettings() };
     return (await run(process.execPath, ['dist/cli/main.js', ...args], { env })).stdout;
   };
-  const query = async (text: string, query_by = 'vector') =>
-    (await api.post('/query', { database: 'library', query: text, query_by })).body.data.chunks.map(
-      ({ source_id }: { source_id: string }) => source_id,
-    );
+  const query = (text: string, query_by = 'vector') => api.idsFound('library', text, { query_by });
   type Readiness = { embeddings: object; outdated_texts?: object };
   const readinessOf = async (url: string) => (await (await fetch(`${url}/readyz`)).json()) as Readiness;
   /** Waits until the API and the worker say this. On a busy machine a probe can time out, and leaves out what it lists. */

@@ -2,22 +2,23 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { EmbeddingError } from '../../domain/errors.js';
 import { batchByLength } from '../../providers/embeddings/batching.js';
 import { fuseModel } from '../../providers/embeddings/fused-model.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
-import { createLocalEmbedder, type LocalEmbedder } from '../../providers/embeddings/local.js';
+import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { BUILT_IN_MODEL } from '../../providers/embeddings/local-model.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
+import { duringTests } from '../support/during-tests.js';
 import { describeWithModel } from '../support/embedding-model.js';
+import { startHttpServer } from '../support/http-server.js';
 
 const similarity = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 /** The state of the first token, computed for two equal texts in a batch. */
@@ -68,11 +69,7 @@ test('without a model there is no embedder', () => {
 });
 
 await describeWithModel('the local embedder', (files) => {
-  let embedder: LocalEmbedder;
-  beforeAll(() => {
-    embedder = createLocalEmbedder(files);
-  });
-  afterAll(() => embedder.close());
+  const embedder = duringTests(() => createLocalEmbedder(files));
 
   test('returns unit vectors in the order of the texts, similar for similar texts', async () => {
     const texts = [
@@ -171,12 +168,17 @@ await describeWithModel('the local embedder', (files) => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  test('calls take turns: one text does not wait for the many texts of another call', async () => {
+  /** The names of calls in the order in which they end. */
+  async function orderOf(calls: Record<string, Promise<unknown>>): Promise<string[]> {
     const ended: string[] = [];
-    const many = embedder.embedDocuments(new Array(30).fill('words '.repeat(60))).then(() => ended.push('many'));
-    const one = embedder.embedDocuments(['A note.']).then(() => ended.push('one'));
-    await Promise.all([many, one]);
-    expect(ended).toEqual(['one', 'many']);
+    await Promise.all(Object.entries(calls).map(([name, call]) => call.then(() => ended.push(name))));
+    return ended;
+  }
+
+  test('calls take turns: one text does not wait for the many texts of another call', async () => {
+    const many = embedder.embedDocuments(new Array(30).fill('words '.repeat(60)));
+    const one = embedder.embedDocuments(['A note.']);
+    expect(await orderOf({ many, one })).toEqual(['one', 'many']);
   });
 
   test('organisations take turns: one text does not wait for the many calls of another organisation', async () => {
@@ -189,19 +191,15 @@ await describeWithModel('the local embedder', (files) => {
   });
 
   test('a short text waits for few long ones', async () => {
-    const ended: string[] = [];
-    const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500))).then(() => ended.push('long'));
-    const short = embedder.embedDocuments(['A note.']).then(() => ended.push('short'));
-    await Promise.all([long, short]);
-    expect(ended).toEqual(['short', 'long']);
+    const long = embedder.embedDocuments(new Array(12).fill('words '.repeat(500)));
+    const short = embedder.embedDocuments(['A note.']);
+    expect(await orderOf({ long, short })).toEqual(['short', 'long']);
   });
 
   test('a short text does not wait for the long texts of another organisation that the model has already', async () => {
-    const ended: string[] = [];
     const long = embedder.embedDocuments(new Array(2).fill('words '.repeat(500)), undefined, 'many');
     const short = embedder.embedDocuments(['A note.'], undefined, 'one');
-    await Promise.all([long.then(() => ended.push('long')), short.then(() => ended.push('short'))]);
-    expect(ended).toEqual(['short', 'long']);
+    expect(await orderOf({ long, short })).toEqual(['short', 'long']);
   });
 
   test('an aborted call rejects at once, and the next call works', async () => {
@@ -249,8 +247,6 @@ await describeWithModel('the local embedder', (files) => {
 });
 
 describe('the embedder for OpenAI-compatible servers', () => {
-  let server: Server;
-  let baseUrl: string;
   let requests: {
     url: string;
     authorization: string | undefined;
@@ -266,28 +262,22 @@ describe('the embedder for OpenAI-compatible servers', () => {
         .reverse(),
     });
 
-  beforeAll(async () => {
-    server = createServer(async (req: IncomingMessage, res) => {
+  const server = duringTests(() =>
+    startHttpServer(async (req, res) => {
       let text = '';
       for await (const part of req) text += part;
       const body = JSON.parse(text);
       requests.push({ url: req.url!, authorization: req.headers.authorization, body });
       respond(body, res);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+    }),
+  );
   beforeEach(() => {
     requests = [];
     respond = ({ input }, res) => res.end(embeddings(input));
   });
   afterEach(() => embedder.close());
 
-  const options = () => ({ baseUrl, apiKey: 'secret-key', model: 'm', dimensions: 3 });
+  const options = () => ({ baseUrl: `${server.url}/v1/`, apiKey: 'secret-key', model: 'm', dimensions: 3 });
   let embedder: ReturnType<typeof createOpenAiEmbedder>;
   const create = (rest = {}) => {
     embedder = createOpenAiEmbedder({ ...options(), ...rest });
@@ -363,7 +353,7 @@ describe('the embedder for OpenAI-compatible servers', () => {
       retryable: true,
       message: expect.stringContaining('100 ms'),
     });
-    respond = (_, res) => res.writeHead(307, { location: `${baseUrl}elsewhere` }).end();
+    respond = (_, res) => res.writeHead(307, { location: `${server.url}/elsewhere` }).end();
     await expect(create().embedQuery('x')).rejects.toMatchObject({ retryable: true });
     await expect(create({ baseUrl: 'http://127.0.0.1:1/v1' }).embedQuery('x')).rejects.toMatchObject({
       retryable: true,

@@ -1,15 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
-import { clientOf } from '../support/organisation.js';
+import { clientDuringTests } from '../support/during-tests.js';
 
 describe('feedback', () => {
   const NOTES = Array.from({ length: 12 }, (_, n) => ({ id: `note-${n}`, text: `lantern ${'filler '.repeat(n)}` }));
-  let api: Client;
-  let other: Client;
-
+  const api = clientDuringTests('feedback');
+  const other = clientDuringTests('feedback-stranger');
   beforeAll(async () => {
-    api = await clientOf('feedback');
-    other = await clientOf('feedback-stranger');
     await api.createDatabase('notes');
     await api.ingest({ database: 'notes', memories: JSON.stringify(NOTES) });
     for (const { id } of NOTES) expect(await api.ended('notes', id)).toMatchObject({ indexing_status: 'completed' });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Graph } from '../../domain/content/graph.js';
-import { createGraphExtractor, type GraphExtractor } from '../../providers/graph/index.js';
+import { createGraphExtractor } from '../../providers/graph/index.js';
+import { duringTests } from '../support/during-tests.js';
 
-let extractor: GraphExtractor;
-beforeAll(() => {
-  extractor = createGraphExtractor();
-});
-afterAll(() => extractor.close());
+const extractor = duringTests(createGraphExtractor);
 
 const read = (...texts: string[]) => extractor.extract(texts.map((text, n) => ({ chunk_id: `chk_${n}`, text })));
 const types = (graph: Graph) => Object.fromEntries(graph.entities.map((entity) => [entity.name, entity.type]));
@@ -69,13 +66,8 @@ describe('relations', () => {
 
   test('all subjects of a list have the relation, and names without a verb between them co-occur', async () => {
     const graph = await read('Microsoft and Google signed an agreement with Acme Corp.');
-    expect(edges(graph)).toEqual(
-      expect.arrayContaining([
-        'Microsoft | signed with | Acme Corp',
-        'Google | signed with | Acme Corp',
-        'Microsoft | co-occurs with | Google',
-      ]),
-    );
+    for (const name of ['Microsoft', 'Google']) expect(edges(graph)).toContain(`${name} | signed with | Acme Corp`);
+    expect(edges(graph)).toContain('Microsoft | co-occurs with | Google');
   });
 
   test('both ends of every relation are entities of the graph', async () => {

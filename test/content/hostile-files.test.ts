@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { bomb, docx } from '../fixtures/made-files.js';
-import type { Client } from '../support/client.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
-import type { Receiver } from '../support/receiver.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 
 describe('hostile files', () => {
   const database = 'hostile';
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf('hostile-files');
-    receiver = await registeredReceiver(api);
-    await api.createDatabase(database);
-  });
-  afterAll(() => receiver?.close());
+  const api = clientDuringTests('hostile-files');
+  const receiver = receiverDuringTests(api);
+  beforeAll(() => api.createDatabase(database));
 
   test('each ends with its reason and its webhook, and a note beside them completes', async () => {
     const files = [

@@ -2,21 +2,16 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Binary } from 'mongodb';
-import { type ApiResponse, type Client, createClient, statusAndCode } from '../support/client.js';
+import { type ApiResponse, statusAndCode } from '../support/client.js';
+import { clientDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { sharedProduct, withDb } from '../support/product.js';
 
 describe('an ingest that is rejected', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const org = 'rejected-ingests';
-  let api: Client;
-  let key: string;
-
-  beforeAll(async () => {
-    key = (await makeKey(mongodbUri, org)).key;
-    api = createClient(apiUrl, key);
-    await api.createDatabase('inbox');
-  });
+  const api = clientDuringTests(org);
+  beforeAll(() => api.createDatabase('inbox'));
 
   const boundary = { 'Content-Type': 'multipart/form-data; boundary=xyz' };
   const memories = (items: unknown) => api.ingest({ database: 'inbox', memories: JSON.stringify(items) });
@@ -29,7 +24,7 @@ describe('an ingest that is rejected', () => {
   /** A multipart request that the test writes piece by piece. */
   function openForm() {
     const { hostname, port } = new URL(apiUrl);
-    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2', ...boundary };
+    const headers = { Authorization: `Bearer ${api.key}`, 'API-Version': '2', ...boundary };
     return httpRequest({ hostname, port, method: 'POST', path: '/context/ingest', headers });
   }
 

@@ -1,23 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient, statusAndCode } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { registeredReceiver } from '../support/organisation.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
+import { sharedProduct, withDb } from '../support/product.js';
 
 describe('ingesting', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = createClient(apiUrl, (await makeKey(mongodbUri, 'ingesting')).key);
-    receiver = await registeredReceiver(api);
-    await api.createDatabase('inbox');
-  });
-
-  afterAll(() => receiver.close());
+  const { mongodbUri } = sharedProduct();
+  const api = clientDuringTests('ingesting');
+  const receiver = receiverDuringTests(api);
+  beforeAll(() => api.createDatabase('inbox'));
 
   test('files of every kind in one request: each is completed and has a webhook', async () => {
     const files = [

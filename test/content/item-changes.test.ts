@@ -5,28 +5,22 @@ import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.j
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import type { Collections } from '../../storage/collections.js';
 import { type Chunks, createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
-import { type Client, statusAndCode } from '../support/client.js';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests, collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
-import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('metadata updates', () => {
   const { mongodbUri, dataDir } = sharedProduct();
   const org = 'changing-items';
-  let api: Client;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    await api.createDatabase('shelf');
-  });
+  const api = clientDuringTests(org);
+  beforeAll(() => api.createDatabase('shelf'));
 
   const remember = async (items: { id: string; text: string; metadata?: object }[]) => {
     const sent = await api.ingest({ database: 'shelf', memories: JSON.stringify(items) });
@@ -97,11 +91,8 @@ describe('metadata updates', () => {
       { id: 'tall', text: 'A tower of stone.', metadata: { height: 40 } },
       { id: 'low', text: 'A tower of wood.', metadata: { height: 4 } },
     ]);
-    const higher = async (height: number): Promise<string[]> => {
-      const filter = { database: 'shelf', query: 'tower', metadata_filters: { height: { $gt: height } } };
-      const { chunks } = (await api.post('/query', filter)).body.data;
-      return chunks.map(({ source_id }: { source_id: string }) => source_id).sort();
-    };
+    const higher = async (height: number) =>
+      (await api.idsFound('shelf', 'tower', { metadata_filters: { height: { $gt: height } } })).sort();
     await declare('height');
     await eventually('ranges find both', async () => (await higher(1)).length === 2);
     expect(await higher(10)).toEqual(['tall']);
@@ -133,14 +124,12 @@ describe('metadata updates', () => {
   describe('by several processes at the same time', () => {
     type Stores = { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks } & IndexRowsStores &
       WriteAloneDependencies;
-    let collections: Collections;
     let processes: Stores[];
     let item: ItemRecord;
-
+    const collections = collectionsDuringTests(mongodbUri);
     beforeAll(async () => {
       await declare('round');
       await remember([{ id: 'contested', text: 'A book about knots.' }]);
-      collections = await testCollections(mongodbUri);
       processes = [1, 2, 3].map(() => ({
         databaseIndexes: createDatabaseIndexes(collections),
         items: createItems(collections),
@@ -152,7 +141,6 @@ describe('metadata updates', () => {
     });
     afterAll(async () => {
       for (const { index } of processes ?? []) await index.close();
-      await collections?.mongoClient.close();
     });
 
     const change = (stores: Stores, metadata: object) =>

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { describe, expect, test } from '@jest/globals';
 import { newBatchId } from '../../domain/ids.js';
-import { connectTemporal } from '../../temporal/connection.js';
+import { temporalDuringTests } from '../support/during-tests.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
 import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('the workflow of a group', () => {
-  const { mongodbUri, temporalAddress } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'group-workflow';
-  let temporal: TemporalClient;
-  beforeAll(async () => {
-    temporal = await connectTemporal(temporalAddress, 'default');
-  });
-  afterAll(() => temporal?.connection.close());
+  const temporal = temporalDuringTests();
 
   /** Ids and types of the item workflows that the Temporal UI finds for an item. */
   const workflowsOf = async (id: string) => {

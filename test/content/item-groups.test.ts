@@ -21,7 +21,6 @@ import { createExtractor } from '../../providers/extraction/index.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { identifySelf, isAlive } from '../../runtime/process-identity.js';
 import { createCheckpointStore } from '../../storage/checkpoints.js';
-import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createDatabases } from '../../storage/content/databases.js';
@@ -39,7 +38,7 @@ import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
-import { testCollections } from '../support/mongodb.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { readyDatabase } from '../support/records.js';
 
@@ -49,7 +48,6 @@ describe('a group of items', () => {
   const org = 'groups';
   const database_id = 'tnt_groups';
   const extractor = createExtractor({ processes: 1 });
-  let collections: Collections;
   let index: SearchIndex;
   /** What the activities met: workflows that were started, and texts that were embedded. */
   let started: string[];
@@ -63,10 +61,9 @@ describe('a group of items', () => {
   let onWrite: () => Promise<void>;
   let onPut: () => Promise<void>;
   let onStart: (id: string) => void;
-
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'item-groups'));
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
-    collections = await testCollections(databaseBeside(mongodbUri, 'item-groups'));
     index = createLanceIndex({ location: folder });
     await index.create(database_id);
     await collections.databases.insertOne(readyDatabase(database_id, org, 'notes'));
@@ -77,7 +74,6 @@ describe('a group of items', () => {
     await Runtime.instance().shutdown();
     await extractor.close();
     await index?.close();
-    await collections?.mongoClient.close();
     rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {

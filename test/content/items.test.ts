@@ -1,31 +1,21 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Document } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
-import { type ApiResponse, type Client, createClient, statusAndCode } from '../support/client.js';
+import { type ApiResponse, statusAndCode } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { connectMongo } from '../support/mongodb.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('items', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const org = 'items';
-  let key: string;
-  let api: Client;
-  let other: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    key = (await makeKey(mongodbUri, org)).key;
-    api = createClient(apiUrl, key);
-    other = await clientOf('other-items');
-    receiver = await registeredReceiver(api);
-    await api.createDatabase('shelf');
-  });
-  afterAll(() => receiver.close());
+  const api = clientDuringTests(org);
+  const other = clientDuringTests('other-items');
+  const receiver = receiverDuringTests(api);
+  beforeAll(() => api.createDatabase('shelf'));
 
   const ingest = async (items: { id: string; text: string; metadata?: object }[], collection = 'default') => {
     const sent = await api.ingest({ database: 'shelf', collection, upsert: 'true', memories: JSON.stringify(items) });
@@ -37,7 +27,7 @@ describe('items', () => {
   const patch = (id: string, change: object) =>
     api.request('PATCH', `/context/${encodeURIComponent(id)}`, { json: { database: 'shelf', ...change } });
   const raw = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
-    fetch(apiUrl + path, { method, headers: { Authorization: `Bearer ${key}`, 'API-Version': '2', ...headers } });
+    fetch(apiUrl + path, { method, headers: { Authorization: `Bearer ${api.key}`, 'API-Version': '2', ...headers } });
   const idsOf = (response: ApiResponse) => response.body.data.items.map(({ id }: { id: string }) => id);
   /** Numbers of records of these items in MongoDB. */
   const recordsOf = (ids: string[]) =>
@@ -293,8 +283,7 @@ describe('items', () => {
     ]);
     expect(statusAndCode(await api.get('/context/d1?database=shelf'))).toEqual([404, 'SOURCE_NOT_FOUND']);
     expect(statusAndCode(await api.get('/context/status?database=shelf&id=d1'))).toEqual([404, 'FILE_NOT_FOUND']);
-    const { chunks } = (await api.post('/query', { database: 'shelf', query: 'zeppelin', query_by: 'text' })).body.data;
-    expect(chunks.map(({ source_id }: { source_id: string }) => source_id)).toEqual(['stays']);
+    expect(await api.idsFound('shelf', 'zeppelin', { query_by: 'text' })).toEqual(['stays']);
     await eventually('records removed', async () =>
       (await recordsOf(['d1', 'd2', 'd3'])).every((count) => count === 0),
     );

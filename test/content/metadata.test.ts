@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { addFields, type MetadataField } from '../../domain/content/databases.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
-import { type Client, statusAndCode } from '../support/client.js';
-import { clientOf } from '../support/organisation.js';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests } from '../support/during-tests.js';
 import { sharedProduct, withDb } from '../support/product.js';
 
 const FIELDS = [
@@ -72,10 +72,8 @@ describe('typed metadata', () => {
 describe('metadata of a database', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'metadata';
-  let api: Client;
-
+  const api = clientDuringTests(org);
   beforeAll(async () => {
-    api = await clientOf(org);
     await api.createDatabase('typed');
     const response = await patch('typed', FIELDS);
     expect([response.status, response.body]).toEqual([200, { database: 'typed', database_metadata_schema: FIELDS }]);

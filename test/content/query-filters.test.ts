@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
+import { clientDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
 
 const SCHEMA = [
   { name: 'brand', data_type: 'VARCHAR' },
@@ -26,10 +25,8 @@ const KETTLES = [
 ];
 
 describe('filters by metadata', () => {
-  let api: Client;
-
+  const api = clientDuringTests('filters');
   beforeAll(async () => {
-    api = await clientOf('filters');
     await api.post('/databases', { database: 'kettles', database_metadata_schema: SCHEMA });
     await eventually('database ready', async () => {
       return (await api.get('/databases/status?database=kettles')).body.data.infra.ready_for_ingestion;

@@ -248,10 +248,7 @@ describe('texts in several languages', () => {
     for (const { id } of memories) expect(await api.ended('world', id)).toMatchObject({ indexing_status: 'completed' });
   });
 
-  const find = async (query: string, operator: string): Promise<string[]> => {
-    const { body } = await api.post('/query', { database: 'world', query, operator, query_by: 'text' });
-    return body.data.chunks.map((chunk: { source_id: string }) => chunk.source_id);
-  };
+  const find = (query: string, operator: string) => api.idsFound('world', query, { operator, query_by: 'text' });
 
   test.each([
     ['en', 'flies boat'],

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import { TEXT_ANALYSIS } from '../../domain/content/index-generations.js';
 import { createRetrieval } from '../../domain/content/retrieval.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { newBatchId } from '../../domain/ids.js';
-import type { Collections } from '../../storage/collections.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createFeedback } from '../../storage/content/feedback.js';
 import { createGraphStore } from '../../storage/content/graph.js';
@@ -13,36 +12,22 @@ import { createItemQueue, type ExistingItem, queuedItem } from '../../storage/co
 import { createItems } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { inTransaction } from '../../storage/transactions.js';
-import { type Client, statusAndCode } from '../support/client.js';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests, collectionsDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
-import { makeKey, sharedProduct } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
+import { sharedProduct } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 const BROKEN = { name: 'broken.pdf', content: '%PDF-1.7\nnothing of a PDF follows' };
 
 describe('a replacement', () => {
-  const { mongodbUri, apiUrl, dataDir } = sharedProduct();
+  const { mongodbUri, dataDir } = sharedProduct();
   const org = 'replacements';
   const database = 'harbour';
-  let api: Client;
-  let key: string;
-  let receiver: Receiver;
-  let collections: Collections;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    ({ key } = await makeKey(mongodbUri, org));
-    receiver = await registeredReceiver(api);
-    collections = await testCollections(mongodbUri);
-    await api.createDatabase(database);
-  });
-  afterAll(async () => {
-    await receiver?.close();
-    await collections?.mongoClient.close();
-  });
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests(api);
+  const collections = collectionsDuringTests(mongodbUri);
+  beforeAll(() => api.createDatabase(database));
 
   const memories = (items: object[], upsert = 'true') =>
     api.ingest({ database, upsert, memories: JSON.stringify(items) });
@@ -54,10 +39,7 @@ describe('a replacement', () => {
     const { body } = await api.post('/query', { database, query, ...more });
     return body.data.chunks.map(({ text }: { text: string }) => text);
   };
-  const contentOf = async (id: string) => {
-    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
-    return (await fetch(`${apiUrl}/context/${id}/content?database=${database}`, { headers })).text();
-  };
+  const contentOf = async (id: string) => (await api.content(database, id)).toString();
   const itemOf = async (id: string) => (await collections.items.findOne({ org, id }))!;
   const webhook = (id: string, status: string) =>
     receiver.waitFor(`${status} of ${id}`, ({ json }) => json.id === id && json.status === status);

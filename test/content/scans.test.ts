@@ -1,36 +1,22 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { OCR_LANGUAGES } from '../../domain/ocr-languages.js';
-import type { Collections } from '../../storage/collections.js';
-import { connectTemporal } from '../../temporal/connection.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { mixedPdf, scan, scannedPdf } from '../fixtures/scanned-files.js';
-import type { Client } from '../support/client.js';
+import { clientDuringTests, collectionsDuringTests, temporalDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { registeredReceiver } from '../support/organisation.js';
 import { sharedProduct } from '../support/product.js';
 
 describe('ingesting scans', () => {
-  const { mongodbUri, temporalAddress } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const org = 'scans';
-  let api: Client;
-  let collections: Collections;
-  let temporal: TemporalClient;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    collections = await testCollections(mongodbUri);
-    temporal = await connectTemporal(temporalAddress, 'default');
-    await api.createDatabase('archive');
-  });
-  afterAll(async () => {
-    await temporal?.connection.close();
-    await collections?.mongoClient.close();
-  });
+  const api = clientDuringTests(org);
+  const collections = collectionsDuringTests(mongodbUri);
+  const temporal = temporalDuringTests();
+  beforeAll(() => api.createDatabase('archive'));
 
   async function ingest(id: string, name: string, content: Uint8Array | string, fields: Record<string, string> = {}) {
     const document_metadata = JSON.stringify([{ id }]);

@@ -1,14 +1,10 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, statusAndCode } from '../support/client.js';
+import { describe, expect, test } from '@jest/globals';
+import { statusAndCode } from '../support/client.js';
+import { clientDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
 
 describe('deprecated names', () => {
-  let api: Client;
-
-  beforeAll(async () => {
-    api = await clientOf('old-client');
-  });
+  const api = clientDuringTests('old-client');
 
   test('the routes under /tenants work like those under /databases, with the deprecated names', async () => {
     const created = await api.post('/tenants', { tenant_id: 'old' });

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
 
 describe('ingesting again', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'ingesting-again';
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf(org);
-    receiver = await registeredReceiver(api);
-    await api.createDatabase('inbox');
-  });
-  afterAll(() => receiver.close());
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests(api);
+  beforeAll(() => api.createDatabase('inbox'));
 
   const upsert = (memories: object[]) =>
     api.ingest({ database: 'inbox', upsert: 'true', memories: JSON.stringify(memories) });

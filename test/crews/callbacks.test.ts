@@ -1,25 +1,20 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { verifyCrewCallback } from '../../receiver/index.js';
-import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { createCrewClient } from '../support/crew-client.js';
+import { crewDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import { type Received, type Receiver, startReceiver } from '../support/receiver.js';
+import type { Received } from '../support/receiver.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels arrive after two or three working days.' };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('callbacks of crews', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let crew: CrewClient;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    crew = await crewOf('crew-callbacks');
-    receiver = await startReceiver();
-  });
-  afterAll(() => receiver.close());
+  const receiver = receiverDuringTests();
+  const crew = crewDuringTests('crew-callbacks');
   beforeEach(() => {
     receiver.respond = () => ({ status: 204 });
   });

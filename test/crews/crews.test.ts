@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { crewDuringTests } from '../support/during-tests.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
@@ -16,14 +17,8 @@ const PHONE_LINE = 'Our phone line is open on weekdays from nine to five.';
 
 describe('crews', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
-  let crew: CrewClient;
-  let user: CrewClient;
-
-  beforeAll(async () => {
-    const keyOf = async (kind: 'crew_org' | 'crew_user') => (await makeKey(mongodbUri, 'crews', kind)).key;
-    crew = createCrewClient(apiUrl, 'support-reply', await keyOf('crew_org'));
-    user = createCrewClient(apiUrl, 'support-reply', await keyOf('crew_user'));
-  });
+  const crew = crewDuringTests('crews');
+  const user = crewDuringTests('crews', 'crew_user');
 
   test('the deployed crews and their inputs are listed', async () => {
     const { crews } = (await crew.get('/crews')).body;

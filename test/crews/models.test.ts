@@ -1,13 +1,12 @@
-import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createOrganisations } from '../../storage/organisations.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { duringTests, processesDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/folder.js';
+import { startHttpServer } from '../support/http-server.js';
 import { testCollections } from '../support/mongodb.js';
 import {
   type OpenAiServer,
@@ -17,9 +16,8 @@ import {
   startOpenAiServer,
 } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
-import { makeKey, type Product, startProcesses } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
-import { startToolServer, type ToolServer } from '../support/tool-server.js';
+import { makeKey } from '../support/product.js';
+import { startToolServer } from '../support/tool-server.js';
 
 const MODEL = 'small-model';
 const KEY = 'sk-the-key-of-the-operator';
@@ -63,21 +61,25 @@ function writeTooledCrew(folder: string, url: string): void {
   writeFileSync(join(folder, 'crew.yaml'), JSON.stringify(crew));
 }
 
+/** The crews of the test fixtures, a crew with tools, and two whose tasks cannot be read, one of another organisation. */
+function writeCrews(folder: string, toolServerUrl: string): void {
+  cpSync('test/fixtures/crews', folder, { recursive: true });
+  writeTooledCrew(join(folder, 'tooled'), toolServerUrl);
+  for (const [name, organisations] of Object.entries({ broken: 'models', foreign: 'others' })) {
+    cpSync('test/fixtures/crews/letter', join(folder, name), { recursive: true });
+    writeFileSync(join(folder, name, 'tasks.yaml'), 'write_letter: fast\n');
+    writeFileSync(join(folder, name, 'crew.yaml'), `organisations: [${organisations}]\n`);
+  }
+}
+
 // Needs other crews and a model, so it starts its own product.
 describe('crews with a language model and tools', () => {
-  let product: Product;
-  let openai: OpenAiServer;
-  let pages: Server;
-  let pageUrl: string;
-  let receiver: Receiver;
-  let toolServer: ToolServer;
-  let folder: string;
-  let crew: (name: string) => CrewClient;
-
-  beforeAll(async () => {
-    openai = await startOpenAiServer();
-    receiver = await startReceiver();
-    pages = createServer((request, response) => {
+  const crewsDir = join(temporaryFolder('models'), 'crews');
+  const openai = duringTests(startOpenAiServer);
+  const receiver = receiverDuringTests();
+  const toolServer = duringTests(startToolServer);
+  const pages = duringTests(() =>
+    startHttpServer((request, response) => {
       if (request.url === '/astray') response.writeHead(302, { location: 'http://[' }).end();
       else if (request.url === '/moved') response.writeHead(302, { location: '/lamp' }).end();
       else if (request.url !== '/lamp') response.writeHead(404).end();
@@ -87,27 +89,21 @@ describe('crews with a language model and tools', () => {
           '<html><title>Lamps</title><nav>Menu of the site</nav><p>The lamp burns paraffin oil today.</p></html>',
         );
       }
-    }).listen(0, '127.0.0.1');
-    await once(pages, 'listening');
-    pageUrl = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-    toolServer = await startToolServer();
-    folder = mkdtempSync(join(tmpdir(), 'postback-models-'));
-    const crewsDir = join(folder, 'crews');
-    cpSync('test/fixtures/crews', crewsDir, { recursive: true });
-    writeTooledCrew(join(crewsDir, 'tooled'), toolServer.url);
-    for (const [name, organisations] of Object.entries({ broken: 'models', foreign: 'others' })) {
-      cpSync('test/fixtures/crews/letter', join(crewsDir, name), { recursive: true });
-      writeFileSync(join(crewsDir, name, 'tasks.yaml'), 'write_letter: fast\n');
-      writeFileSync(join(crewsDir, name, 'crew.yaml'), `organisations: [${organisations}]\n`);
-    }
-    product = await startProcesses('models', {
+    }),
+  );
+  const product = processesDuringTests('models', () => {
+    writeCrews(crewsDir, toolServer.url);
+    return {
       POSTBACK_EMBEDDINGS: 'off',
       POSTBACK_CREWS_DIR: crewsDir,
       POSTBACK_CREW_TOOL_SECRETS: JSON.stringify({ TOWER_KEY: 'secret-of-the-tower' }),
       POSTBACK_OPENAI_URL: openai.baseUrl,
       POSTBACK_OPENAI_KEY: KEY,
       POSTBACK_OPENAI_CHAT_MODEL: MODEL,
-    });
+    };
+  });
+  let crew: (name: string) => CrewClient;
+  beforeAll(async () => {
     const { key } = await makeKey(product.mongodbUri, 'models', 'crew_org');
     crew = (name) => createCrewClient(product.apiUrl, name, key);
     const api = await clientOf('models', product);
@@ -117,14 +113,6 @@ describe('crews with a language model and tools', () => {
       memories: JSON.stringify([{ id: 'steps', text: 'The tower of the lighthouse has 142 steps.' }]),
     });
     await api.ended('tower', 'steps');
-  });
-  afterAll(async () => {
-    await product?.remove();
-    await Promise.all([openai?.close(), receiver?.close()]);
-    toolServer?.close();
-    rmSync(folder, { recursive: true, force: true });
-    pages?.closeAllConnections();
-    pages?.close();
   });
   beforeEach(() => {
     openai.requests.length = 0;
@@ -157,7 +145,7 @@ describe('crews with a language model and tools', () => {
     script(
       calls(
         toolCall('a', 'query_database', { database: 'tower', query: 'steps' }),
-        toolCall('b', 'fetch_page', { url: `${pageUrl}/lamp` }),
+        toolCall('b', 'fetch_page', { url: `${pages.url}/lamp` }),
       ),
       completion('142 steps, paraffin.'),
       completion('The report.'),
@@ -211,7 +199,7 @@ describe('crews with a language model and tools', () => {
 
   test('a page that moves to no address is an error that the model sees', async () => {
     script(
-      calls(toolCall('a', 'fetch_page', { url: `${pageUrl}/astray` })),
+      calls(toolCall('a', 'fetch_page', { url: `${pages.url}/astray` })),
       completion('Gone.'),
       completion('Report.'),
     );
@@ -250,7 +238,7 @@ describe('crews with a language model and tools', () => {
     ['a tool that does not exist', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
   ])('the model gets the error of %s, and continues', async (_what, call, message) => {
     script(
-      calls(JSON.parse(JSON.stringify(call).replace('<pages>', pageUrl))),
+      calls(JSON.parse(JSON.stringify(call).replace('<pages>', pages.url))),
       completion('Never mind.'),
       completion('Report.'),
     );
@@ -328,7 +316,7 @@ describe('crews with a language model and tools', () => {
     });
     const rejected = await research.kickoff({ inputs: { topic: 'the lamp' } });
     expect([rejected.status, rejected.body.message]).toEqual([429, expect.stringContaining('34 of 34 are in use')]);
-    expect((await crewOf('relay').kickoff({ inputs: { address: `${pageUrl}/lamp` } })).status).toBe(200);
+    expect((await crewOf('relay').kickoff({ inputs: { address: `${pages.url}/lamp` } })).status).toBe(200);
 
     // Retrying the last task needs another call of the model.
     await research.resume(id, { task_id: 'report', is_approve: false });
@@ -340,7 +328,7 @@ describe('crews with a language model and tools', () => {
   test('an agent can name the built-in stand-in when a model is configured, with tools', async () => {
     openai.respondWith((_request, response) => response.destroy());
     const relay = crew('relay');
-    const done = await relay.reaches(await relay.start({ address: `${pageUrl}/lamp` }), 'completed');
+    const done = await relay.reaches(await relay.start({ address: `${pages.url}/lamp` }), 'completed');
     expect(done).toMatchObject({
       result: 'The lamp burns paraffin oil today.',
       model: 'built-in (extractive stand-in)',

@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { describe, expect, test } from '@jest/globals';
+import { crewDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
 // Tests the records of processes that died; test/recovery.test.ts kills processes.
 describe('after an API that was killed', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { mongodbUri } = sharedProduct();
   const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
   const task_id = 'draft_reply';
-  let crew: CrewClient;
-
-  beforeAll(async () => {
-    crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, 'crew-recovery', 'crew_org')).key);
-  });
+  const org = 'crew-recovery';
+  const crew = crewDuringTests(org);
 
   test('the reconciler starts the workflow of an execution that was stored but not started', async () => {
     const id = await crew.start(inputs);
@@ -56,6 +53,7 @@ describe('after an API that was killed', () => {
     await withDb(mongodbUri, (db) =>
       db.collection<{ _id: string }>('crew_feedback').insertOne({
         _id: 'fbk_lost',
+        org,
         execution: id,
         task: task_id,
         attempt: 1,

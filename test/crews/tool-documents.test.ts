@@ -1,21 +1,15 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createOpenApiTools } from '../../activities/crews/openapi-tool.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
-import { createToolDocumentReader, type ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
+import { createToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
+import { duringTests } from '../support/during-tests.js';
+import { startHttpServer } from '../support/http-server.js';
 
 describe('documents of the servers of tools', () => {
   const signal = new AbortController().signal;
   const address = 'https://tools.example.com/openapi.json';
-  let documents: ToolDocumentReader;
-
-  beforeAll(() => {
-    documents = createToolDocumentReader();
-  });
-  afterAll(() => documents.close());
+  const documents = duringTests(createToolDocumentReader);
 
   const readOpenApi = (text: string) => documents.read('openapi', { text, operation: 'op', address }, signal);
   const read = (text: string, contentType = 'application/json') =>
@@ -100,30 +94,21 @@ describe('documents of the servers of tools', () => {
 });
 
 describe('an operation with parameters named like functions of objects', () => {
-  let server: Server;
-  let origin: string;
   const requests: string[] = [];
-
-  beforeAll(async () => {
-    const parameters = ['constructor', '__proto__'].map((name) => ({ name, in: 'query' }));
-    const document = { paths: { '/look': { get: { operationId: 'look', parameters } } } };
-    server = createServer((request, response) => {
+  const parameters = ['constructor', '__proto__'].map((name) => ({ name, in: 'query' }));
+  const document = { paths: { '/look': { get: { operationId: 'look', parameters } } } };
+  const server = duringTests(() =>
+    startHttpServer((request, response) => {
       requests.push(request.url!);
       response.end(JSON.stringify(request.url === '/openapi.json' ? document : 'seen'));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+    }),
+  );
 
   test('sends only what the model gave', async () => {
     const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
     const documents = createToolDocumentReader();
     const tools = createOpenApiTools({ outbound, secrets: {} }, documents);
-    const tool = { openapi: `${origin}/openapi.json`, operation: 'look', headers: {} };
+    const tool = { openapi: `${server.url}/openapi.json`, operation: 'look', headers: {} };
     const { signal } = new AbortController();
     expect(await tools.call(tool, {}, signal)).toBe('"seen"');
     expect(await tools.call(tool, JSON.parse('{"__proto__":"a"}'), signal)).toBe('"seen"');

@@ -10,7 +10,6 @@ import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
 import { createLanguageModels } from '../../providers/language-models/index.js';
-import type { Collections } from '../../storage/collections.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
 import { type CrewExecutions, createCrewExecutions } from '../../storage/crews/executions.js';
@@ -19,8 +18,8 @@ import { createCrewSteps } from '../../storage/crews/steps.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createStarters, type Starters } from '../../temporal/starters.js';
 import { workflowBundle } from '../../worker/bundle.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { startTimeSkipping, untilIdle } from '../support/time-skipping.js';
 
@@ -32,20 +31,15 @@ const ORG = 'waiting';
 
 describe('an execution that waits', () => {
   let env: TestWorkflowEnvironment;
-  let collections: Collections;
   let executions: CrewExecutions;
   const log = pino({ level: 'silent' });
   const crew = loadCrews('test/fixtures/crews').crews.get('letter')!;
-
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'));
   beforeAll(async () => {
     env = await startTimeSkipping();
-    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'));
     executions = createCrewExecutions(collections, DAY_MS);
   });
-  afterAll(async () => {
-    await env?.teardown();
-    await collections?.mongoClient.close();
-  });
+  afterAll(() => env?.teardown());
 
   /**
    * Runs a worker until the callback resolves. The worker has a connection of its own, because this server gives work to

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -9,6 +6,7 @@ import type { Scope } from '../../domain/api-keys.js';
 import { createClient } from '../support/client.js';
 import { fetchDocumented } from '../support/conformance.js';
 import { eventually } from '../support/eventually.js';
+import { startHttpServer } from '../support/http-server.js';
 import { makeKey, sharedProduct } from '../support/product.js';
 
 const { apiUrl, mongodbUri } = sharedProduct();
@@ -153,13 +151,12 @@ describe('MCP', () => {
 
   test('a page is fetched into a database, and again by the same connector', async () => {
     const page = '<html><body><main><p>The lighthouse was built in 1871.</p></main></body></html>';
-    const site: Server = createServer((request, response) => {
+    const site = await startHttpServer((request, response) => {
       response.setHeader('content-type', 'text/html');
       if (request.url === '/robots.txt') response.writeHead(404).end();
       else response.end(page);
-    }).listen(0, '127.0.0.1');
-    await once(site, 'listening');
-    const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/lighthouse`;
+    });
+    const url = `${site.url}/lighthouse`;
     const key = await keyOf('mcp-pages');
     await createClient(apiUrl, key).createDatabase('pages');
     const client = await CONNECTIONS.HTTP!(key);
@@ -174,6 +171,6 @@ describe('MCP', () => {
     });
     expect((await call(client, 'ingest_url', { database: 'pages', url })).connector_id).toBe(connector_id);
     await client.close();
-    site.close();
+    await site.close();
   });
 });

@@ -4,24 +4,22 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { signatureHeader } from '../../domain/webhooks/headers.js';
 import type { AuthenticationRecord } from '../../storage/payments/authentications.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import { receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { createMerchant, type Merchant } from '../support/payments.js';
 import { sharedProduct, startApi, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 import { reconcile } from '../support/reconcile.js';
 
 describe('the end of an authentication', () => {
   const product = sharedProduct();
   const payment = { amount: 1250, currency: 'EUR' };
-  let receiver: Receiver;
   let api: Awaited<ReturnType<typeof startApi>>;
   /** Its authentications expire after two seconds. */
   let brief: Merchant;
   let merchant: Merchant;
   let secret: string;
-
+  const receiver = receiverDuringTests();
   beforeAll(async () => {
-    receiver = await startReceiver();
     api = await startApi(product, {
       POSTBACK_AUTHENTICATION_SECONDS: '2',
       POSTBACK_SEALING_KEY: readFileSync(join(product.dataDir, 'sealing.key'), 'utf8'),
@@ -32,10 +30,7 @@ describe('the end of an authentication', () => {
     const set = await merchant.server('POST', '/authentication/signing-secret', { json: {} });
     secret = set.body.signing_secret;
   });
-  afterAll(async () => {
-    await api?.stop();
-    await receiver?.close();
-  });
+  afterAll(() => api?.stop());
 
   const start = (from: Merchant) => from.start({ ...payment, webhook_url: receiver.url });
   const stored = (id: string) =>

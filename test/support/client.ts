@@ -39,6 +39,8 @@ export function createClient(apiUrl: string, key: string) {
   }
 
   const client = {
+    /** The key that the client sends. */
+    key,
     request,
     get: (path: string) => request('GET', path),
     post: (path: string, json?: unknown) => request('POST', path, { json }),
@@ -69,6 +71,18 @@ export function createClient(apiUrl: string, key: string) {
     ): Promise<{ indexing_status: string; error_code: string | null; error_message: string | null }> {
       const response = await client.get(`/context/status?database=${database}&id=${encodeURIComponent(id)}`);
       return response.body.data?.statuses[0];
+    },
+
+    /** The ids of the items of the hits of a query, best first. */
+    async idsFound(database: string, query: string, more: object = {}): Promise<string[]> {
+      const { body } = await client.post('/query', { database, query, ...more });
+      return body.data?.chunks.map((chunk: { source_id: string }) => chunk.source_id);
+    },
+
+    /** The file or text that an item was ingested from. */
+    async content(database: string, id: string): Promise<Buffer> {
+      const path = `/context/${encodeURIComponent(id)}/content?database=${database}`;
+      return Buffer.from(await (await fetch(apiUrl + path, { headers: base })).arrayBuffer());
     },
 
     ended(database: string, id: string) {

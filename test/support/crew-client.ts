@@ -64,6 +64,13 @@ export function createCrewClient(apiUrl: string, crew: string, key: string) {
 
     resume: (id: string, { human_feedback = 'Fine.', ...rest }: ResumeRequest) =>
       request('POST', `/crews/${crew}/resume`, { execution_id: id, human_feedback, ...rest }),
+
+    /** Approves the output of a task, and repeats that until the execution takes it. */
+    approve: (id: string, task_id: string) =>
+      eventually(`${task_id} of ${id} approved`, async () => {
+        const { status } = await client.resume(id, { task_id, is_approve: true });
+        return status === 200;
+      }),
   };
   return client;
 }

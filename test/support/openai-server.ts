@@ -1,5 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { startHttpServer } from './http-server.js';
 
 export interface RecordedRequest {
   path: string;
@@ -22,7 +22,7 @@ export async function startOpenAiServer(): Promise<OpenAiServer> {
   const requests: RecordedRequest[] = [];
   let handler: (request: RecordedRequest, response: ServerResponse) => void = (_request, response) =>
     response.destroy();
-  const server = createServer(async (incoming, response) => {
+  const server = await startHttpServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const body = Buffer.concat(chunks);
@@ -30,18 +30,13 @@ export async function startOpenAiServer(): Promise<OpenAiServer> {
     requests.push(request);
     handler(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    baseUrl: `${server.url}/v1`,
     requests,
     respondWith(next) {
       handler = next;
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: server.close,
   };
 }
 

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type HttpServer, startHttpServer } from './http-server.js';
 
 export interface Page {
   body: string | Buffer;
@@ -10,20 +8,18 @@ export interface Page {
   headers?: Record<string, string>;
 }
 
-export interface Site {
-  url: string;
+export interface Site extends HttpServer {
   /** By path; other paths are 404. */
   pages: Map<string, Page>;
   /** `<status> <path>` of each request. */
   requests: string[];
   /** Awaited before each response. */
   hold?: ((path: string) => Promise<void>) | undefined;
-  close(): Promise<void>;
 }
 
 /** A static site on loopback that supports conditional requests as web servers do. */
 export async function startSite(pages: Record<string, string | Page> = {}): Promise<Site> {
-  const server = createServer(async (request, response) => {
+  const server = await startHttpServer(async (request, response) => {
     const path = request.url ?? '/';
     await site.hold?.(path);
     const page = site.pages.get(path) ?? { body: 'nothing here', status: 404 };
@@ -38,19 +34,12 @@ export async function startSite(pages: Record<string, string | Page> = {}): Prom
     });
     response.end(status === 304 ? undefined : page.body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const site: Site = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     pages: new Map(
       Object.entries(pages).map(([path, page]) => [path, typeof page === 'string' ? { body: page } : page]),
     ),
     requests: [],
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
   };
   return site;
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { startHttpServer } from './http-server.js';
 
 export type ToolServer = Awaited<ReturnType<typeof startToolServer>>;
 
@@ -14,7 +13,7 @@ interface ToolRequest {
 /** An API with an OpenAPI document, and an MCP server at `/mcp`, which responds with server-sent events. */
 export async function startToolServer() {
   const requests: ToolRequest[] = [];
-  const server = createServer(async (request, response) => {
+  const server = await startHttpServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const [method, path, body] = [request.method ?? '', request.url ?? '', Buffer.concat(chunks).toString()];
@@ -30,16 +29,8 @@ export async function startToolServer() {
     const result = MCP_RESULTS[called as keyof typeof MCP_RESULTS](params);
     response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 'session-1' });
     response.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  });
+  return { ...server, requests };
 }
 
 const DOCUMENT = {

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Client } from '../support/client.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient } from '../support/client.js';
 import { createCrewClient } from '../support/crew-client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { createJobClient } from '../support/job-client.js';
 import { clientOf } from '../support/organisation.js';
 import { createMerchant } from '../support/payments.js';
 import { makeKey, sharedProduct } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 
 interface Delivery {
   delivery_id: string;
@@ -20,8 +19,8 @@ interface Delivery {
 describe('the deliveries of all services', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const org = 'all-deliveries';
-  let api: Client;
-  let receiver: Receiver;
+  const receiver = receiverDuringTests();
+  const api = clientDuringTests(org);
   /** The ids of what was delivered, by kind. */
   const ids: Record<string, string> = {};
 
@@ -32,10 +31,8 @@ describe('the deliveries of all services', () => {
     (await client.get(`/deliveries/${delivery_id}`)).body.data;
 
   beforeAll(async () => {
-    receiver = await startReceiver();
     // The callback of the crew fails for good.
     receiver.respond = ({ json }) => ({ status: json.event === 'crew_completed' ? 410 : 204 });
-    api = await clientOf(org);
     await api.post('/webhooks/indexing', { url: receiver.url });
     await api.createDatabase('library');
     await api.ingest({ database: 'library', memories: '[{"id":"note","text":"The lamp was lit at dusk."}]' });
@@ -60,7 +57,6 @@ describe('the deliveries of all services', () => {
       return states.join() === 'delivered,delivered,delivered,permanently_failed';
     });
   });
-  afterAll(() => receiver.close());
 
   test('are in one list, newest first, and in one list for each kind', async () => {
     const all = await list();

@@ -3,14 +3,13 @@ import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { newDeliveryId } from '../../domain/ids.js';
-import type { Collections } from '../../storage/collections.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { connectTemporal } from '../../temporal/connection.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { collectionsDuringTests, duringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { type Receiver, startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
@@ -19,18 +18,13 @@ import { deliveryRecord } from '../support/records.js';
 describe('an attempt that another worker has begun', () => {
   const { mongodbUri, temporalAddress } = sharedProduct();
   const org = 'claims';
-  let collections: Collections;
-  let first: DeliveryHarness;
-  let second: DeliveryHarness;
+  const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'claims'));
+  const first = duringTests(() => createDeliveryHarness(collections));
+  const second = duringTests(() => createDeliveryHarness(collections));
   let receiver: Receiver;
   /** Lets the receiver respond to the first request. */
   let release: () => void;
-
-  beforeAll(async () => {
-    installTemporalLogger(pino({ level: 'silent' }));
-    collections = await testCollections(databaseBeside(mongodbUri, 'claims'));
-    [first, second] = [createDeliveryHarness(collections), createDeliveryHarness(collections)];
-  });
+  beforeAll(() => installTemporalLogger(pino({ level: 'silent' })));
   beforeEach(async () => {
     await receiver?.close();
     receiver = await startReceiver();
@@ -42,12 +36,7 @@ describe('an attempt that another worker has begun', () => {
     // Both workers sign with the same registration, which is not signed.
     await first.registrations.register(org, receiver.url, ['indexing.status_changed']);
   });
-  afterAll(async () => {
-    await receiver?.close();
-    await first?.close();
-    await second?.close();
-    await collections?.mongoClient.close();
-  });
+  afterAll(() => receiver?.close());
 
   async function pending(): Promise<{ delivery: string; org: string }> {
     const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });

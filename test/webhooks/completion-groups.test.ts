@@ -1,26 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClientSession } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
-import type { Collections } from '../../storage/collections.js';
 import { type CompletionWrite, createCompletionGroups } from '../../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
-import { testCollections } from '../support/mongodb.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 
 describe('completions', () => {
-  let collections: Collections;
   let commit: ReturnType<typeof createCompletionGroups>;
-
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
   beforeAll(async () => {
-    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
     commit = createCompletionGroups({
       mongoClient: collections.mongoClient,
       deliveries: createDeliveries(collections),
     });
   });
-  afterAll(() => collections?.mongoClient.close());
 
   function newDelivery(dedupe_key: string = newDeliveryId()): NewDelivery {
     const job = {

@@ -1,18 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
 import { createLaneReader } from '../../activities/webhooks/lane-reader.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { LaneFlags } from '../../domain/webhooks/lanes.js';
-import type { Collections } from '../../storage/collections.js';
 import { LANE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
+import { collectionsDuringTests, duringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { testCollections } from '../support/mongodb.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
+import { startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
 
 const LANE = 2;
@@ -21,19 +20,14 @@ const SLOW = 'slow';
 
 // The activity of a lane over real records and a real receiver, without Temporal.
 describe('a lane', () => {
-  let collections: Collections;
-  let harness: DeliveryHarness;
-  let receiver: Receiver;
-  let hanging: Receiver;
   let release: () => void;
   const started: { id: string; dueInMs: number }[] = [];
   const running: { environment: MockActivityEnvironment; result: Promise<unknown> }[] = [];
-
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
+  const harness = duringTests(() => createDeliveryHarness(collections));
+  const receiver = receiverDuringTests();
+  const hanging = receiverDuringTests();
   beforeAll(async () => {
-    collections = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'lanes'));
-    harness = createDeliveryHarness(collections);
-    receiver = await startReceiver();
-    hanging = await startReceiver();
     await harness.registrations.register(QUICK, receiver.url, ['indexing.status_changed'], 'a secret of 16 or more');
     await harness.registrations.register(SLOW, hanging.url, ['indexing.status_changed']);
   });
@@ -54,12 +48,6 @@ describe('a lane', () => {
       environment.cancel();
       await result;
     }
-  });
-  afterAll(async () => {
-    await receiver?.close();
-    await hanging?.close();
-    await harness?.close();
-    await collections?.mongoClient.close();
   });
 
   const create = (options: Parameters<DeliveryHarness['create']>[0] = {}) =>
@@ -153,19 +141,28 @@ describe('a lane', () => {
     expect(hanging.received).toHaveLength(150);
   });
 
+  /**
+   * Runs a lane until attempts hang, adds deliveries of another receiver, and releases all when these are delivered.
+   * @returns how many attempts hung until then
+   */
+  async function deliverBesideHanging({ hang, all }: { hang: number; all: number }): Promise<number> {
+    run(create({ slots: { first: 10, all: 60 } }));
+    await eventually('attempts that hang', () => hanging.received.length >= hang);
+    await add(QUICK, 20);
+    await delivered(QUICK, 20);
+    const attempts = hanging.received.length;
+    release();
+    await eventually('all others', () => hanging.received.length === all);
+    return attempts;
+  }
+
   test('has places for a receiver while very many others hang', async () => {
     const orgs = Array.from({ length: 12 }, (_, n) => `hanging-${n}`);
     for (const org of orgs) {
       await harness.registrations.register(org, hanging.url, ['indexing.status_changed']);
       await add(org, 8);
     }
-    run(create({ slots: { first: 10, all: 60 } }));
-    await eventually('attempts that hang', () => hanging.received.length >= 45);
-    await add(QUICK, 20);
-    await delivered(QUICK, 20);
-    expect(hanging.received.length).toBeLessThan(60);
-    release();
-    await eventually('all others', () => hanging.received.length === 96);
+    expect(await deliverBesideHanging({ hang: 45, all: 96 })).toBeLessThan(60);
   });
 
   test('lets many receivers take turns', async () => {
@@ -202,13 +199,7 @@ describe('a lane', () => {
   test('has places for an organisation while very many receivers of another hang', async () => {
     await harness.registrations.register('many', hanging.url, ['indexing.status_changed']);
     await addForMany('many', 120, 1);
-    run(create({ slots: { first: 10, all: 60 } }));
-    await eventually('attempts that hang', () => hanging.received.length >= 25);
-    await add(QUICK, 20);
-    await delivered(QUICK, 20);
-    expect(hanging.received.length).toBeLessThanOrEqual(30);
-    release();
-    await eventually('all others', () => hanging.received.length === 120);
+    expect(await deliverBesideHanging({ hang: 25, all: 120 })).toBeLessThanOrEqual(30);
   });
 
   test('hands a delivery that failed over to its own workflow, which starts when the delivery is due', async () => {

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Collection } from 'mongodb';
 import { ulid } from 'ulid';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { Client } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import type { Receiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
 
 const RETRY = '/webhooks/indexing/deliveries/retry';
@@ -17,12 +16,9 @@ describe('deliveries that are found and retried by a filter', () => {
   const { mongodbUri } = sharedProduct();
   const org = 'replays';
   const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1000);
-  let api: Client;
-  let receiver: Receiver;
-
+  const api = clientDuringTests(org);
+  const receiver = receiverDuringTests(api);
   beforeAll(async () => {
-    api = await clientOf(org);
-    receiver = await registeredReceiver(api);
     const lost = Array.from({ length: LOST }, (_, n) => failed(`lost-${n}`, { database: 'library' }));
     const [gone, other, old] = [
       failed('gone', { database: 'library', error_code: 'HTTP_410' }),
@@ -31,7 +27,6 @@ describe('deliveries that are found and retried by a filter', () => {
     ];
     await inDb((deliveries) => deliveries.insertMany([...lost, gone, other, old]));
   });
-  afterAll(() => receiver?.close());
 
   const inDb = <T>(work: (deliveries: Collection<DeliveryRecord>) => Promise<T>) =>
     withDb(mongodbUri, (db) => work(db.collection<DeliveryRecord>('deliveries')));

@@ -1,28 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { CallbackRequest } from '../../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
-import type { Collections } from '../../storage/collections.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
-import { testCollections } from '../support/mongodb.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { sharedProduct } from '../support/product.js';
 import { deliveryRecord } from '../support/records.js';
 
 describe('disabling a webhook', () => {
-  let collections: Collections;
   let registrations: Registrations;
   const start = new Date('2026-01-01T00:00:00Z');
   let counter = 0;
-
+  const collections = collectionsDuringTests(sharedProduct().mongodbUri);
   beforeAll(async () => {
-    collections = await testCollections(sharedProduct().mongodbUri);
     registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
   });
-  afterAll(() => collections.mongoClient.close());
 
   /** Returns a registration after these attempts; each has its number of days since the start. */
   async function afterAttempts(attempts: [days: number, delivered: boolean][], disableAfterMs: number | null) {

@@ -1,24 +1,15 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { signatureHeader } from '../../domain/webhooks/headers.js';
-import type { Client } from '../support/client.js';
+import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
-import { type Receiver, startReceiver } from '../support/receiver.js';
 
 describe('webhooks of the indexing service', () => {
   const product = sharedProduct();
-  let api: Client;
-  let receiver: Receiver;
-
-  beforeAll(async () => {
-    api = await clientOf('webhooks', product);
-    receiver = await startReceiver();
-    await api.createDatabase('hooks');
-  });
-
-  afterAll(() => receiver.close());
+  const api = clientDuringTests('webhooks', product);
+  const receiver = receiverDuringTests();
+  beforeAll(() => api.createDatabase('hooks'));
 
   beforeEach(async () => {
     receiver.received.length = 0;
@@ -138,18 +129,16 @@ describe('webhooks of the indexing service', () => {
     );
   });
 
-  test('private addresses are rejected at registration', async () => {
-    for (const url of [
-      'http://example.com/',
-      'https://10.0.0.1/',
-      'https://[::1]/',
-      'https://user:pw@example.com/',
-      'https://169.254.169.254/latest',
-      'not a url',
-    ]) {
-      const response = await api.post('/webhooks/indexing', { url });
-      expect([url, response.status, response.body.error?.code]).toEqual([url, 422, 'VALIDATION_ERROR']);
-    }
+  test.each([
+    'http://example.com/',
+    'https://10.0.0.1/',
+    'https://[::1]/',
+    'https://user:pw@example.com/',
+    'https://169.254.169.254/latest',
+    'not a url',
+  ])('%s is rejected at registration', async (url) => {
+    const response = await api.post('/webhooks/indexing', { url });
+    expect([response.status, response.body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
   });
 
   test('a failed delivery waits for its next attempt, and a manual retry ends the wait', async () => {

@@ -1,6 +1,13 @@
 import { CancellationScope, isCancellation, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { AiJobActivities } from '../../activities/ai-jobs/run-ai-job.js';
-import { CANCELLED, JOB_CANCELLED, type JobOutcome, type JobRef } from '../../domain/ai-jobs/workflow-contract.js';
+import {
+  CANCELLED,
+  JOB_CANCELLED,
+  type JobGroupRef,
+  type JobGroupReport,
+  type JobOutcome,
+  type JobRef,
+} from '../../domain/ai-jobs/workflow-contract.js';
 import { clientFailureOf, showOutcome } from '../failures.js';
 
 const retry = { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '1 minute' } as const;
@@ -12,9 +19,21 @@ const { runProviderAtOnce } = proxyLocalActivities<AiJobActivities>({
   summary: 'Run the provider, store the result and the callback',
 });
 
+const { runProvidersAtOnce } = proxyLocalActivities<AiJobActivities>({
+  startToCloseTimeout: '30 seconds',
+  retry: { maximumAttempts: 1 },
+  summary: 'Run the providers, store the results and the callbacks',
+});
+
 const { failJob } = proxyActivities<AiJobActivities>({
   startToCloseTimeout: '1 minute',
   summary: 'Store the error and the callback',
+  retry,
+});
+
+const { separateJobs } = proxyActivities<AiJobActivities>({
+  startToCloseTimeout: '1 minute',
+  summary: 'Continue each job with a workflow of its own',
   retry,
 });
 
@@ -23,6 +42,14 @@ export async function runAiJob(job: JobRef): Promise<JobOutcome> {
   const outcome = await run(job);
   if (outcome.status === 'fail') showOutcome('fail');
   return outcome;
+}
+
+/** Quick jobs of one organisation together, each as in `runAiJob`. A job that must be retried is continued by `runAiJob`. */
+export async function runAiJobs(group: JobGroupRef): Promise<JobGroupReport> {
+  const { left, failed } = await runProvidersAtOnce(group).catch(() => ({ left: group.jobs, failed: 0 }));
+  if (left.length > 0) await separateJobs({ ...group, jobs: left });
+  if (failed > 0) showOutcome('fail');
+  return { succeeded: group.jobs.length - failed - left.length, failed, separated: left.length };
 }
 
 async function run(job: JobRef): Promise<JobOutcome> {

@@ -1,4 +1,4 @@
-import { createProcessPool } from '../../isolation/pool.js';
+import { createProcessPool, type RunKind } from '../../isolation/pool.js';
 import { ProcessLostError, TaskLimitError } from '../../isolation/protocol.js';
 import { ToolDocumentError } from './openapi.js';
 import { readToolDocument, type ToolDocumentOutcome, type ToolDocuments, type ToolDocumentTask } from './worker.js';
@@ -8,11 +8,7 @@ export type { ToolDocuments } from './worker.js';
 
 export interface ToolDocumentReader {
   /** @throws ToolDocumentError when the document is at fault; the signal's reason when it was aborted */
-  read<Kind extends keyof ToolDocuments>(
-    kind: Kind,
-    input: ToolDocuments[Kind]['input'],
-    signal: AbortSignal,
-  ): Promise<ToolDocuments[Kind]['result']>;
+  read: RunKind<ToolDocuments>;
   close(): Promise<void>;
 }
 

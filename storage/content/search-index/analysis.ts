@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
-import { nounsOf } from './compounds.js';
 import { createStemmer } from './stems.js';
-import { indexedCharacters, searchedCharacters, type Token, tokensOf } from './words.js';
+import { indexedCharacters, nounsOf, searchedCharacters, type Token, tokensOf } from './words.js';
 
 /** Characters of a query that are searched; more words do not improve the result. */
 const MAX_QUERY_CHARACTERS = 4_000;
