@@ -117,7 +117,10 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
       },
     );
 
-  router.get('/:id', oneAuthentication('Get an authentication', authentications.findForOrg));
+  router.get(
+    '/:id',
+    oneAuthentication('Get an authentication', (...one) => authentications.findForOrg(...one)),
+  );
   router.post('/:id/close', oneAuthentication('Close an authentication', closeAndNotify));
 
   return router;

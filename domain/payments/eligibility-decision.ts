@@ -48,7 +48,7 @@ export const DECISION_TABLE = {
   consumer_status_given: {
     networks: ['network_a'],
     effect: 'none',
-    means: 'gives a status of the consumer (`consumerStatus`), whose words are its own',
+    means: 'gives a consumer status (`consumerStatus`) in its own words',
     applies: ({ consumerStatus }) => isGiven(consumerStatus),
   },
   consumer_looked_up: {
