@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Icon } from './icons.js';
 import { Connectors } from './pages/connectors.js';
@@ -128,7 +128,8 @@ function useSignedIn() {
 function useShortcuts(enabled, onHelp) {
   const help = useRef(onHelp);
   help.current = onHelp;
-  useEffect(() => {
+  // Before the page is painted, so that no key is lost that is pressed as soon as the page shows.
+  useLayoutEffect(() => {
     if (!enabled) return;
     let leads = false;
     /** @param {KeyboardEvent} event */
