@@ -51,21 +51,32 @@ export function navigation(current: string): string {
   return `<header class="top"><a class="home" href="/">Postback</a>\n${anchors.join('\n')}</header>`;
 }
 
-/** Paths of the guides and of their pictures, each with its type and what it holds. */
-export function guidePages(): Map<string, readonly [type: string, content: string | Buffer]> {
-  const pages = new Map<string, readonly [string, string | Buffer]>();
-  pages.set('/docs/guides', ['html', frame('/docs/guides', 'Guides', listOfGuides())]);
+/**
+ * Paths of the guides and of their pictures, each with its type and what it holds. Few processes are asked for them, so a
+ * guide is read and rendered on its first request.
+ */
+export function guidePages(): Map<string, readonly [type: string, content: () => string | Buffer]> {
+  const pages = new Map<string, readonly [string, () => string | Buffer]>();
+  pages.set('/docs/guides', ['html', once(() => frame('/docs/guides', 'Guides', listOfGuides()))]);
   for (const [name, title] of Object.entries(TITLES)) {
-    const text = readFileSync(join(FOLDER, `${name}.md`), 'utf8');
-    pages.set(pathOf(name), ['html', frame(pathOf(name), title, render(text))]);
+    const text = () => readFileSync(join(FOLDER, `${name}.md`), 'utf8');
+    pages.set(pathOf(name), ['html', once(() => frame(pathOf(name), title, render(text())))]);
   }
   for (const file of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })) {
     const type = extname(file);
     if (PICTURES.includes(type)) {
-      pages.set(`/docs/guides/${file.replaceAll('\\', '/')}`, [type, readFileSync(join(FOLDER, file))]);
+      pages.set(`/docs/guides/${file.replaceAll('\\', '/')}`, [type, once(() => readFileSync(join(FOLDER, file)))]);
     }
   }
   return pages;
+}
+
+function once<Content>(make: () => Content): () => Content {
+  let made: Content | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 const pathOf = (name: string) => `/docs/guides/${name}`;

@@ -119,14 +119,18 @@ export function docsRoutes(): Router<RequestState> {
   return router;
 }
 
-/** Routes of texts, by path: each with its type and its content. */
-function pageRoutes(pages: Record<string, readonly [type: string, content: string | Buffer]>): Router<RequestState> {
+type Content = string | Buffer;
+
+/** Routes of texts, by path: each with its type and its content, or a function that returns the content. */
+function pageRoutes(
+  pages: Record<string, readonly [type: string, content: Content | (() => Content)]>,
+): Router<RequestState> {
   const router = new Router<RequestState>();
   for (const [path, [type, content]] of Object.entries(pages)) {
     router.get(path, (ctx) => {
       ctx.set(HEADERS);
       ctx.type = type;
-      ctx.body = content;
+      ctx.body = typeof content === 'function' ? content() : content;
     });
   }
   return router;

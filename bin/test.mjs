@@ -73,6 +73,8 @@ async function jest(patterns) {
   const folder = mkdtempSync(join(tmpdir(), 'postback-test-'));
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
+    // Jest's processes allocate much that is soon garbage. They inherit the option.
+    '--max-semi-space-size=64',
     tool('jest', 'bin', 'jest.js'),
     '--config',
     fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
