@@ -1,0 +1,19 @@
+import { expect, test } from '@jest/globals';
+import { runSchemathesis, schemathesisEnvironment } from '../bench/schemathesis.js';
+import { makeKey, sharedProduct } from './support/product.js';
+
+const env = schemathesisEnvironment();
+if (!env) console.warn('skipped: comparing responses with /openapi.json needs python3 with its package schemathesis');
+
+// The systematic requests alone: `npm run bench -- schemathesis` adds random ones.
+(env ? test : test.skip)('Schemathesis finds no response that differs from /openapi.json', async () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const { code, report } = await runSchemathesis(env!, {
+    apiUrl,
+    createKey: async (kind) => (await makeKey(mongodbUri, 'schemathesis', kind)).key,
+    seed: 1,
+    phases: 'examples,coverage',
+  });
+  expect(code === 0 ? '' : report).toBe('');
+  expect(Number(/(\d+) generated/.exec(report)?.[1])).toBeGreaterThan(500);
+});
