@@ -143,7 +143,8 @@ function fingerprint(files) {
   const hash = createHash('sha256').update(lockHash());
   for (const file of files) {
     const { mtimeMs, size } = statSync(file);
-    hash.update(`\n${relative(root, file)} ${mtimeMs} ${size}`);
+    // A copy keeps the time in milliseconds.
+    hash.update(`\n${relative(root, file)} ${Math.round(mtimeMs)} ${size}`);
   }
   return hash.digest('hex');
 }

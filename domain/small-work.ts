@@ -2,7 +2,7 @@
  * Limits of a group of small work that shares a workflow. The bytes keep it short: the chunks of so much text are embedded in
  * about a second. The ids must fit in a search attribute of the workflow, which Temporal limits to 2 KiB.
  */
-const GROUP = { members: 32, bytes: 32 * 1024, idBytes: 1_800 };
+const GROUP = { members: 64, bytes: 32 * 1024, idBytes: 1_800 };
 
 /** What decides whether work fits in a group. */
 export interface SizedWork {

@@ -27,6 +27,7 @@ import { createFeedback } from '../storage/content/feedback.js';
 import { createGraphStore } from '../storage/content/graph.js';
 import { createIndexRebuilds } from '../storage/content/index-rebuilds.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
+import { createItemCommits } from '../storage/content/item-commits.js';
 import { createItemGroups } from '../storage/content/item-groups.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
@@ -99,6 +100,7 @@ export async function createSharedDependencies(
   );
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
   const files = await createFiles(collections, filesLocation(config));
+  const itemQueue = createItemQueue(collections);
   const registrations = createRegistrations(collections, sealer);
   const deliveryRetentionMs = config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS;
   const laneSwitch = createLaneSwitch({ lanes: config.POSTBACK_DELIVERY_LANES });
@@ -134,7 +136,8 @@ export async function createSharedDependencies(
     indexRebuilds: createIndexRebuilds(collections),
     items: createItems(collections),
     itemGroups: createItemGroups(collections),
-    itemQueue: createItemQueue(collections),
+    itemQueue,
+    itemCommits: createItemCommits({ mongoClient: collections.mongoClient, itemQueue }),
     itemCatalogue: createItemCatalogue(collections),
     files,
     outdatedVersions: createOutdatedVersions(collections),

@@ -9,6 +9,7 @@ import {
   type Scope,
 } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
+import { createSharedReads } from '../domain/shared-calls.js';
 
 export interface ApiKeyRecord {
   _id: string;
@@ -31,6 +32,11 @@ export type ApiKeys = ReturnType<typeof createApiKeys>;
 
 /** API keys. Commands create and revoke them; every request looks one up. */
 export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }) {
+  const findByHash = createSharedReads(
+    (hash: string) => hash,
+    (hash) => apiKeys.findOne({ hash }),
+  );
+
   return {
     /**
      * @param input without `scopes` the key has all of them; without `expires_at` it does not expire
@@ -65,7 +71,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
      * @returns null when the key is unknown, expired or revoked
      */
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
-      const record = await apiKeys.findOne({ hash: sha256Hex(key) });
+      const record = await findByHash(sha256Hex(key));
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
       const { _id: key_id, org, kind, scopes, closed } = record;
       return { key_id, org, kind, scopes, ...(closed ? { closed } : {}) };

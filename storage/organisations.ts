@@ -1,5 +1,6 @@
 import type { Collection } from 'mongodb';
 import type { Limits } from '../domain/quotas.js';
+import { createSharedReads } from '../domain/shared-calls.js';
 
 /** The move of an organisation from one cell to another. Both cells have a record of it. */
 export interface OrganisationMove {
@@ -33,9 +34,10 @@ export type Organisations = ReturnType<typeof createOrganisations>;
 export function createOrganisations({ organisations }: { organisations: Collection<OrganisationRecord> }) {
   return {
     /** @returns null when the organisation has no limits of its own */
-    find(org: string): Promise<OrganisationRecord | null> {
-      return organisations.findOne({ _id: org });
-    },
+    find: createSharedReads(
+      (org: string) => org,
+      (org) => organisations.findOne({ _id: org }),
+    ),
 
     /** Sets these limits; the others do not change. */
     async setLimits(org: string, limits: Partial<Limits>): Promise<void> {

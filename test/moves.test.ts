@@ -9,6 +9,7 @@ import { cancelMove, type MoveStep, moveOrganisation, type Report } from '../cli
 import { createSealer } from '../domain/sealing.js';
 import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
+import { pauseWork } from '../storage/moves/pause.js';
 import { MOVED_COLLECTIONS, NOT_MOVED } from '../storage/moves/records.js';
 import { createMoveStates } from '../storage/moves/states.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
@@ -235,6 +236,29 @@ describe('the move of an organisation', () => {
       expect([name, await all(target, name)]).toEqual([name, []]);
     }
     await expect(cancelMove(options)).rejects.toThrow(`${ORG} does not move`);
+  });
+
+  test('goes on waiting for an attempt that ends while the other deliveries are paused', async () => {
+    const attempted = { _id: 'dlv_0' };
+    await source.deliveries.updateOne(attempted, {
+      $set: { status: 'sweeping', claimed_until: new Date(Date.now() + 60_000) },
+    });
+    const deliveries = source.db.collection('deliveries');
+    let updates = 0;
+    const ending = Object.assign(Object.create(deliveries), {
+      async updateMany(...args: Parameters<typeof deliveries.updateMany>) {
+        const result = await deliveries.updateMany(...args);
+        updates += 1;
+        // After the update that pauses deliveries.
+        if (updates === 2) await source.deliveries.updateOne(attempted, { $set: { status: 'failed' } });
+        return result;
+      },
+    });
+    const db = Object.assign(Object.create(source.db), {
+      collection: (name: string) => (name === 'deliveries' ? ending : source.db.collection(name)),
+    });
+    expect(await pauseWork(db, ORG)).toEqual({ unpaused: 1 });
+    expect(await pauseWork(source.db, ORG)).toEqual({ unpaused: 0 });
   });
 
   test('is refused when the cells do not fit', async () => {

@@ -62,7 +62,8 @@ describe('the packages that npm publishes', () => {
     cpSync('.', clone, { recursive: true, preserveTimestamps: true, filter: isCloned });
     symlinkSync(resolve('node_modules'), join(clone, 'node_modules'));
     for (const path of ['.', 'receiver', 'client']) {
-      await runFile('npm', ['pack', '--pack-destination', folder], { cwd: join(clone, path) });
+      const packed = await runFile('npm', ['pack', '--pack-destination', folder], { cwd: join(clone, path) });
+      if (path === '.') expect(packed.stderr).not.toContain('Compiling');
     }
     // So that nothing is downloaded.
     const needed = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) => resolve('node_modules', name));

@@ -89,7 +89,7 @@ describe('small work that arrives in many requests', () => {
   test('is in another group when the group has work of the same id, or is full', () => {
     fillSecond();
     expect(sendInTurn([work('same'), work('same')])).toEqual(['group-1', 'group-2']);
-    expect(sendInTurn(works(40))).toEqual([...Array(31).fill('group-2'), ...Array(9).fill('group-3')]);
+    expect(sendInTurn(works(70))).toEqual([...Array(63).fill('group-2'), ...Array(7).fill('group-3')]);
     expect(sendInTurn([work('long', 20_000), work('longer', 20_000)])).toEqual(['group-3', 'group-4']);
   });
 

@@ -5,6 +5,7 @@ import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.
 import { isSmall } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
+import type { ItemCommits } from '../../storage/content/item-commits.js';
 import type { ItemQueue } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -21,6 +22,7 @@ import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js
 export interface AcceptDependencies {
   mongoClient: MongoClient;
   itemQueue: ItemQueue;
+  itemCommits: ItemCommits;
   deliveries: Deliveries;
   registrations: Registrations;
   quotas: Pick<Quotas, 'admit'>;
@@ -80,9 +82,12 @@ export async function acceptIngest(
         await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
         deliveries = await deps.deliveries.addAll(notifications, tx);
       };
-      await commit(plan, (outer) =>
-        deps.quotas.admit(target.database.org, plan.added, (tx) => inTransaction(deps.mongoClient, write, tx), outer),
-      );
+      const store = async (tx?: ClientSession) => {
+        const item = tx ? null : smallNewItem(plan);
+        if (item) records = [await deps.itemCommits.add(item)];
+        else await inTransaction(deps.mongoClient, write, tx);
+      };
+      await commit(plan, (outer) => deps.quotas.admit(target.database.org, plan.added, store, outer));
     } catch (error) {
       place?.settle(null);
       const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
@@ -96,6 +101,12 @@ export async function acceptIngest(
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
     return { ...plan, records, grouped: Boolean(place?.group) };
   }
+}
+
+/** @returns the item of a plan that does nothing but add a small item; null for any other plan */
+function smallNewItem({ records, unchanged }: IngestPlan): ItemRecord | null {
+  const [item] = records;
+  return item && records.length === 1 && unchanged.length === 0 && item.version === 1 && isSmall(item) ? item : null;
 }
 
 /** Puts the only item of a request into a group of several requests, when many such requests arrive. */

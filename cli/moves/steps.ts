@@ -58,13 +58,13 @@ async function drainOnce({ db }: Cell, work: OrganisationWork, org: string): Pro
   await work.stopConnectors(org, await idsOf('connectors', { deleted_at: null }));
   const counts = await countWork(db, org);
   if (Object.keys(counts).length > 0) return counts;
-  const { attempted } = await pauseWork(db, org);
+  const { unpaused } = await pauseWork(db, org);
   const paused = { paused: { $exists: true } };
   let unended = 0;
   for (const id of await idsOf('crew_executions', paused)) if (!(await work.endCrew(id))) unended += 1;
   for (const id of await idsOf('authentications', paused)) if (!(await work.endExpiry(id))) unended += 1;
   return {
-    ...(attempted > 0 ? { 'attempts of deliveries': attempted } : {}),
+    ...(unpaused > 0 ? { 'attempts of deliveries': unpaused } : {}),
     ...(unended > 0 ? { 'crews and timers': unended } : {}),
     ...(await work.endWaiting(org)),
   };

@@ -169,5 +169,5 @@ function shorten(sentence: string): string {
   return line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE - 1)}…` : line;
 }
 
-/** The work of a graph process. */
-export default async (chunks: Parameters<typeof buildGraph>[0]): Promise<Graph> => buildGraph(chunks);
+/** The work of a graph process: the graph of each of these items. */
+export default async (items: readonly Parameters<typeof buildGraph>[0][]): Promise<Graph[]> => items.map(buildGraph);

@@ -1,4 +1,5 @@
 import type { Graph } from '../../domain/content/graph.js';
+import { createSharedCalls } from '../../domain/shared-calls.js';
 import { createProcessPool } from '../isolation/pool.js';
 import { TaskLimitError } from '../isolation/protocol.js';
 
@@ -12,6 +13,12 @@ export interface GraphExtractorOptions {
 interface ChunkText {
   chunk_id: string;
   text: string;
+}
+
+interface Extraction {
+  chunks: ChunkText[];
+  signal?: AbortSignal | undefined;
+  org?: string | undefined;
 }
 
 export interface GraphExtractor {
@@ -32,6 +39,9 @@ const MEMORY_MB = 192;
 /** Characters of a short text. Short texts have a process of their own, so that they do not wait behind long ones. */
 const SHORT = 64 * 1024;
 
+/** Characters of a note. Notes that wait for the process go to it together, because a message costs more than a note. */
+const NOTE = 2 * 1024;
+
 /** Extracts knowledge graphs in child processes. One for short texts is kept running, because loading the model takes long. */
 export function createGraphExtractor({ timeoutMs = 30_000, idleMs }: GraphExtractorOptions = {}): GraphExtractor {
   const options = {
@@ -40,16 +50,44 @@ export function createGraphExtractor({ timeoutMs = 30_000, idleMs }: GraphExtrac
     timeoutMs,
     memoryMb: MEMORY_MB,
   };
-  const short = createProcessPool<ChunkText[], Graph>({ ...options, idleMs: Number.POSITIVE_INFINITY });
-  const long = createProcessPool<ChunkText[], Graph>({ ...options, idleMs });
+  const short = createProcessPool<ChunkText[][], Graph[]>({ ...options, idleMs: Number.POSITIVE_INFINITY });
+  const long = createProcessPool<ChunkText[][], Graph[]>({ ...options, idleMs });
+
+  const alone = async (pool: typeof short, { chunks, signal, org }: Extraction): Promise<Graph> => {
+    try {
+      return (await pool.run([chunks], signal, undefined, org))[0]!;
+    } catch (error) {
+      if (error instanceof TaskLimitError) return { entities: [], relations: [] };
+      throw error;
+    }
+  };
+
+  const ofNote = createSharedCalls<Extraction, Graph>({
+    keyOf: ({ org = '' }) => org,
+    async call(notes) {
+      const { org } = notes[0]!;
+      if (notes.length > 1) {
+        const graphs = await short
+          .run(
+            notes.map(({ chunks }) => chunks),
+            undefined,
+            undefined,
+            org,
+          )
+          .catch(() => null);
+        if (graphs) return graphs;
+      }
+      // One of them may be the cause of an error.
+      return notes.map((note) => alone(short, note));
+    },
+  });
+
   return {
     warmUp: () => short.warmUp(),
     extract(chunks, signal, org) {
       const characters = chunks.reduce((sum, { text }) => sum + text.length, 0);
-      return (characters <= SHORT ? short : long).run(chunks, signal, undefined, org).catch((error: unknown) => {
-        if (error instanceof TaskLimitError) return { entities: [], relations: [] };
-        throw error;
-      });
+      const extraction = { chunks, signal, org };
+      return characters <= NOTE ? ofNote(extraction) : alone(characters <= SHORT ? short : long, extraction);
     },
     async close() {
       await Promise.all([short.close(), long.close()]);

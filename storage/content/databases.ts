@@ -14,6 +14,7 @@ import {
 } from '../../domain/content/index-generations.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
+import { createSharedReads } from '../../domain/shared-calls.js';
 import type { DatabaseStatus } from '../../domain/states.js';
 import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
@@ -74,6 +75,11 @@ export function newDatabase(
  * @param engine holds the search indexes of new databases
  */
 export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }, engine?: SearchEngine) {
+  const findByName = createSharedReads(
+    (wanted: { org: string; name: string }) => JSON.stringify([wanted.org, wanted.name]),
+    ({ org, name }) => databases.findOne({ org, name }),
+  );
+
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
     async rejectTaken(org: string, name: string): Promise<void> {
@@ -102,7 +108,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
      * @throws ServiceError DATABASE_NOT_FOUND, also when it is being deleted or is another organisation's
      */
     async requireForOrg(org: string, name: string): Promise<DatabaseRecord> {
-      const record = await databases.findOne({ org, name });
+      const record = await findByName({ org, name });
       if (record?.status === 'deleting') {
         throw new ServiceError('DATABASE_NOT_FOUND', `The database "${name}" is being deleted.`);
       }

@@ -3,6 +3,7 @@ import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
+import { createSharedCalls } from '../../domain/shared-calls.js';
 import type { IndexingStatus } from '../../domain/states.js';
 import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
@@ -91,24 +92,36 @@ export function createItemQueue({
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
 }) {
+  const findInCollection = (database: OwnedDatabase, collection: string, ids: readonly string[]) =>
+    items
+      .find({ ...inDatabase(database), collection, id: { $in: [...ids] } })
+      .project<ExistingItem>({
+        org: 1,
+        id: 1,
+        version: 1,
+        served_version: 1,
+        indexing_status: 1,
+        content_hash: 1,
+        bytes: 1,
+        created_at: 1,
+        'source.file_id': 1,
+      })
+      .toArray();
+
+  /** Many clients send one item in each request. */
+  const findOne = createSharedCalls<{ database: OwnedDatabase; collection: string; id: string }, ExistingItem[]>({
+    keyOf: ({ database, collection }) => JSON.stringify([database._id, collection]),
+    async call(wanted) {
+      const { database, collection } = wanted[0]!;
+      const found = await findInCollection(database, collection, [...new Set(wanted.map(({ id }) => id))]);
+      return wanted.map(({ id }) => found.filter((item) => item.id === id));
+    },
+  });
+
   return {
     /** @returns the items of the collection that have one of these ids */
-    async findExisting(database: OwnedDatabase, collection: string, ids: readonly string[]): Promise<ExistingItem[]> {
-      return items
-        .find({ ...inDatabase(database), collection, id: { $in: [...ids] } })
-        .project<ExistingItem>({
-          org: 1,
-          id: 1,
-          version: 1,
-          served_version: 1,
-          indexing_status: 1,
-          content_hash: 1,
-          bytes: 1,
-          created_at: 1,
-          'source.file_id': 1,
-        })
-        .toArray();
-    },
+    findExisting: (database: OwnedDatabase, collection: string, ids: readonly string[]): Promise<ExistingItem[]> =>
+      ids.length === 1 ? findOne({ database, collection, id: ids[0]! }) : findInCollection(database, collection, ids),
 
     /**
      * Stores the items of a request: version 1 is inserted, a later version replaces its predecessor,
@@ -123,7 +136,9 @@ export function createItemQueue({
       const replaced = records.filter((record) => record.version > 1);
       try {
         const inserted = added.length === 0 ? [] : await continueRemoved(added, tx);
-        if (inserted.length > 0) await items.insertMany(inserted, { session: tx });
+        // The driver does more than twice the work for a list.
+        if (inserted.length === 1) await items.insertOne(inserted[0]!, { session: tx });
+        else if (inserted.length > 1) await items.insertMany(inserted, { session: tx });
         if (replaced.length > 0) await replace(replaced, tx);
         return [...inserted, ...replaced];
       } catch (error) {

@@ -29,9 +29,9 @@ const TIMED: readonly { collection: string; waiting: Document }[] = [
 
 /**
  * Pauses the waiting work of an organisation. An attempt in progress is not paused: it ends first.
- * @returns how many deliveries are being attempted
+ * @returns how many deliveries are not paused
  */
-export async function pauseWork(db: Db, org: string): Promise<{ attempted: number }> {
+export async function pauseWork(db: Db, org: string): Promise<{ unpaused: number }> {
   const deliveries = db.collection('deliveries');
   const attempted = deliveriesIn(org, ['sweeping']);
   const lost = { claimed_until: { $lt: new Date(Date.now() - LOST_MS) } };
@@ -66,7 +66,9 @@ export async function pauseWork(db: Db, org: string): Promise<{ attempted: numbe
   }
   // Their schedules are removed; `pending` makes the reconciler create them.
   await db.collection('connectors').updateMany({ org }, { $set: { pending: false } });
-  return { attempted: await deliveries.countDocuments(attempted) };
+  // An attempt that ended since the update has left its delivery unpaused too, and in another state.
+  const unfinished = deliveriesIn(org, ['pending', 'failed', 'sweeping']);
+  return { unpaused: await deliveries.countDocuments({ ...unfinished, ...UNPAUSED }) };
 }
 
 /**

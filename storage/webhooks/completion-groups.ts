@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ClientSession, MongoClient } from 'mongodb';
+import { settledWithin } from '../../domain/shared-calls.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from './deliveries.js';
@@ -123,16 +124,4 @@ export function createCompletionGroups({
     );
     return stored;
   }
-}
-
-/** Resolves when the work has succeeded or failed, or after so many milliseconds. */
-function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const settled = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    work.then(settled, settled);
-  });
 }

@@ -19,12 +19,12 @@ describe('the small items of a request', () => {
     expect(isSmall(file('long', 'text', 16 * 1024 + 1))).toBe(false);
   });
 
-  test('form groups of at most 32 items and 32 KiB; a single item, a PDF and a long text form none', () => {
+  test('form groups of at most 64 items and 32 KiB; a single item, a PDF and a long text form none', () => {
     expect(groupNumbers([text('one')])).toEqual([undefined]);
     const mixed = [text('a'), text('long', 17_000), file('scan', 'pdf'), text('b')];
     expect(groupNumbers(mixed)).toEqual([0, undefined, undefined, 0]);
-    const notes = groupNumbers(Array.from({ length: 65 }, (_, n) => text(`note-${n}`)));
-    expect(notes).toEqual([...Array(32).fill(0), ...Array(32).fill(1), undefined]);
+    const notes = groupNumbers(Array.from({ length: 129 }, (_, n) => text(`note-${n}`)));
+    expect(notes).toEqual([...Array(64).fill(0), ...Array(64).fill(1), undefined]);
     expect(groupNumbers(Array.from({ length: 5 }, (_, n) => text(`page-${n}`, 8_000)))).toEqual([
       0,
       0,
