@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createRateMeter, type RateMeter } from '../domain/rate-meter.js';
+import { settledWithin } from '../domain/shared-calls.js';
 import { type OpenGroup, openGroup, type SizedWork } from '../domain/small-work.js';
 
 /** How the work of one request is started. */
@@ -33,7 +35,7 @@ export interface WorkCollectorOptions<Work> {
   perSecond?: number;
   /** Requests of one key in progress; with more, their work shares workflows. A busy machine accepts few a second. */
   concurrent?: number;
-  /** How long a group waits for more. */
+  /** How long a group waits for more, and longer while the group before it is being started: starts that take long cost much. */
   waitMs?: number;
   /** Milliseconds. */
   clock?: () => number;
@@ -45,6 +47,8 @@ interface Arrivals<Work> {
   inProgress: number;
   last: number;
   filling?: Group<Work>;
+  /** The start of the latest group. */
+  starting?: Promise<void>;
 }
 
 interface Group<Work> {
@@ -58,6 +62,8 @@ interface Group<Work> {
 /** Keys that are remembered, before those without requests in the last seconds are forgotten. */
 const MAX_KEYS = 1_000;
 const IDLE_MS = 2_000;
+/** How long a group waits at most for the start of the group before it. */
+const LONGEST_WAIT_MS = 2_000;
 
 /** At a low rate all work gets its own workflow at once. */
 export function createWorkCollector<Work>({
@@ -109,10 +115,18 @@ export function createWorkCollector<Work>({
   }
 
   async function startLater(arrivals: Arrivals<Work>, group: Group<Work>): Promise<void> {
-    await wait(waitMs, undefined, { signal: group.closed.signal }).catch(() => undefined);
+    await filled(group, arrivals.starting);
     if (arrivals.filling === group) arrivals.filling = undefined;
     const members = (await Promise.all(group.members)).filter((member) => member !== null);
-    if (members.length > 0) await start(group.id, members as Work[]);
+    if (members.length === 0) return;
+    const started = start(group.id, members as Work[]);
+    arrivals.starting = started;
+    await started;
+  }
+
+  async function filled({ closed: { signal } }: Group<Work>, before: Promise<void> = Promise.resolve()): Promise<void> {
+    await wait(waitMs, undefined, { signal }).catch(() => undefined);
+    if (!signal.aborted) await settledWithin(Promise.race([before, once(signal, 'abort')]), LONGEST_WAIT_MS);
   }
 
   function arrivalsOf(key: string): Arrivals<Work> {

@@ -48,6 +48,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
   search: { run: (folder) => search(folder!), argument: '<folder>' },
   page: { run: async () => (await import('./page/index.js')).page() },
   fuzz: { run: async (cases) => (await import('./fuzz/index.js')).fuzzing(cases), argument: '[<cases>]' },
+  schemathesis: {
+    run: async (minutes) => (await import('./schemathesis.js')).schemathesis(minutes),
+    argument: '[<minutes>]',
+  },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
 };
 

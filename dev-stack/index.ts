@@ -29,8 +29,8 @@ export interface Stack {
   /** Prometheus counters of the Temporal server started here. */
   readonly temporalMetricsUrl: string | null;
   readonly mongodbUri: string;
-  /** The pids of the servers that were started here. */
-  pids(): number[];
+  /** The servers that were started here. */
+  readonly servers: Partial<Record<'temporal' | 'mongodb', Pick<RestartingServer, 'pid' | 'failed'>>>;
   /** Resolves with an explanation when a server that was started here cannot be kept running. */
   readonly failed: Promise<string>;
   /** Stops the servers that were started here. May be called again. */
@@ -45,9 +45,9 @@ export interface Stack {
 export async function startStack({ dataDir, cacheDir, env, log }: StackOptions): Promise<Stack> {
   mkdirSync(dataDir, { recursive: true });
   const claimsDir = join(cacheDir, 'ports');
-  const started: RestartingServer[] = [];
-  const track = <Server extends RestartingServer>(server: Server): Server => {
-    started.push(server);
+  const servers: Partial<Record<keyof Stack['servers'], RestartingServer>> = {};
+  const track = <Server extends RestartingServer>(name: keyof typeof servers, server: Server): Server => {
+    servers[name] = server;
     return server;
   };
 
@@ -57,7 +57,7 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
       return { address: env.TEMPORAL_ADDRESS, uiUrl: null, metricsUrl: null };
     }
     const binary = await obtainBinary('temporal', { cacheDir, env, log });
-    return track(await startTemporalServer({ binary, dir: dataDir, claimsDir, env, log }));
+    return track('temporal', await startTemporalServer({ binary, dir: dataDir, claimsDir, env, log }));
   }
   async function mongodb() {
     if (env.MONGODB_URI) {
@@ -65,12 +65,12 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
       return { uri: env.MONGODB_URI };
     }
     const binary = await obtainBinary('mongod', { cacheDir, env, log });
-    return track(await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
+    return track('mongodb', await startMongod({ binary, dir: dataDir, claimsDir, env, log }));
   }
 
   let stopping: Promise<unknown> | undefined;
   const stop = async () => {
-    stopping ??= Promise.all(started.map((server) => server.stop()));
+    stopping ??= Promise.all(Object.values(servers).map((server) => server.stop()));
     await stopping;
   };
   const [temporalResult, mongodbResult] = await Promise.allSettled([temporal(), mongodb()]);
@@ -84,8 +84,8 @@ export async function startStack({ dataDir, cacheDir, env, log }: StackOptions):
     temporalUiUrl: temporalResult.value.uiUrl,
     temporalMetricsUrl: temporalResult.value.metricsUrl,
     mongodbUri: mongodbResult.value.uri,
-    pids: () => started.map(({ pid }) => pid()),
-    failed: Promise.race(started.map(({ failed }) => failed)),
+    servers,
+    failed: Promise.race(Object.values(servers).map(({ failed }) => failed)),
     stop,
   };
 }

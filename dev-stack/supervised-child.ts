@@ -13,7 +13,7 @@ const PREVIOUS_RUN_TIMEOUT_MS = 25_000;
 /** How long a server without a supervisor may take to stop before it is killed, in ms. */
 const ORPHAN_TIMEOUT_MS = 15_000;
 /** How long a server may take to respond, in ms. Includes recovery after a crash. */
-const READY_TIMEOUT_MS = 120_000;
+const READY_MS = 120_000;
 
 /** A server process that ends when this process ends, however that happens. */
 export interface SupervisedChild {
@@ -103,12 +103,13 @@ export async function waitUntilReady(
   server: SupervisedChild,
   title: string,
   check: () => Promise<boolean>,
+  timeoutMs = READY_MS,
 ): Promise<void> {
   let endReason: string | undefined;
   void server.ended.then((reason) => {
     endReason = reason;
   });
-  const deadline = Date.now() + READY_TIMEOUT_MS;
+  const deadline = Date.now() + timeoutMs;
   let lastError: unknown;
   while (endReason === undefined && Date.now() < deadline) {
     try {
@@ -122,7 +123,7 @@ export async function waitUntilReady(
   await server.stop();
   if (endedEarly !== undefined) throw new Error(`${title} ${endedEarly}`);
   const reason = lastError instanceof Error ? lastError.message : '';
-  throw new Error(`${title} did not respond in ${READY_TIMEOUT_MS / 1000} s: ${reason}`);
+  throw new Error(`${title} did not respond in ${timeoutMs / 1000} s: ${reason}`);
 }
 
 /** Waits until the server of an earlier, killed run has released its data. @throws Error when it does not */

@@ -15,6 +15,7 @@ import {
 } from '../bench/cluster/receiver.js';
 import { eventually } from './support/eventually.js';
 import { closeServer, listen } from './support/loopback.js';
+import { startS3 } from './support/s3.js';
 
 // What the bench concludes. What it does to a cluster is in bench/README.md.
 describe('the bench of a cluster', () => {
@@ -120,6 +121,14 @@ describe('the bench of a cluster', () => {
     }
     await balancer.close();
     await closeServer(server);
+  });
+
+  test('a write to its bucket that is cut off changes nothing, and holds up no other request', async () => {
+    const s3 = await startS3('bench');
+    await s3.putPartly('part');
+    await s3.put('whole', 'text');
+    expect(await s3.keys()).toEqual(['whole']);
+    await s3.close();
   });
 
   test('every part is killed, frozen and cut off in turn before any is hit again', () => {

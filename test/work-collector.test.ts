@@ -100,6 +100,39 @@ describe('small work that arrives in many requests', () => {
     expect(sendInTurn([work('b')], 'others')).toEqual(['group-2']);
   });
 
+  test('waits while the group before it is being started', async () => {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = createWorkCollector({
+      newId: () => `group-${started.length + 1}`,
+      async start(group, members: Work[]) {
+        started.push({ group, ids: members.map(({ id }) => id) });
+        await held;
+      },
+      perSecond: 1,
+      waitMs: 1,
+      clock: () => now,
+    });
+    const send = (id: string) => {
+      const { group, settle } = slow.join('notes', work(id));
+      settle(work(id));
+      return group;
+    };
+    expect(send('alone')).toBeNull();
+    expect(send('a')).toBe('group-1');
+    await eventually('the start of the first group', () => started.length === 1);
+    expect(send('b')).toBe('group-2');
+    // Longer than a group waits for more.
+    await new Promise((resume) => setTimeout(resume, 20));
+    expect(send('c')).toBe('group-2');
+    release();
+    await eventually('the start of the second group', () => started.length === 2);
+    expect(started.map(({ ids }) => ids)).toEqual([['a'], ['b', 'c']]);
+    await slow.close();
+  });
+
   test('has its own workflow when it is large, or when the process stops', async () => {
     fillSecond();
     expect(collector.join('notes', null).group).toBeNull();

@@ -37,6 +37,9 @@ export interface AcceptedIngest extends IngestPlan {
   grouped: boolean;
 }
 
+/** How long an item waits for others. A workflow with its activity costs as much as 20 notes. */
+const GROUP_WAIT_MS = 500;
+
 /** @returns a collector of the items that are alone in their requests */
 export function createIngestCollector(
   starters: Pick<ContentStarters, 'startIngest'>,
@@ -44,6 +47,7 @@ export function createIngestCollector(
 ): WorkCollector<ItemRecord> {
   return createWorkCollector({
     newId: newBatchId,
+    waitMs: GROUP_WAIT_MS,
     start(batch, items: ItemRecord[]) {
       const { org, database } = items[0]!;
       return startOrDefer(log, 'ingest', { batch }, () => starters.startIngest({ org, batch }, items, database));

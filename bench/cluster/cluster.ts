@@ -9,22 +9,9 @@ import { startHttpBalancer } from './balancer.js';
 import { answers } from './part.js';
 import { type ProductKind, startProductPart } from './product.js';
 import { startServers } from './servers.js';
+import { SETTINGS } from './settings.js';
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
-
-/** Short waits, so that a run of minutes sees every attempt. */
-const SETTINGS = {
-  OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-  POSTBACK_RATE_LIMIT_PER_MINUTE: '0',
-  POSTBACK_RATE_LIMIT_BURST: '0',
-  POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: '100000',
-  POSTBACK_AUTHENTICATION_SECONDS: '60',
-  POSTBACK_RECONCILE_SECONDS: '10',
-  POSTBACK_RECONCILE_QUIET_SECONDS: '20',
-  POSTBACK_DELIVERY_TIMEOUT_MS: '5000',
-  POSTBACK_DELIVERY_SCHEDULE_MS: '1000,2000,4000,8000,15000,30000,30000',
-  POSTBACK_CALLBACK_SCHEDULE_MS: '1000,2000,4000,8000,15000,30000,30000',
-};
 
 /**
  * Starts the cluster: Temporal, a replica set of three, two APIs behind a balancer, two processes with a worker of each task

@@ -29,6 +29,8 @@ const MIN_FREEZE = 3;
 const PAUSE = [0.5, 4] as const;
 /** A killed process does not look dead at once to those that ask it. */
 const DEATH_MS = 10_000;
+/** A return that is slower than this is printed. */
+const SLOW_RETURN_MS = 30_000;
 
 export interface FaultLog {
   events: FaultEvent[];
@@ -86,17 +88,25 @@ export function planFaults<Each extends Pick<Part, 'link'>>(
   return [0, 1, 2].flatMap((round) => random.shuffled(ofParts.flatMap((faults) => faults[round] ?? [])));
 }
 
+export interface FaultOptions {
+  random: Random;
+  /** Milliseconds since 1970: no fault begins later. */
+  until: number;
+  /** Every part has every kind of fault once, even if that takes longer. */
+  isComplete?: boolean;
+  /** How long a frozen process may stay frozen. */
+  maxFreezeSeconds: number;
+  print(line: string): void;
+}
+
 /**
  * Hits every part in turn with every kind of fault it can have, in an order that the seed decides, and then again, until the
  * time is over. A fault that has begun is ended.
- * @param maxFreezeSeconds how long a frozen process may stay frozen
  */
 export async function injectFaults(
   { parts, links }: { parts: readonly Part[]; links: Links },
-  random: Random,
-  until: number,
   { events, violations }: FaultLog,
-  maxFreezeSeconds: number,
+  { random, until, isComplete = false, maxFreezeSeconds, print }: FaultOptions,
 ): Promise<void> {
   const lastsMs = (kind: FaultKind) => {
     if (kind === 'kill') return 0;
@@ -105,18 +115,24 @@ export async function injectFaults(
     return 1_000 * random.between(...LASTS[kind]);
   };
 
-  for (let rounds = 0; Date.now() < until; rounds++) {
+  for (let rounds = 0; rounds === 0 || Date.now() < until; rounds++) {
+    const end = isComplete && rounds === 0 ? Number.POSITIVE_INFINITY : until;
     for (const { part, kind } of planFaults(parts, links.canFail, random, rounds)) {
       const pause = random.between(...PAUSE) * 1_000;
       const lasts = lastsMs(kind);
-      await wait(Math.max(0, Math.min(pause, until - Date.now())));
-      if (Date.now() >= until) return;
+      await wait(Math.max(0, Math.min(pause, end - Date.now())));
+      if (Date.now() >= end) return;
       const event: FaultEvent = { part: part.name, kind, from: Date.now(), until: Number.POSITIVE_INFINITY };
       events.push(event);
-      console.log(`${time(event.from)}  ${kind} ${part.name}${lasts > 0 ? ` for ${(lasts / 1000).toFixed(0)} s` : ''}`);
+      print(`${time(event.from)}  ${kind} ${part.name}${lasts > 0 ? ` for ${(lasts / 1000).toFixed(0)} s` : ''}`);
       await inject(part, kind, lasts, links);
+      const overAt = Date.now();
       if (!(await becomesWell(part))) violations.push(`${part.name} did not recover after: ${kind}`);
       event.until = Date.now();
+      if (event.until - overAt > SLOW_RETURN_MS)
+        print(
+          `${time(event.until)}  ${part.name} was away for another ${((event.until - overAt) / 1000).toFixed(0)} s`,
+        );
     }
   }
 }

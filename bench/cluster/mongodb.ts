@@ -56,11 +56,15 @@ async function startMember({ binary, dir: folder, claimsDir, env, log }: ServerO
     ),
   );
   const { direct } = server;
-  const part: Part = { name, pid: server.pid, isWell: async () => isInUse(await hello(direct)), link: name };
+  const part: Part = { name, pid: server.pid, failed: server.failed, isWell: () => isMemberInUse(direct), link: name };
   return { part, direct, address: await links.add(name, direct), stop: server.stop };
 }
 
-/** The member is the primary or follows it. */
+/** @returns whether the member at this address (`host:port`) is the primary or follows it */
+export async function isMemberInUse(address: string): Promise<boolean> {
+  return isInUse(await hello(address));
+}
+
 function isInUse({ isWritablePrimary, secondary }: Document): boolean {
   return isWritablePrimary === true || secondary === true;
 }

@@ -7,17 +7,26 @@ export interface Part {
   pid(): number;
   /** Whether it does its work again after a fault. */
   isWell(): Promise<boolean>;
+  /** Resolves with the reason when the part cannot be kept running; absent when it is always started again. */
+  failed?: Promise<string>;
   /** The name of the link that the others reach it by; absent when no proxy is between them. */
   link?: string | undefined;
 }
 
-/** How long a part may take to do its work again. */
-const RECOVERY_MS = 90_000;
+/**
+ * After that a part counts as gone. Nothing is concluded from how long a part takes to return, because that depends on the
+ * machine: Java alone may take two minutes to start on busy cores.
+ */
+const GONE_MS = 10 * 60_000;
 
-/** @returns whether the part does its work within the time limit */
+/** Waits until the part does its work. @returns false when it cannot be kept running, or stays away */
 export async function becomesWell(part: Part): Promise<boolean> {
-  const deadline = Date.now() + RECOVERY_MS;
-  while (Date.now() < deadline) {
+  const deadline = Date.now() + GONE_MS;
+  let hasFailed = false;
+  void part.failed?.then(() => {
+    hasFailed = true;
+  });
+  while (!hasFailed && Date.now() < deadline) {
     if (await part.isWell().catch(() => false)) return true;
     await wait(250);
   }

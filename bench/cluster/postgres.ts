@@ -54,6 +54,7 @@ export async function startPostgres({ dir, claimsDir, env, log }: Omit<ServerOpt
   const part: Part = {
     name: 'postgres',
     pid: server.pid,
+    failed: server.failed,
     isWell: () => acceptsQueries(programs, port, env),
     link: 'postgres',
   };

@@ -26,7 +26,7 @@ export function figuresOf({ kinds, receivers, requests, faults, delays, settledM
     'Accepted work': kinds.map((kind) => ({ name: kind.name, value: kind.accepted(), unit: '' })),
     Requests: [
       ...[...requests.endings].map(([ending, value]) => ({ name: `tries: ${ending}`, value, unit: '' })),
-      ...spread('from the first try to the response', requests.waits),
+      ...spread('from the first try to the response', requests.waits, requests.slowest()),
     ],
     Callbacks: [
       { name: 'received', value: callbacks, unit: '' },
@@ -41,11 +41,12 @@ export function figuresOf({ kinds, receivers, requests, faults, delays, settledM
   };
 }
 
-function spread(name: string, ms: readonly number[]): Figure[] {
+/** @param slowest what took longest, if it has a name */
+function spread(name: string, ms: readonly number[], slowest?: string): Figure[] {
   const at = (title: string, share: number) => {
     return { name: `${name}, ${title}`, value: percentile([...ms], share) / 1_000, unit: 's' };
   };
-  return [at('p50', 0.5), at('p95', 0.95), at('longest', 1)];
+  return [at('p50', 0.5), at('p95', 0.95), at(slowest ? `longest: ${slowest}` : 'longest', 1)];
 }
 
 function counts(names: readonly string[]): Figure[] {

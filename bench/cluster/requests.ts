@@ -36,6 +36,7 @@ export function createRequests(apiUrl: string, faults: FaultLog) {
   const endings = new Map<Ending, number>();
   /** Milliseconds from the first try to the answer. */
   const waits: number[] = [];
+  let slowest = { ms: 0, what: '' };
   const violations: string[] = [];
   const count = (ending: Ending) => endings.set(ending, (endings.get(ending) ?? 0) + 1);
 
@@ -52,7 +53,9 @@ export function createRequests(apiUrl: string, faults: FaultLog) {
       const outcome = await attempt(apiUrl + path, method, headers, options);
       count(outcome.ending);
       if (outcome.ending === 'accepted') {
-        waits.push(Date.now() - begin);
+        const ms = Date.now() - begin;
+        waits.push(ms);
+        if (ms > slowest.ms) slowest = { ms, what: `${method} ${path.split('?')[0]}` };
         return { ...outcome, tries };
       }
       const what = `${method} ${path.split('?')[0]}: ${outcome.status || outcome.ending} ${JSON.stringify(outcome.body)}`;
@@ -67,7 +70,14 @@ export function createRequests(apiUrl: string, faults: FaultLog) {
     violations.push(`a request was not accepted in ${PATIENCE_MS / 60_000} minutes: ${method} ${path}`);
     throw new Error(`${method} ${path} was not accepted`);
   }
-  return { send, endings, waits, violations };
+  return {
+    send,
+    endings,
+    waits,
+    violations,
+    /** The request that waited longest for its answer, as method and path; empty without requests. */
+    slowest: () => slowest.what,
+  };
 }
 
 export type Requests = ReturnType<typeof createRequests>;

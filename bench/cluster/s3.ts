@@ -37,7 +37,13 @@ export async function startObjectStorage(
   const { port } = server;
   // Not at the top: its packages are not installed in production, where the other benchmarks run.
   const { S3_ENVIRONMENT } = await import('../../test/support/s3.js');
-  const part: Part = { name: 's3', pid: server.pid, isWell: () => respondsToHttp(port), link: 's3' };
+  const part: Part = {
+    name: 's3',
+    pid: server.pid,
+    failed: server.failed,
+    isWell: () => respondsToHttp(port),
+    link: 's3',
+  };
   const settings = {
     POSTBACK_FILES_URI: `s3://${BUCKET}/files`,
     AWS_ENDPOINT_URL: `http://${await links.add('s3', `127.0.0.1:${port}`)}`,

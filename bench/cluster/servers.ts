@@ -50,7 +50,12 @@ export async function startServers(options: ServersOptions) {
   async function startDevServer() {
     const server = await startTemporalServer({ ...options, binary: await obtainBinary('temporal', options) });
     onStop(server.stop);
-    const part: Part = { name: 'temporal', pid: server.pid, isWell: () => responds(server.address) };
+    const part: Part = {
+      name: 'temporal',
+      pid: server.pid,
+      failed: server.failed,
+      isWell: () => responds(server.address),
+    };
     return { address: server.address, parts: [part] };
   }
 
@@ -83,7 +88,7 @@ export async function startServers(options: ServersOptions) {
     onStop(server.stop);
     const name = 'opensearch';
     const address = await links.add(name, new URL(server.url).host);
-    const part: Part = { name, pid: server.pid, isWell: () => answers(server.url), link: name };
+    const part: Part = { name, pid: server.pid, failed: server.failed, isWell: () => answers(server.url), link: name };
     return { part, settings: { POSTBACK_SEARCH_URL: `http://${address}` } };
   }
 }

@@ -115,7 +115,7 @@ async function startServer(
     },
     log,
   );
-  const part: Part = { name, pid: server.pid, isWell: () => responds(direct), link: name };
+  const part: Part = { name, pid: server.pid, failed: server.failed, isWell: () => responds(direct), link: name };
   const stop = async () => {
     await server.stop();
     release();

@@ -13,8 +13,9 @@ import { createDatabase, ingest, noteText, proseText } from '../support/work.js'
 
 /** Items by kind. All texts of a run are different. */
 const KINDS = {
-  'notes of five words': { count: 300, text: noteText, arrival: 'one request' },
-  'notes, a request each': { count: 300, text: noteText, arrival: 'a request each' },
+  // So many that their rate is not that of the first second.
+  'notes of five words': { count: 1_000, text: noteText, arrival: 'one request' },
+  'notes, a request each': { count: 600, text: noteText, arrival: 'a request each' },
   'abstracts of 1,000 characters': { count: 120, text: (n: number) => proseText(n, 1_000), arrival: 'one request' },
   'texts of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'one request' },
   'files of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'files' },

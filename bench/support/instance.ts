@@ -51,21 +51,19 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     pids: { api: api.pid, worker: worker.pid },
     embedderPid: (): number | undefined => embedder?.pid(),
     /** Of Temporal and MongoDB. */
-    serverPids: stack.pids,
+    serverPids: () => Object.values(stack.servers).map(({ pid }) => pid()),
     /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
     /** Processor time of the API so far, in milliseconds on one core. */
     apiCpu: () => cpuMs(api.pid()),
     /** Processor time of each process so far, by its name. */
     async processorTimes(): Promise<Record<string, number>> {
-      const { pid: mongod } = await collections.mongoClient.db('admin').command({ serverStatus: 1 });
-      const temporal = stack.pids().find((pid) => pid !== Number(mongod)) ?? Number.NaN;
       const pids = {
         api: api.pid(),
         worker: worker.pid(),
         ...(embedder ? { embedder: embedder.pid() } : {}),
-        mongod: Number(mongod),
-        temporal,
+        mongod: stack.servers.mongodb?.pid() ?? Number.NaN,
+        temporal: stack.servers.temporal?.pid() ?? Number.NaN,
       };
       const times = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)]));
       return { ...times, parsers: childrenOf(worker.pid()).reduce((sum, pid) => sum + cpuMs(pid), 0) };

@@ -21,6 +21,9 @@ export interface OpenSearch extends SupervisedChild {
   readonly url: string;
 }
 
+/** On cores that other work keeps busy, a start takes a minute and more. A server that ends is not waited for. */
+const READY_MS = 10 * 60_000;
+
 /** Errors to the standard output, which is the log file. */
 const LOGGING = `
 status = error
@@ -56,7 +59,7 @@ export function startOpenSearch({
       pidFile: join(dir, 'opensearch.pid'),
     });
     const url = `http://127.0.0.1:${port}`;
-    await waitUntilReady(server, 'OpenSearch', async () => (await fetch(url)).ok);
+    await waitUntilReady(server, 'OpenSearch', async () => (await fetch(url)).ok, READY_MS);
     return { ...server, url };
   });
 }

@@ -30,10 +30,15 @@ export interface Product extends ProductAddress, Instance {
 /** Settings of a Temporal that is not the product's: it starts its own, and does not use them there. */
 const OTHER_TEMPORAL = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' };
 
-/** The processes report the filters that they send to MongoDB: `record-product-filters.ts`. */
-const WATCHED = {
-  NODE_OPTIONS:
-    `${process.env.NODE_OPTIONS ?? ''} --import ${new URL('record-product-filters.js', import.meta.url)}`.trim(),
+/** Modules that the processes load first; each says why. */
+const PRELOADED = ['./record-product-filters.js', './no-names.js'];
+const PRELOAD = {
+  NODE_OPTIONS: [
+    process.env.NODE_OPTIONS ?? '',
+    ...PRELOADED.map((module) => `--import ${new URL(module, import.meta.url)}`),
+  ]
+    .join(' ')
+    .trim(),
 };
 
 /** On a busy machine an API process may read a request long after it was sent; tests of slow requests set their own limit. */
@@ -65,7 +70,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     // The tests of all files share the processes that read files, pages and texts.
     POSTBACK_PARSER_IDLE_SECONDS: '300',
     ...PATIENT,
-    ...WATCHED,
+    ...PRELOAD,
     ...settings,
   };
   const print = process.env.POSTBACK_TEST_VERBOSE ? console.error : () => undefined;

@@ -1,9 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { AwsClient } from 'aws4fetch';
 import type { Middleware } from 'koa';
 import S3rver from 's3rver';
+import { eventually } from './eventually.js';
 
 /** The only keys that the server accepts. */
 export const S3_KEYS = { access_key_id: 'S3RVER', secret_access_key: 'S3RVER' };
@@ -19,6 +23,7 @@ export function createS3Server(port: number, directory: string, bucket: string):
   const configureBuckets = [{ name: bucket }];
   const server = new S3rver({ port, address: '127.0.0.1', silent: true, directory, configureBuckets });
   server.middleware.unshift(atomicWrites());
+  server.middleware.unshift(wholeBodies());
   return server;
 }
 
@@ -29,7 +34,8 @@ export function createS3Server(port: number, directory: string, bucket: string):
 export async function startS3(bucket: string, { conditionalWrites = false } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'postback-s3-'));
   const server = createS3Server(0, directory, bucket);
-  if (conditionalWrites) server.middleware.unshift(enforceIfNoneMatch());
+  // Behind `wholeBodies`: a write that was cut off does not count.
+  if (conditionalWrites) server.middleware.splice(1, 0, enforceIfNoneMatch());
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
   const client = new AwsClient({
@@ -57,6 +63,16 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     requests,
     put: (key: string, body: string) => send('PUT', key, body),
     remove: (key: string) => send('DELETE', key),
+    /** Begins to write an object, and closes the connection before its end. */
+    async putPartly(key: string): Promise<void> {
+      const headers = { 'X-Amz-Content-Sha256': 'UNSIGNED-PAYLOAD' };
+      const signed = await client.sign(`${endpoint}/${bucket}/${key}`, { method: 'PUT', headers });
+      const options = { method: 'PUT', headers: { ...Object.fromEntries(signed.headers), 'Content-Length': '100' } };
+      const sending = httpRequest(signed.url, options).on('error', () => undefined);
+      sending.write('a part');
+      await eventually('the write', () => requests.includes(`PUT /${bucket}/${key}`));
+      sending.destroy();
+    },
     async keys(): Promise<string[]> {
       return [...(await send('GET', '')).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!);
     },
@@ -65,6 +81,20 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
       // Later: S3rver may still write for a client that was killed, and an error there would end the test process.
       process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
     },
+  };
+}
+
+/**
+ * A request whose connection ends before its body changes nothing, as in S3. S3rver waits for the rest of the body for ever, and
+ * so does every write behind it.
+ */
+function wholeBodies(): Middleware {
+  return async (ctx, next) => {
+    if (ctx.method !== 'PUT' && ctx.method !== 'POST') return next();
+    const body = await buffer(ctx.req).catch(() => null);
+    if (body === null) return ctx.req.socket.destroy();
+    ctx.req = Readable.from([body], { objectMode: false }) as IncomingMessage;
+    await next();
   };
 }
 

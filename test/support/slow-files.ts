@@ -4,12 +4,14 @@
  * test:fast` leaves them out, and `npm test` starts with them.
  */
 export const SLOW_FILES: readonly string[] = [
+  'faults',
   'recovery',
   'content/embedding-model-change',
   'cli',
   'content/opensearch-index',
   'compose-run',
   'console',
+  'schemathesis',
   'continue-as-new',
   'outages',
   'rate-limit',
