@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KeyKind } from '../domain/api-keys.js';
-import { createClient } from '../test/support/client.js';
 import { pythonEnvironmentWith } from '../test/support/python.js';
 import { startBenchInstance } from './support/instance.js';
+import { createDatabase } from './support/work.js';
 
 /** With the seed it decides the requests, so that a run can be repeated. */
 const VERSION = '4.32.5';
@@ -84,7 +84,7 @@ export async function runSchemathesis(
       crew: await createKey('crew_org'),
       payment: await createKey('payment_secret'),
     };
-    await createClient(apiUrl, keys.api).createDatabase(DATABASE);
+    await createDatabase({ apiUrl, key: keys.api }, DATABASE);
     const config = join(folder, 'schemathesis.toml');
     writeFileSync(config, configuration(keys), { mode: 0o600 });
     const args = [

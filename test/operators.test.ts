@@ -145,7 +145,8 @@ describe('in the Temporal UI an operator', () => {
     const mine = ['provisionDatabase', 'indexItem', 'deliverWebhook', 'runAiJob', 'runCrew'];
     const queries = [
       ...mine.map((type) => `PostbackOrganisation="${org}" AND WorkflowType="${type}"`),
-      'WorkflowType="sweep"',
+      // Tests start others.
+      'WorkflowType="sweep" AND TemporalScheduledById IS NOT NULL',
     ];
     for (const query of queries) {
       const [execution] = await listedWorkflows(temporal, query, ({ length }) => length > 0);
