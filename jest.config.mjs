@@ -10,5 +10,6 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // Beyond what `eventually` waits for, so that its message, which names the missing condition, comes first.
   testTimeout: 1_200_000,
-  maxWorkers: 3,
+  // Two cores stay busy: most test files wait for the product and for their own processes.
+  maxWorkers: 4,
 };
