@@ -10,7 +10,7 @@ import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { type Corpus, createCorpus } from './support/corpus.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
-import { percentile } from './support/measure.js';
+import { percentile, perSecond, runConcurrently } from './support/measure.js';
 import { benchItem } from './support/records.js';
 import { type Figure, printFigures, writeResult } from './support/results.js';
 import { createDatabase } from './support/work.js';
@@ -20,6 +20,9 @@ const CHUNKS_PER_ITEM = 4;
 const WRITE_BATCH = 2_000;
 const WARM_UP = 20;
 const QUESTIONS = 100;
+/** Clients that ask at the same time, each one question after the other, and their questions together. */
+const CLIENTS = 16;
+const QUESTIONS_OF_CLIENTS = 600;
 /** Questions of the first clients after the index has changed or the API has started. */
 const FIRST = 5;
 /** The API loads its indexes in the background after its start. */
@@ -40,8 +43,8 @@ const CASES: Record<string, object> = {
 };
 
 /**
- * Measures p50 and p95 of hybrid queries over HTTP, one after the other, in a growing database, with and without
- * filters, and the first queries after a compaction and after a restart of the API.
+ * Measures p50, p95 and p99 of hybrid queries over HTTP, one after the other, in a growing database, with and without
+ * filters, the same from several clients, and the first queries after a compaction and after a restart of the API.
  * @param chunks the largest number of chunks
  */
 export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
@@ -79,6 +82,7 @@ export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
       ];
       for (const [name, filter] of Object.entries(CASES))
         figures.push(...(await measure(instance, corpus, name, filter)));
+      figures.push(...(await measureClients(instance, corpus)));
       await restartApi(instance);
       figures.push(await measureFirst(instance, corpus, 'first questions after a restart of the API'));
       figures.push({ name: 'peak memory of the API', value: instance.peakMemory().api, unit: 'MiB' });
@@ -106,12 +110,7 @@ async function restartApi(instance: BenchInstance): Promise<void> {
 
 /** @returns the longest of the first questions, which are asked at once */
 async function measureFirst(instance: BenchInstance, corpus: Corpus, name: string): Promise<Figure> {
-  const ask = async (n: number) => {
-    const sent = performance.now();
-    await call(instance, 'POST', '/query', { database: 'large', query: corpus.question(n * 17) });
-    return performance.now() - sent;
-  };
-  const times = await Promise.all(Array.from({ length: FIRST }, (_, n) => ask(n)));
+  const times = await Promise.all(Array.from({ length: FIRST }, (_, n) => ask(instance, corpus, n)));
   return { name: `${name}, the longest of ${FIRST} at once`, value: Math.max(...times), unit: 'ms' };
 }
 
@@ -165,20 +164,41 @@ function chunksOf(item: ItemRecord, corpus: Corpus): EmbeddedChunk[] {
   return chunkRecords(item, null, texts).map((record) => ({ ...record, vector: corpus.vector(topic) }));
 }
 
+/** Asks one question. @returns milliseconds. @throws Error when it finds nothing */
+async function ask(instance: BenchInstance, corpus: Corpus, n: number, filter: object = {}): Promise<number> {
+  const sent = performance.now();
+  const question = { database: 'large', query: corpus.question(n * 13), ...filter };
+  const { chunks } = await call(instance, 'POST', '/query', question);
+  if (chunks.length === 0) throw new Error(`a question with ${JSON.stringify(filter)} has no hits`);
+  return performance.now() - sent;
+}
+
 async function measure(instance: BenchInstance, corpus: Corpus, name: string, filter: object): Promise<Figure[]> {
   const times: number[] = [];
-  let cpu = 0;
-  for (let n = 0; n < WARM_UP + QUESTIONS; n++) {
-    const question = { database: 'large', query: corpus.question(n * 13), ...filter };
-    if (n === WARM_UP) cpu = instance.apiCpu();
-    const sent = performance.now();
-    const { chunks } = await call(instance, 'POST', '/query', question);
-    if (chunks.length === 0) throw new Error(`a question with ${name} has no hits`);
-    if (n >= WARM_UP) times.push(performance.now() - sent);
-  }
+  for (let n = 0; n < WARM_UP; n += 1) await ask(instance, corpus, n, filter);
+  const cpu = instance.apiCpu();
+  for (let n = 0; n < QUESTIONS; n += 1) times.push(await ask(instance, corpus, WARM_UP + n, filter));
   const api = (instance.apiCpu() - cpu) / QUESTIONS;
   return [
     { name: `${name}, p50`, value: percentile(times, 0.5), unit: 'ms', cpu: { api } },
     { name: `${name}, p95`, value: percentile(times, 0.95), unit: 'ms' },
+    { name: `${name}, p99`, value: percentile(times, 0.99), unit: 'ms' },
+  ];
+}
+
+async function measureClients(instance: BenchInstance, corpus: Corpus): Promise<Figure[]> {
+  const times: number[] = [];
+  const cpu = instance.apiCpu();
+  const rate = await perSecond(QUESTIONS_OF_CLIENTS, () =>
+    runConcurrently(QUESTIONS_OF_CLIENTS, CLIENTS, async (n) => {
+      times.push(await ask(instance, corpus, n));
+    }),
+  );
+  const api = (instance.apiCpu() - cpu) / QUESTIONS_OF_CLIENTS;
+  return [
+    { name: `${CLIENTS} clients`, value: rate, unit: 'questions a second', cpu: { api } },
+    { name: `${CLIENTS} clients, p50`, value: percentile(times, 0.5), unit: 'ms' },
+    { name: `${CLIENTS} clients, p95`, value: percentile(times, 0.95), unit: 'ms' },
+    { name: `${CLIENTS} clients, p99`, value: percentile(times, 0.99), unit: 'ms' },
   ];
 }

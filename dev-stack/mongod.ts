@@ -11,8 +11,11 @@ export interface Mongod extends RestartingServer {
 
 const TITLE = 'MongoDB';
 export const REPLICA_SET = 'rs0';
-/** By default mongod takes half of the machine's memory, which the workers need. */
-const CACHE_GB = '0.25';
+/**
+ * By default mongod takes half of the machine's memory, which the workers need. Set in the engine's own words, because the
+ * option for it allows no less than 256 MiB. What is not in the cache is read from that of the operating system.
+ */
+const ENGINE = 'cache_size=128M';
 const PARAMETERS = [
   // Nothing reads at a past time. By default every replaced value is kept for five minutes, which makes queues slow: what
   // was taken from them stays in their indexes.
@@ -55,7 +58,7 @@ export function mongodArguments(dbPath: string, port: number): string[] {
   return [
     ...['--dbpath', dbPath, '--bind_ip', '127.0.0.1', '--port', `${port}`, '--replSet', REPLICA_SET],
     // The default oplog is 5% of the disk; a single node needs it for transactions and change streams only.
-    ...['--wiredTigerCacheSizeGB', CACHE_GB, '--oplogSize', '512', '--quiet', '--nounixsocket'],
+    ...['--wiredTigerEngineConfigString', ENGINE, '--oplogSize', '512', '--quiet', '--nounixsocket'],
     ...PARAMETERS.flatMap((parameter) => ['--setParameter', parameter]),
   ];
 }
