@@ -18,6 +18,10 @@ export const BATCH_INDEX = { org: 1, batch: 1, group: 1, _id: 1 } as const;
 /** The chunks of a version of an item. */
 export const VERSION_INDEX = { database_id: 1, item: 1, version: 1, ordinal: 1 } as const;
 
+/** The graph of a version of an item. */
+export const ENTITY_INDEX = { database_id: 1, item: 1, version: 1 } as const;
+export const RELATION_INDEX = { ...ENTITY_INDEX, _id: 1 } as const;
+
 export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _id: -1 } as const;
 
 /** One delivery for each event. */
@@ -73,8 +77,8 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, removal: 1, _id: 1 }, partialFilterExpression: { removal: { $gt: '' } } },
     { key: { check_at: 1 }, name: 'to_clear', partialFilterExpression: { removal: { $gt: '' } } },
   ],
-  entities: [{ key: { database_id: 1, item: 1, version: 1 } }],
-  relations: [{ key: { database_id: 1, item: 1, version: 1, _id: 1 } }, { key: { database_id: 1, _id: 1 } }],
+  entities: [{ key: ENTITY_INDEX }],
+  relations: [{ key: RELATION_INDEX }, { key: { database_id: 1, _id: 1 } }],
   deliveries: [
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: DELIVERY_LIST_INDEX },

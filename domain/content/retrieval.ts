@@ -100,7 +100,7 @@ export interface RetrievalDependencies {
   graph: {
     graphAround(
       databaseId: string,
-      refs: readonly ItemRef[],
+      items: readonly string[],
       chunkIds: readonly string[],
       limit: number,
     ): Promise<GraphContext>;
@@ -259,12 +259,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
       deps.feedback.getTallies(database, sources),
-      recency_bias > 0
-        ? deps.items.listByKeys(
-            database.org,
-            ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item),
-          )
-        : [],
+      recency_bias > 0 ? deps.items.listByKeys(database.org, itemsOf(hits.map((hit) => hit.chunk_id))) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
     const changed = new Map(owners.map((item) => [item._id, asServed(item).updated_at.getTime()]));
@@ -286,7 +281,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     { max_results, graph_context }: Question,
   ) {
     const graphOf = (ids: readonly string[]) =>
-      graph_context && ids.length > 0 ? deps.graph.graphAround(database._id, ownersOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
+      graph_context && ids.length > 0 ? deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
     const [found, graph] = await Promise.all([readServed(database, hits, max_results), graphOf(expected)]);
     const ids = found.best.map(({ chunk }) => chunk._id);
@@ -324,8 +319,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     hits: readonly SearchHit[],
     items: Map<string, RetrievedItem | null>,
   ): Promise<void> {
-    const keys = ownersOf(hits.map((hit) => hit.chunk_id)).map(({ item }) => item);
-    const missing = [...new Set(keys)].filter((key) => !items.has(key));
+    const missing = itemsOf(hits.map((hit) => hit.chunk_id)).filter((key) => !items.has(key));
     if (missing.length === 0) return;
     for (const key of missing) items.set(key, null);
     for (const item of await deps.items.listByKeys(org, missing)) items.set(item._id, item);
@@ -352,6 +346,11 @@ function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string 
 function ownersOf(chunkIds: readonly string[]): ItemRef[] {
   const owners = chunkIds.map(chunkOwner);
   return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
+}
+
+/** @returns the items that the chunks belong to, each once */
+function itemsOf(chunkIds: readonly string[]): string[] {
+  return [...new Set(chunkIds.map((id) => chunkOwner(id).item))];
 }
 
 function candidates({ weights, recency_bias = 0, max_results }: Question): number {

@@ -1,6 +1,7 @@
 import type { Collection } from 'mongodb';
 import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import { ENTITY_INDEX, RELATION_INDEX } from '../indexes.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
@@ -96,25 +97,23 @@ export function createGraphStore({
     },
 
     /**
-     * @param refs the items that the chunks belong to
+     * @param items that the chunks belong to
      * @param limit of entities, and of relations
      * @returns the entities mentioned in these chunks, most mentioned first, and the relations whose evidence is in them
      */
-    async graphAround(databaseId: string, refs: readonly ItemRef[], chunkIds: readonly string[], limit: number) {
-      if (refs.length === 0) return { entities: [], relations: [] };
+    async graphAround(databaseId: string, items: readonly string[], chunkIds: readonly string[], limit: number) {
+      if (items.length === 0) return { entities: [], relations: [] };
       const hits = new Set(chunkIds);
-      const owners = {
-        database_id: databaseId,
-        $or: refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
-      };
+      // The ids of chunks contain the version. An `$or` over the versions would cost a plan for each.
+      const owners = { database_id: databaseId, item: { $in: [...items] } };
       const [nodes, edges] = await Promise.all([
         entities
-          .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } })
+          .find({ ...owners, 'mentions.chunk_id': { $in: [...hits] } }, { hint: ENTITY_INDEX })
           .limit(limit * 4)
           .project<MentionedEntity>({ _id: 0, name: 1, type: 1, key: 1, source_id: 1, 'mentions.chunk_id': 1 })
           .toArray(),
         relations
-          .find({ ...owners, 'evidence.chunk_id': { $in: [...hits] } })
+          .find({ ...owners, 'evidence.chunk_id': { $in: [...hits] } }, { hint: RELATION_INDEX })
           .limit(limit * 4)
           .toArray(),
       ]);
