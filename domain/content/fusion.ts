@@ -41,7 +41,8 @@ export function vectorRelevance(hits: readonly SearchHit[]): SearchHit[] {
  */
 export function fuse(words: readonly SearchHit[], vectors: readonly VectorHit[], query: Float32Array): SearchHit[] {
   if (vectors.length === 0) return textRelevance(words);
-  const first = sum(words, vectors);
+  const byText = textRelevance(words);
+  const first = sum(byText, vectors);
   const byId = new Map(vectors.map((hit) => [hit.chunk_id, hit.vector]));
   const nearest: Float32Array[] = [];
   for (const { chunk_id } of first) {
@@ -51,22 +52,25 @@ export function fuse(words: readonly SearchHit[], vectors: readonly VectorHit[],
   }
   const moved = movedTowards(query, nearest);
   return sum(
-    words,
+    byText,
     vectors.map((hit) => ({ ...hit, score: cosine(hit.vector, moved) })).sort((a, b) => b.score - a.score),
   );
 }
 
-function sum(words: readonly SearchHit[], vectors: readonly SearchHit[]): SearchHit[] {
-  if (words.length === 0) return vectorRelevance(vectors);
+/** @param byText with scores from 0 to 1 @param vectors scored by cosine similarity */
+function sum(byText: readonly SearchHit[], vectors: readonly SearchHit[]): SearchHit[] {
+  const byVector = vectorRelevance(vectors);
+  if (byText.length === 0) return byVector;
   const fused = new Map<string, SearchHit>();
-  const add = (hits: readonly SearchHit[], share: number) => {
-    for (const hit of hits) {
-      const before = fused.get(hit.chunk_id);
-      fused.set(hit.chunk_id, { ...before, ...hit, score: (before?.score ?? 0) + share * hit.score });
-    }
-  };
-  add(textRelevance(words), TEXT_SHARE);
-  add(vectorRelevance(vectors), 1 - TEXT_SHARE);
+  for (const hit of byText) fused.set(hit.chunk_id, { ...hit, score: TEXT_SHARE * hit.score });
+  for (const hit of byVector) {
+    const score = (1 - TEXT_SHARE) * hit.score;
+    const before = fused.get(hit.chunk_id);
+    if (before) {
+      before.score += score;
+      before.vector_score = hit.vector_score!;
+    } else fused.set(hit.chunk_id, { ...hit, score });
+  }
   return [...fused.values()].sort((a, b) => b.score - a.score);
 }
 
