@@ -8,7 +8,7 @@ import { type Change, createChangeQueue } from '../changes.js';
 import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
 import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
-import { ensureTextIndex, optimizeTable } from './maintenance.js';
+import { ensureTextIndex, hasUnindexedRows, optimizeTable } from './maintenance.js';
 import { searchTable, warmTable } from './query.js';
 import { columnsOf, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 
@@ -43,8 +43,8 @@ interface OpenTable {
   /** The same for rows that it has added. */
   rows: number;
   compaction?: Promise<boolean> | undefined;
-  /** Version after the last compaction; while it is current, there is nothing to compact. */
-  compacted?: number;
+  /** A version whose rows are all in the indexes; while it is current, there is nothing to compact. */
+  compacted?: number | undefined;
 }
 
 /**
@@ -118,7 +118,11 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       const { commits, rows, table } = opened;
       if ((await table.version()) === opened.compacted) return true;
       const isOwner = await asOwner(table.name, (onConflict) => optimizeTable(table, onConflict));
-      if (isOwner) opened.compacted = await table.version();
+      if (isOwner) {
+        const latest = await table.version();
+        // Rows that were added meanwhile may be in this version, but not in its indexes.
+        opened.compacted = (await hasUnindexedRows(table)) ? undefined : latest;
+      }
       opened.commits -= commits;
       opened.rows -= rows;
       return isOwner;

@@ -35,6 +35,11 @@ export async function optimizeTable(table: Table, onConflict?: () => Promise<voi
   await ensureIndex(table, 'vector', kind({ distanceType: 'cosine' }));
 }
 
+/** @returns whether a search compares rows that one of the indexes lacks */
+export async function hasUnindexedRows(table: Table): Promise<boolean> {
+  return (await table.listIndices()).some(({ numUnindexedRows }) => numUnindexedRows !== 0);
+}
+
 async function ensureIndex(table: Table, column: string, config: Index): Promise<void> {
   await retryConflicts(async () => {
     if (!(await hasIndexOn(table, column))) await table.createIndex(column, { config, replace: false });
