@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
 import { rowsOf } from '../domain/content/index-rows.js';
+import type { Embedder } from '../domain/content/search.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
@@ -23,8 +24,11 @@ const QUESTIONS = 100;
 /** Clients that ask at the same time, each one question after the other, and their questions together. */
 const CLIENTS = 16;
 const QUESTIONS_OF_CLIENTS = 600;
+/** Questions that are embedded without the product. */
+const EMBEDDED = 200;
 /** Questions of the first clients after the index has changed or the API has started. */
 const FIRST = 5;
+const PROCESSES = ['api', 'embedder', 'mongod'];
 /** The API loads its indexes in the background after its start. */
 const AFTER_START_MS = 10_000;
 
@@ -60,6 +64,7 @@ export async function latency(chunks = String(SIZES.at(-1))): Promise<void> {
   const groups: Record<string, Figure[]> = {};
   try {
     const corpus = await createCorpus(embedder);
+    groups.limits = [await measureEmbedding(embedder, corpus)];
     const { model, dimensions } = embedder;
     await embedder.close();
     await createDatabase(instance, 'large', { database_metadata_schema: SCHEMA });
@@ -173,14 +178,29 @@ async function ask(instance: BenchInstance, corpus: Corpus, n: number, filter: o
   return performance.now() - sent;
 }
 
+/** @returns the time of a question in the model alone, on one core: what every new question takes at least */
+async function measureEmbedding(embedder: Pick<Embedder, 'embedQuery'>, corpus: Corpus): Promise<Figure> {
+  const started = performance.now();
+  for (let n = 0; n < EMBEDDED; n += 1) await embedder.embedQuery(corpus.question(n * 13));
+  return { name: 'embedding a question alone', value: (performance.now() - started) / EMBEDDED, unit: 'ms' };
+}
+
+/** @returns the processor time of a question in each process that works on it, in milliseconds */
+async function measureCpu(instance: BenchInstance, questions: number, ask: () => Promise<unknown>) {
+  const before = await instance.processorTimes();
+  await ask();
+  const after = await instance.processorTimes();
+  return Object.fromEntries(PROCESSES.map((name) => [name, (after[name]! - before[name]!) / questions]));
+}
+
 async function measure(instance: BenchInstance, corpus: Corpus, name: string, filter: object): Promise<Figure[]> {
   const times: number[] = [];
   for (let n = 0; n < WARM_UP; n += 1) await ask(instance, corpus, n, filter);
-  const cpu = instance.apiCpu();
-  for (let n = 0; n < QUESTIONS; n += 1) times.push(await ask(instance, corpus, WARM_UP + n, filter));
-  const api = (instance.apiCpu() - cpu) / QUESTIONS;
+  const cpu = await measureCpu(instance, QUESTIONS, async () => {
+    for (let n = 0; n < QUESTIONS; n += 1) times.push(await ask(instance, corpus, WARM_UP + n, filter));
+  });
   return [
-    { name: `${name}, p50`, value: percentile(times, 0.5), unit: 'ms', cpu: { api } },
+    { name: `${name}, p50`, value: percentile(times, 0.5), unit: 'ms', cpu },
     { name: `${name}, p95`, value: percentile(times, 0.95), unit: 'ms' },
     { name: `${name}, p99`, value: percentile(times, 0.99), unit: 'ms' },
   ];
@@ -188,15 +208,16 @@ async function measure(instance: BenchInstance, corpus: Corpus, name: string, fi
 
 async function measureClients(instance: BenchInstance, corpus: Corpus): Promise<Figure[]> {
   const times: number[] = [];
-  const cpu = instance.apiCpu();
-  const rate = await perSecond(QUESTIONS_OF_CLIENTS, () =>
-    runConcurrently(QUESTIONS_OF_CLIENTS, CLIENTS, async (n) => {
-      times.push(await ask(instance, corpus, n));
-    }),
-  );
-  const api = (instance.apiCpu() - cpu) / QUESTIONS_OF_CLIENTS;
+  let rate = 0;
+  const cpu = await measureCpu(instance, QUESTIONS_OF_CLIENTS, async () => {
+    rate = await perSecond(QUESTIONS_OF_CLIENTS, () =>
+      runConcurrently(QUESTIONS_OF_CLIENTS, CLIENTS, async (n) => {
+        times.push(await ask(instance, corpus, n));
+      }),
+    );
+  });
   return [
-    { name: `${CLIENTS} clients`, value: rate, unit: 'questions a second', cpu: { api } },
+    { name: `${CLIENTS} clients`, value: rate, unit: 'questions a second', cpu },
     { name: `${CLIENTS} clients, p50`, value: percentile(times, 0.5), unit: 'ms' },
     { name: `${CLIENTS} clients, p95`, value: percentile(times, 0.95), unit: 'ms' },
     { name: `${CLIENTS} clients, p99`, value: percentile(times, 0.99), unit: 'ms' },

@@ -54,8 +54,6 @@ export async function startBenchInstance(settings: NodeJS.ProcessEnv = {}) {
     serverPids: () => Object.values(stack.servers).map(({ pid }) => pid()),
     /** Peak memory so far, MiB. */
     peakMemory: () => ({ api: peakMiB(api.pid()), worker: peakMiB(worker.pid()) }),
-    /** Processor time of the API so far, in milliseconds on one core. */
-    apiCpu: () => cpuMs(api.pid()),
     /** Processor time of each process so far, by its name. */
     async processorTimes(): Promise<Record<string, number>> {
       const pids = {

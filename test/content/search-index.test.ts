@@ -2,9 +2,12 @@ import { afterAll, expect, test } from '@jest/globals';
 import { connect } from '@lancedb/lancedb';
 import { indexedMetadata, tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchRequest } from '../../domain/content/search.js';
+import { createTextAnalysis } from '../../storage/content/search-index/analysis.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
+import { searchTable } from '../../storage/content/search-index/lancedb/query.js';
+import { createRowReader } from '../../storage/content/search-index/lancedb/rows.js';
 import { temporaryFolder } from '../support/folder.js';
-import { question, row, testSearchIndex } from '../support/search-index-contract.js';
+import { question, row, testSearchIndex, vector } from '../support/search-index-contract.js';
 
 const folder = temporaryFolder('index');
 const open = () => createLanceIndex({ location: folder });
@@ -55,4 +58,93 @@ test('a table without metadata still works, reports an error for metadata filter
   await index.write(table, [row('old:0', 'plate'), row('new:0', 'plate', { metadata })]);
   expect(await found(question('plate', { metadata: filter }))).toEqual(['new:0']);
   expect(await found(question('plate', { metadata: { not: filter } }))).toEqual(['old:0']);
+});
+
+test('rows that are added while a table is compacted are indexed by the next compaction', async () => {
+  const table = 'tnt_late_rows';
+  await index.create(table);
+  let compactions = 0;
+  const owner = createLanceIndex({
+    location: folder,
+    leases: {
+      async own(_, work) {
+        compactions += 1;
+        await work({ makeExclusive: async () => undefined });
+        if (compactions === 1) await index.write(table, [row('late:0', 'plate')]);
+        return true;
+      },
+      whenShared: async () => undefined,
+    },
+  });
+  await owner.compact(table);
+  await owner.compact(table);
+  await owner.compact(table);
+  // The third has nothing to do.
+  expect(compactions).toBe(2);
+  const connection = await connect(folder);
+  const indices = await (await connection.openTable(table)).listIndices();
+  connection.close();
+  expect(indices.map(({ numUnindexedRows }) => numUnindexedRows)).toEqual([0]);
+  await owner.close();
+});
+
+test('processes create a table at the same time', async () => {
+  const processes = Array.from({ length: 4 }, open);
+  await Promise.all(processes.map((each) => each.create('tnt_created')));
+  await Promise.all(processes.map((each, n) => each.write('tnt_created', [row(`n${n}:0`, 'plate')])));
+  expect((await foundIn('tnt_created', question('plate'))).sort()).toEqual(['n0:0', 'n1:0', 'n2:0', 'n3:0']);
+  await Promise.all(processes.map((each) => each.close()));
+});
+
+test('searches find the rows of a table that another process has overwritten, not those they have read before', async () => {
+  const table = 'tnt_overwritten';
+  const other = open();
+  const heat = (collection: string) => row('heat:0', 'heat', { collection, vector: vector(0, 1) });
+  const ask = async () => {
+    const hits = await index.search(table, question('heat', { mode: 'hybrid', vector: vector(1, 0) }));
+    return hits.map(({ chunk_id, collection }) => `${chunk_id} ${collection}`);
+  };
+  await index.create(table);
+  await index.write(table, [heat('first')]);
+  expect(await ask()).toEqual(['heat:0 first']);
+  await other.clear(table);
+  await other.write(table, [heat('second')]);
+  expect(await ask()).toEqual(['heat:0 second']);
+  await other.close();
+
+  // A table from before tables had an epoch: what its rows contain is read each time.
+  const connection = await connect(folder);
+  for (const collection of ['third', 'fourth']) {
+    const rows = [{ chunk_id: 'heat:0', source_id: 'heat', collection, type: 'memory', text: 'heat', vector: [0, 1] }];
+    await connection.createTable(table, rows, { mode: 'overwrite' });
+    const found = await index.search(table, question('', { mode: 'vector', vector: vector(0, 1) }));
+    expect(found.map((hit) => hit.collection)).toEqual([collection]);
+  }
+  connection.close();
+});
+
+test('a search is repeated when rows are removed or moved before they are read', async () => {
+  const table = 'tnt_moved';
+  await index.create(table);
+  for (const id of ['kept:0', 'removed:0']) await index.write(table, [row(id, 'plate', { vector: vector(0, 1) })]);
+  const connection = await connect(folder, { readConsistencyInterval: 0 });
+  const opened = await connection.openTable(table);
+  const rows = createRowReader();
+  let reads = 0;
+  const afterOthers: typeof rows = {
+    readNames: rows.readNames,
+    async readVectors(...args) {
+      reads += 1;
+      if (reads === 1) {
+        await index.write(table, [], ['removed:0']);
+        await index.compact(table);
+      }
+      return rows.readVectors(...args);
+    },
+  };
+  const searched = { table: opened, analysis: createTextAnalysis(), rows: afterOthers };
+  const hits = await searchTable(searched, question('', { mode: 'vector', vector: vector(0, 1) }));
+  expect(hits.map(({ chunk_id }) => chunk_id)).toEqual(['kept:0']);
+  expect(reads).toBe(2);
+  connection.close();
 });

@@ -19,3 +19,11 @@ export function dimensionsDiffer(expected: number, actual: number): EmbeddingErr
     false,
   );
 }
+
+/** @returns the vector at length 1; as it is when all its components are 0 */
+export function unitVector(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (let at = 0; at < vector.length; at += 1) squares += vector[at]! ** 2;
+  const length = Math.sqrt(squares);
+  return length === 0 ? vector : vector.map((component) => component / length);
+}

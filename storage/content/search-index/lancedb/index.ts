@@ -10,6 +10,7 @@ import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
 import { ensureTextIndex, hasUnindexedRows, optimizeTable } from './maintenance.js';
 import { searchTable, warmTable } from './query.js';
+import { createRowReader } from './rows.js';
 import { columnsOf, dimensionsOf, fieldsFor, firstRow } from './schema.js';
 
 export interface LanceIndexOptions {
@@ -53,6 +54,7 @@ interface OpenTable {
  */
 export function createLanceIndex({ location, leases, log }: LanceIndexOptions): SearchIndex {
   const analysis = createTextAnalysis();
+  const rowReader = createRowReader();
   const tables = new Map<string, Promise<OpenTable>>();
   let connection: Promise<Connection> | undefined;
 
@@ -153,8 +155,13 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     async create(name) {
       const { table } = await open(name).catch(async (error) => {
         if (!isMissing(error)) throw error;
-        await (await connected()).createTable(name, firstRow(), { mode: 'create', existOk: true });
-        return open(name);
+        const creation = (await connected()).createTable(name, firstRow(), { mode: 'create' });
+        const failure = await creation.then(
+          () => null,
+          (reason) => reason,
+        );
+        // Another process may have created the table meanwhile.
+        return open(name).catch((reason) => Promise.reject(failure ?? reason));
       });
       await ensureTextIndex(table);
     },
@@ -178,8 +185,9 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       const analysed = rows.map((row, at) => ({ ...row, text: texts[at]! }));
       await (await open(name)).changes.push({ rows: analysed, remove });
     },
-    search: (name, request) => readTable(name, ({ table }) => searchTable({ table, analysis }, request)),
-    warm: (name) => readTable(name, ({ table }) => warmTable({ table, analysis })),
+    search: (name, request) =>
+      readTable(name, ({ table }) => searchTable({ table, analysis, rows: rowReader }, request)),
+    warm: (name) => readTable(name, ({ table }) => warmTable({ table, analysis, rows: rowReader })),
     compact: (name) =>
       readTable(name, async (opened) => {
         // A running compaction, here or in another process, may have started before the latest rows were added.

@@ -1,44 +1,44 @@
 import { BooleanQuery, type FullTextQuery, MatchQuery, Occur, Operator, type Table } from '@lancedb/lancedb';
+import type { Table as ArrowTable } from 'apache-arrow';
 import type { VectorHit } from '../../../../domain/content/fusion.js';
 import type { SearchHit, SearchRequest } from '../../../../domain/content/search.js';
 import { ServiceError } from '../../../../domain/errors.js';
 import type { TextAnalysis } from '../analysis.js';
 import { languagesOf } from '../columns.js';
-import { rankedSearch, type TableSearch, type WordQuery } from '../ranked-search.js';
-import { dimensionsDiffer } from '../vectors.js';
+import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
+import { dimensionsDiffer, unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
-import { dimensionsOf } from './schema.js';
+import { cosineWith, type RowId, type RowReader, unpack } from './rows.js';
+import { dimensionsOf, epochOf } from './schema.js';
 
 /** Minimum number of partitions of the vector index that are searched. */
 const PROBES = 20;
-/** Candidates that are compared exactly, as a multiple of the limit. */
+/** Candidates of a vector index that are compared exactly, as a multiple of the limit. */
 const REFINE = 3;
+/** Searches of one request: again, when rows have been removed or moved before they were read. */
+const MAX_SEARCHES = 3;
 
-const COLUMNS = ['chunk_id', 'source_id', 'collection'] as const;
-
-interface Row extends Omit<SearchHit, 'score'> {
-  _score?: number;
-  _distance?: number;
-  text?: string;
-}
-
-/** The vector is still in the columns that LanceDB returned. */
-interface VectorRow extends Row {
-  vector: { toArray(): Float32Array };
-}
-
-/** What the table's schema and the request decide. */
-interface Plan {
+/** What the table and the request decide. */
+interface Plan extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | 'epoch'> {
+  table: Table;
+  rows: RowReader;
   /** The restrictions as SQL; null without restrictions. */
   where: string | null;
-  /** Dimensions of the table's vectors; null when it has none. */
-  dimensions: number | null;
+  /** Whether a row that was found could not be read. */
+  outdated: boolean;
 }
 
-/** A table, and how its texts are analysed. */
+/** A hit whose row is not read yet: its row id is in the place of the chunk's. */
+interface FoundRow extends SearchHit {
+  source_id: '';
+  collection: '';
+}
+
+/** A table, how its texts are analysed, and how its rows are read. */
 export interface SearchedTable {
   table: Table;
   analysis: TextAnalysis;
+  rows: RowReader;
 }
 
 /**
@@ -46,37 +46,53 @@ export interface SearchedTable {
  * @returns hits, best first
  * @throws ServiceError SERVICE_UNAVAILABLE for a metadata filter when rows were written before filters existed
  */
-export async function searchTable({ table, analysis }: SearchedTable, request: SearchRequest): Promise<SearchHit[]> {
+export async function searchTable(
+  { table, analysis, rows }: SearchedTable,
+  request: SearchRequest,
+): Promise<SearchHit[]> {
   if (request.limit <= 0) return [];
-  const schema = await schemaOf(table);
-  const columns = new Set(schema.fields.map(({ name }) => name));
-  if (request.metadata) await requireMetadata(table, columns);
-  const plan: Plan = { where: filterOf(request, columns), dimensions: dimensionsOf(schema) };
-  const search: TableSearch = {
-    languages: languagesOf(columns),
-    byTerms: async (words, limit) => (await matches(table, plan, words, { limit })).map(wordHit),
-    textsByTerms: async (words, limit) =>
-      (await matches(table, plan, words, { limit, withText: true })).map((row) => ({
-        ...wordHit(row),
-        text: row.text!,
-      })),
-    byVector: (vector, limit) => byVector(table, plan, vector, limit),
-  };
-  return rankedSearch(search, analysis, request);
+  const state = await stateOf(table);
+  if (request.metadata) await requireMetadata(table, state.columns);
+  for (let searches = 1; ; searches += 1) {
+    const plan: Plan = { ...state, table, rows, where: filterOf(request, state.columns), outdated: false };
+    const search: TableSearch = {
+      languages: languagesOf(state.columns),
+      byTerms: (words, limit) => byTerms(plan, words, limit),
+      textsByTerms: (words, limit) => textsByTerms(plan, words, limit),
+      byVector: (vector, limit) => byVector(plan, vector, limit),
+    };
+    // Rows are ranked by their ids. What they contain is read of those in the result only.
+    const hits = await readNames(plan, await rankedSearch(search, analysis, request));
+    if (!plan.outdated || searches === MAX_SEARCHES) return hits;
+  }
 }
 
-type TableSchema = Awaited<ReturnType<Table['schema']>>;
+/** What all searches of one version of a table need to know. */
+interface TableState {
+  columns: ReadonlySet<string>;
+  /** Dimensions of the vectors; null when the table has none. */
+  dimensions: number | null;
+  /** Without an index, every vector is compared exactly. */
+  hasVectorIndex: boolean;
+  epoch: string | null;
+}
 
-/** Reading a schema takes a millisecond, so it is kept until the table's version changes. */
-const schemas = new WeakMap<Table, { version: number; schema: TableSchema }>();
+/** Reading a schema takes a millisecond, so the state is kept until the table's version changes. */
+const states = new WeakMap<Table, { version: number; state: TableState }>();
 
-async function schemaOf(table: Table): Promise<TableSchema> {
+async function stateOf(table: Table): Promise<TableState> {
   const version = await table.version();
-  const known = schemas.get(table);
-  if (known?.version === version) return known.schema;
-  const schema = await table.schema();
-  schemas.set(table, { version, schema });
-  return schema;
+  const known = states.get(table);
+  if (known?.version === version) return known.state;
+  const [schema, indices] = await Promise.all([table.schema(), table.listIndices()]);
+  const state: TableState = {
+    columns: new Set(schema.fields.map(({ name }) => name)),
+    dimensions: dimensionsOf(schema),
+    hasVectorIndex: indices.some(({ columns }) => columns.includes('vector')),
+    epoch: epochOf(schema),
+  };
+  states.set(table, { version, state });
+  return state;
 }
 
 /** Loads the indexes of words and vectors, and the other files that a search opens. */
@@ -99,23 +115,23 @@ function termsQuery(words: WordQuery): FullTextQuery {
   return new BooleanQuery(queries.map((query): [Occur, FullTextQuery] => [Occur.Should, query]));
 }
 
-async function matches(
-  table: Table,
-  { where }: Plan,
-  words: WordQuery,
-  { limit, withText = false }: { limit: number; withText?: boolean },
-): Promise<Row[]> {
-  const columns = [...COLUMNS, '_score', ...(withText ? ['text'] : [])];
+function matches({ table, where }: Plan, words: WordQuery, columns: string[], limit: number) {
   const query = table.query().fullTextSearch(termsQuery(words)).select(columns).limit(limit);
-  return (await (where ? query.where(where) : query).toArray()) as Row[];
+  return where ? query.where(where) : query;
 }
 
-async function byVector(
-  table: Table,
-  { where, dimensions }: Plan,
-  vector: Float32Array,
-  limit: number,
-): Promise<VectorHit[]> {
+async function byTerms(plan: Plan, words: WordQuery, limit: number): Promise<FoundRow[]> {
+  return rowsFound(await matches(plan, words, ['_score'], limit).withRowId().toArrow(), '_score');
+}
+
+async function textsByTerms(plan: Plan, words: WordQuery, limit: number): Promise<TextHit[]> {
+  const found = await matches(plan, words, ['text', '_score'], limit).withRowId().toArrow();
+  const texts = found.getChild('text');
+  return rowsFound(found, '_score').map((row, at) => ({ ...row, text: texts!.get(at) as string }));
+}
+
+async function byVector(plan: Plan, vector: Float32Array, limit: number): Promise<VectorHit[]> {
+  const { table, where, dimensions, hasVectorIndex } = plan;
   if (dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
   const query = table
@@ -126,20 +142,45 @@ async function byVector(
     .minimumNprobes(PROBES)
     // Without a maximum, so that a narrow filter still gets enough rows.
     .maximumNprobes(0)
-    .refineFactor(REFINE);
-  const found = await (where ? query.where(where) : query)
-    .select([...COLUMNS, 'vector', '_distance'])
-    .limit(limit)
-    .toArray();
-  return (found as VectorRow[]).map((row) => ({ ...hit(row, 1 - row._distance!), vector: row.vector.toArray() }));
+    .select(['_distance'])
+    .limit(hasVectorIndex ? limit * REFINE : limit);
+  const found = rowsFound(await (where ? query.where(where) : query).withRowId().toArrow(), '_distance');
+  const vectors = await plan.rows.readVectors(plan, found.map(rowIdOf));
+  if (vectors.size < found.length) plan.outdated = true;
+  const unit = unitVector(vector);
+  return found
+    .flatMap((row) => {
+      const packed = vectors.get(rowIdOf(row));
+      return packed ? [{ row, packed, score: cosineWith(unit, packed) }] : [];
+    })
+    .sort((a, b) => b.score - a.score)
+    .slice(0, limit)
+    .map(({ row, packed, score }) => ({ ...row, score, vector: unpack(packed) }));
 }
 
-function wordHit(row: Row): SearchHit {
-  return hit(row, row._score!);
+/** @param score the column of the score @returns the rows that a search found, in its order */
+function rowsFound(found: ArrowTable, score: '_score' | '_distance'): FoundRow[] {
+  if (found.numRows === 0) return [];
+  const ids = found.getChild('_rowid')!.toArray() as BigUint64Array;
+  const scores = found.getChild(score)!.toArray() as Float32Array;
+  return Array.from(ids, (id, at) => ({
+    chunk_id: String(id),
+    source_id: '',
+    collection: '',
+    score: scores[at]!,
+  }));
 }
 
-function hit({ chunk_id, source_id, collection }: Row, score: number): SearchHit {
-  return { chunk_id, source_id, collection, score };
+const rowIdOf = ({ chunk_id }: Pick<SearchHit, 'chunk_id'>): RowId => BigInt(chunk_id);
+
+/** @returns the hits with the names of their chunks, without rows that another version of the table lacks */
+async function readNames(plan: Plan, hits: readonly SearchHit[]): Promise<SearchHit[]> {
+  const names = await plan.rows.readNames(plan, hits.map(rowIdOf));
+  if (names.size < hits.length) plan.outdated = true;
+  return hits.flatMap((hit) => {
+    const own = names.get(rowIdOf(hit));
+    return own ? [{ ...hit, ...own }] : [];
+  });
 }
 
 /** Tables whose rows all have tags. Rows without tags are not written any more, so this stays true. */

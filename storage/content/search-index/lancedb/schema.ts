@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { Index } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
@@ -109,11 +110,20 @@ function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow
   return arrow.makeVector(arrow.makeData({ type, length: rows.length, nullCount: nulls, nullBitmap: validity, child }));
 }
 
+/** Name of the table's epoch in the metadata of its schema. */
+const EPOCH = 'postback.epoch';
+
+/** @returns an id that every table gets when it is created or overwritten; null for tables from before it existed */
+export function epochOf(schema: Arrow.Schema): string | null {
+  return schema.metadata.get(EPOCH) ?? null;
+}
+
 /**
  * The first row of every table, in no collection and found by no query. With an empty full-text index, LanceDB does not
  * sort hits among rows that are not indexed yet (seen in version 0.37); with one row it does.
  */
 export function firstRow(): Arrow.Table {
   const row = { chunk_id: '', source_id: '', collection: '', type: 'memory', text: '' } as const;
-  return columnsOf([{ ...row, vector: null, metadata: NO_METADATA }], null);
+  const { schema, batches } = columnsOf([{ ...row, vector: null, metadata: NO_METADATA }], null);
+  return new arrow.Table(new Schema(schema.fields, new Map([[EPOCH, randomUUID()]])), batches);
 }
