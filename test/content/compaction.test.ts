@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { connect } from '@lancedb/lancedb';
+import { connect, type Table } from '@lancedb/lancedb';
 import { createCompactionLeases } from '../../storage/content/compaction-leases.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
+import { ensureTextIndex } from '../../storage/content/search-index/lancedb/maintenance.js';
+import { firstRow } from '../../storage/content/search-index/lancedb/schema.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/folder.js';
@@ -98,6 +101,43 @@ test('a table is compacted while another process removes and adds rows all the t
   const found = await owner.search(table, question('plate', { limit: 100 }));
   expect(found.map(({ chunk_id }) => chunk_id).sort()).toEqual(Array.from({ length: 30 }, (_, n) => `a${n}:0`).sort());
   await Promise.all([writer.close(), owner.close()]);
+});
+
+describe('an index that is missing is made', () => {
+  type CreateIndex = Table['createIndex'];
+
+  /** @param before what another process does between the look at the table and the commit, and what the commit then does */
+  async function madeDespite(name: string, before: (create: CreateIndex, table: Table) => Promise<void>) {
+    const connection = await connect(join(folder, name), { readConsistencyInterval: 0 });
+    const table = await connection.createTable('tnt_conflict', firstRow());
+    const create: CreateIndex = table.createIndex.bind(table);
+    let attempts = 0;
+    table.createIndex = async (column, options) => {
+      attempts += 1;
+      if (attempts === 1) await before(async () => create(column, options), table);
+      await create(column, options);
+    };
+    await ensureTextIndex(table);
+    expect((await table.listIndices()).map(({ columns }) => columns)).toEqual([['text']]);
+    return attempts;
+  }
+
+  test('although another process has just committed to the table', async () => {
+    const attempts = await madeDespite('conflict', async (create, table) => {
+      await create('text');
+      await table.dropIndex('text_idx');
+      throw new Error('Commit conflict for version 2');
+    });
+    expect(attempts).toBe(2);
+  });
+
+  test('although another process has just made it', async () => {
+    const attempts = await madeDespite('present', async (_create, table) => {
+      const other = await connect(join(folder, 'present'));
+      await ensureTextIndex(await other.openTable(table.name));
+    });
+    expect(attempts).toBe(1);
+  });
 });
 
 test('two processes write into one bucket and compact it: no row is lost, and few fragments are left', async () => {

@@ -28,3 +28,8 @@ function isConflict(error: unknown): boolean {
 export function isMissing(error: unknown): boolean {
   return /not found/i.test((error as Error).message);
 }
+
+/** Whether an index is there already. */
+export function isPresent(error: unknown): boolean {
+  return /already exists/i.test((error as Error).message);
+}

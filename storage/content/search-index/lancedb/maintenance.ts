@@ -1,5 +1,5 @@
 import { Index, type Table } from '@lancedb/lancedb';
-import { retryConflicts } from './conflicts.js';
+import { isPresent, retryConflicts } from './conflicts.js';
 import { dimensionsOf, textIndex } from './schema.js';
 
 /**
@@ -13,7 +13,7 @@ const KEEP_VERSIONS_MS = 60_000;
 
 /** Creates the full-text index of a table if it is missing. */
 export async function ensureTextIndex(table: Table): Promise<void> {
-  await ensureIndex(table, 'text', textIndex());
+  await ensureIndex(table, 'text', textIndex);
 }
 
 /**
@@ -25,14 +25,14 @@ export async function optimizeTable(table: Table, onConflict?: () => Promise<voi
   await retryConflicts(optimize, onConflict);
   if ((await table.countRows()) < MIN_INDEXED_ROWS) return;
   const schema = await table.schema();
-  if (schema.fields.some(({ name }) => name === 'tags')) await ensureIndex(table, 'tags', Index.labelList());
-  await ensureIndex(table, 'collection', Index.bitmap());
+  if (schema.fields.some(({ name }) => name === 'tags')) await ensureIndex(table, 'tags', Index.labelList);
+  await ensureIndex(table, 'collection', Index.bitmap);
   const dimensions = dimensionsOf(schema);
   if (dimensions === null || (await hasIndexOn(table, 'vector'))) return;
   if ((await table.countRows('vector IS NOT NULL')) < MIN_INDEXED_ROWS) return;
   // RabitQ packs one bit per dimension into whole bytes, so it needs a multiple of 8; most models have one.
   const kind = dimensions % 8 === 0 ? Index.ivfRq : Index.ivfFlat;
-  await ensureIndex(table, 'vector', kind({ distanceType: 'cosine' }));
+  await ensureIndex(table, 'vector', () => kind({ distanceType: 'cosine' }));
 }
 
 /** @returns whether a search compares rows that one of the indexes lacks */
@@ -40,9 +40,14 @@ export async function hasUnindexedRows(table: Table): Promise<boolean> {
   return (await table.listIndices()).some(({ numUnindexedRows }) => numUnindexedRows !== 0);
 }
 
-async function ensureIndex(table: Table, column: string, config: Index): Promise<void> {
+/** @param config makes the description of the index, which LanceDB takes once only: another attempt needs another. */
+async function ensureIndex(table: Table, column: string, config: () => Index): Promise<void> {
   await retryConflicts(async () => {
-    if (!(await hasIndexOn(table, column))) await table.createIndex(column, { config, replace: false });
+    if (await hasIndexOn(table, column)) return;
+    await table.createIndex(column, { config: config(), replace: false }).catch((error) => {
+      // Another process has made it since.
+      if (!isPresent(error)) throw error;
+    });
   });
 }
 
