@@ -1,6 +1,8 @@
 /** Tests run as compiled, so that they test what ships; `npm test` compiles first. */
 export default {
   rootDir: 'dist',
+  // Not among the temporary files, which end with a run.
+  cacheDirectory: '<rootDir>/.jest',
   testMatch: ['<rootDir>/test/**/*.test.js'],
   testEnvironment: 'node',
   transform: {},

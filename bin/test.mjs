@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Checks and tests the repository; HELP says how it is called.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, checkNode, install, root, run } from './prepare.mjs';
 
@@ -16,6 +16,12 @@ regular expressions (ESLint), and known vulnerabilities of packages (npm audit).
 
 // For tests that load the embedding model in Jest's process: providers/embeddings/model-thread.ts says why.
 process.env.ORT_DISABLE_TELEMETRY = '1';
+
+/** A file system in memory. */
+const MEMORY = '/dev/shm';
+/** A run writes up to 1.4 GB at a time. Twice as much stays free for the processes. */
+const MEMORY_FOR_FILES = 4 * 1024 ** 3;
+const RUN_FOLDER = /^postback-run-(\d+)-/;
 
 const args = process.argv.slice(2);
 if (args.includes('--help')) {
@@ -69,8 +75,47 @@ async function compile() {
   }
 }
 
+/**
+ * A folder for one run: in memory where that is possible, because databases wait for the disk at each commit.
+ * `TMPDIR` chooses another place.
+ */
+function temporaryFolder() {
+  const place = process.env.TMPDIR === undefined && memoryHasRoom() ? MEMORY : tmpdir();
+  // A run that was killed could not remove its folder.
+  for (const name of readdirSync(place)) {
+    const pid = RUN_FOLDER.exec(name)?.[1];
+    if (pid !== undefined && hasEnded(Number(pid))) rmSync(join(place, name), { recursive: true, force: true });
+  }
+  return mkdtempSync(join(place, `postback-run-${process.pid}-`));
+}
+
+function memoryHasRoom() {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    const mount = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .find((line) => line.split(' ')[1] === MEMORY);
+    // Some tests compile programs and run them.
+    const isExecutable = mount !== undefined && !mount.split(' ')[3].split(',').includes('noexec');
+    return isExecutable && bavail * bsize > MEMORY_FOR_FILES && freemem() > 2 * MEMORY_FOR_FILES;
+  } catch {
+    return false; // Only Linux has it.
+  }
+}
+
+function hasEnded(pid) {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
+}
+
 async function jest(patterns) {
-  const folder = mkdtempSync(join(tmpdir(), 'postback-test-'));
+  const folder = temporaryFolder();
+  // Where the tests, and all that they start, keep their temporary files.
+  process.env.TMPDIR = folder;
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
     // Jest's processes allocate much that is soon garbage. They inherit the option.
