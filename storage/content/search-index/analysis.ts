@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
+import type { Change } from './changes.js';
 import { createStemmer } from './stems.js';
 import { indexedCharacters, nounsOf, searchedCharacters, type Token, tokensOf } from './words.js';
 
@@ -49,18 +50,26 @@ export function createTextAnalysis() {
     });
   }
 
+  async function analyse(rows: readonly { text: string; language?: TextLanguage | undefined }[]): Promise<string[]> {
+    const analysed: string[] = [];
+    let started = performance.now();
+    for (const { text, language = DEFAULT_LANGUAGE } of rows) {
+      analysed.push(joined(await termsOf(tokensOf(text), language, indexedCharacters)));
+      if (performance.now() - started < SLICE_MS) continue;
+      await setImmediate();
+      started = performance.now();
+    }
+    return analysed;
+  }
+
   return {
     /** @returns the text to index of each row, in slices, so that a long document does not hold up the process */
-    async analyse(rows: readonly { text: string; language?: TextLanguage }[]): Promise<string[]> {
-      const analysed: string[] = [];
-      let started = performance.now();
-      for (const { text, language = DEFAULT_LANGUAGE } of rows) {
-        analysed.push(joined(await termsOf(tokensOf(text), language, indexedCharacters)));
-        if (performance.now() - started < SLICE_MS) continue;
-        await setImmediate();
-        started = performance.now();
-      }
-      return analysed;
+    analyse,
+
+    /** Called when the change is committed: a short text must not overtake a long one that was written before. */
+    async analyseChange({ rows, remove }: Change): Promise<Change> {
+      const texts = await analyse(rows);
+      return { rows: rows.map((row, at) => ({ ...row, text: texts[at]! })), remove };
     },
 
     /** @param languages of the table */

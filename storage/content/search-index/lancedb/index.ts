@@ -84,7 +84,8 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     return opened;
   }
 
-  async function commit(opened: OpenTable, { rows, remove }: Change): Promise<void> {
+  async function commit(opened: OpenTable, change: Change): Promise<void> {
+    const { rows, remove } = await analysis.analyseChange(change);
     // A removal conflicts with a running compaction, which would be repeated again and again while items are replaced.
     if (remove.length > 0) {
       await opened.compaction?.catch(() => undefined);
@@ -181,9 +182,7 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     async write(name, rows: readonly IndexRow[], remove: readonly string[] = []) {
       if (rows.length === 0 && remove.length === 0) return;
       dimensionsIn(rows);
-      const texts = await analysis.analyse(rows);
-      const analysed = rows.map((row, at) => ({ ...row, text: texts[at]! }));
-      await (await open(name)).changes.push({ rows: analysed, remove });
+      await (await open(name)).changes.push({ rows, remove });
     },
     search: (name, request) =>
       readTable(name, ({ table }) => searchTable({ table, analysis, rows: rowReader }, request)),

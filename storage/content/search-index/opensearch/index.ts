@@ -42,8 +42,9 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
     await schemas.read(alias);
   }
 
-  async function commit(table: string, { rows, remove }: Change): Promise<void> {
+  async function commit(table: string, change: Change): Promise<void> {
     const alias = aliasOf(table);
+    const { rows, remove } = await analysis.analyseChange(change);
     if (rows.length === 0) return writeRows(client, alias, rows, remove);
     await schemas.write(alias, async (schema) => {
       await fitFields(alias, rows, schema);
@@ -80,8 +81,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
       on(table, async () => {
         if (rows.length === 0 && remove.length === 0) return;
         dimensionsIn(rows);
-        const texts = await analysis.analyse(rows);
-        await push(table, { rows: rows.map((row, at) => ({ ...row, text: texts[at]! })), remove });
+        await push(table, { rows, remove });
       }),
     search: (table, request) =>
       on(table, (alias) =>
