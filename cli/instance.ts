@@ -15,7 +15,7 @@ export interface Instance {
   stack: Stack;
   api: Child;
   worker: Child;
-  /** Null without a local model. */
+  /** Null without a local model, and when the settings name a process that runs. */
   embedder: Child | null;
   /** The environment of the processes. */
   env: NodeJS.ProcessEnv;
@@ -45,7 +45,8 @@ export async function startInstance(
   };
   try {
     const model = await embeddingModel(config, env, print);
-    const socket = model.isLocal ? embedderSocket(dataDir) : undefined;
+    const hasEmbedder = config.POSTBACK_EMBEDDER_SOCKET !== undefined || config.POSTBACK_EMBEDDER_URL !== undefined;
+    const socket = model.isLocal && !hasEmbedder ? embedderSocket(dataDir) : undefined;
     if (socket) stopSteps.push(socket.release);
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
     stopSteps.push(release);

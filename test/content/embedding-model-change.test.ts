@@ -77,7 +77,7 @@ describe('a change of the embedding model', () => {
       const data = input.map((text, index) => ({ index, embedding: vectorOf(text, dimensions) }));
       sendJson(response, { object: 'list', model, data });
     });
-    // With the embedded model.
+    // With the embedded model, in the embedding process of the shared product.
     product = await startProcesses(NAME);
     api = await clientOf(NAME, product);
     await api.createDatabase('library');
@@ -178,6 +178,11 @@ describe('a change of the embedding model', () => {
   }
 
   const modelsAsked = () => [...new Set(server.requests.map((request) => request.json().model))];
+
+  test('begins with vectors of an embedding process that runs elsewhere: the settings name it, and no other is started', async () => {
+    expect(product.embedder).toBeNull();
+    expect((await query('swims in a river'))[0]).toBe('otter');
+  });
 
   test('texts that another version has indexed are not searched until the index is rebuilt, which log and readiness say', async () => {
     await withDb(product.mongodbUri, (db) =>

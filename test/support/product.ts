@@ -20,6 +20,8 @@ export interface ProductAddress {
   temporalAddress: string;
   mongodbUri: string;
   dataDir: string;
+  /** The Unix socket of the embedding process. */
+  embedderSocket: string;
 }
 
 export interface Product extends ProductAddress, Instance {
@@ -89,11 +91,12 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     rmSync(dataDir, { recursive: true, force: true });
   };
   const workerUrl = `http://127.0.0.1:${ports.worker}`;
-  return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, stop, remove };
+  const embedderSocket = instance.env.POSTBACK_EMBEDDER_SOCKET!;
+  return { ...instance, workerUrl, temporalAddress, mongodbUri, dataDir, embedderSocket, stop, remove };
 }
 
 /**
- * Starts processes over the shared servers, with a namespace and a database of their own: for tests that need other
+ * Starts an API and a worker process over the shared servers, with a namespace and a database of their own: for tests that need other
  * settings, or that break processes and storage but not the servers.
  * @param name of the namespace and the database
  */
@@ -107,11 +110,12 @@ export async function startProcesses(name: string, settings: Record<string, stri
  * @param settings with the data folder of processes that have stopped, these continue with their data
  */
 export async function startProcessesAgain(name: string, settings: Record<string, string>): Promise<Product> {
-  const { temporalAddress, mongodbUri } = sharedProduct();
+  const { temporalAddress, mongodbUri, embedderSocket } = sharedProduct();
   const product = await startProduct({
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: name,
     MONGODB_URI: databaseBeside(mongodbUri, name),
+    POSTBACK_EMBEDDER_SOCKET: embedderSocket,
     ...settings,
   });
   const remove = async () => {
