@@ -7,7 +7,7 @@ import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { createOpenSearchIndex } from '../../storage/content/search-index/opensearch/index.js';
-import { bytesOf, unitVector, vectorOf } from '../../storage/content/search-index/opensearch/vector-form.js';
+import { bytesOf, roundedUnitVector, vectorOf } from '../../storage/content/search-index/opensearch/vector-form.js';
 import type { Client } from '../support/client.js';
 import { runCommand } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -37,7 +37,7 @@ async function startForwarder(target: string) {
 }
 
 test('vectors keep their direction in a byte for each number, and those of earlier rows are read as they are', () => {
-  const exact = unitVector(Float32Array.from({ length: 384 }, (_, n) => Math.sin(n * 1.7 + 1)))!;
+  const exact = roundedUnitVector(Float32Array.from({ length: 384 }, (_, n) => Math.sin(n * 1.7 + 1)))!;
   const packed = vectorOf(bytesOf(exact), exact.length);
   expect(bytesOf(exact)).toHaveLength((384 / 3) * 4);
   expect(exact.reduce((sum, value, n) => sum + value * packed[n]!, 0)).toBeGreaterThan(0.9999);

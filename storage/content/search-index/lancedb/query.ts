@@ -18,8 +18,8 @@ const REFINE = 3;
 /** Searches of one request: again, when rows have been removed or moved before they were read. */
 const MAX_SEARCHES = 3;
 
-/** What the table and the request decide. */
-interface Plan extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | 'epoch'> {
+/** One run of a search over one version of a table. */
+interface SearchRun extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | 'epoch'> {
   table: Table;
   rows: RowReader;
   /** The restrictions as SQL; null without restrictions. */
@@ -54,16 +54,16 @@ export async function searchTable(
   const state = await stateOf(table);
   if (request.metadata) await requireMetadata(table, state.columns);
   for (let searches = 1; ; searches += 1) {
-    const plan: Plan = { ...state, table, rows, where: filterOf(request, state.columns), outdated: false };
+    const run: SearchRun = { ...state, table, rows, where: filterOf(request, state.columns), outdated: false };
     const search: TableSearch = {
       languages: languagesOf(state.columns),
-      byTerms: (words, limit) => byTerms(plan, words, limit),
-      textsByTerms: (words, limit) => textsByTerms(plan, words, limit),
-      byVector: (vector, limit) => byVector(plan, vector, limit),
+      byTerms: (words, limit) => byTerms(run, words, limit),
+      textsByTerms: (words, limit) => textsByTerms(run, words, limit),
+      byVector: (vector, limit) => byVector(run, vector, limit),
     };
     // Rows are ranked by their ids. What they contain is read of those in the result only.
-    const hits = await readNames(plan, await rankedSearch(search, analysis, request));
-    if (!plan.outdated || searches === MAX_SEARCHES) return hits;
+    const hits = await readNames(run, await rankedSearch(search, analysis, request));
+    if (!run.outdated || searches === MAX_SEARCHES) return hits;
   }
 }
 
@@ -115,23 +115,23 @@ function termsQuery(words: WordQuery): FullTextQuery {
   return new BooleanQuery(queries.map((query): [Occur, FullTextQuery] => [Occur.Should, query]));
 }
 
-function matches({ table, where }: Plan, words: WordQuery, columns: string[], limit: number) {
+function matches({ table, where }: SearchRun, words: WordQuery, columns: string[], limit: number) {
   const query = table.query().fullTextSearch(termsQuery(words)).select(columns).limit(limit);
   return where ? query.where(where) : query;
 }
 
-async function byTerms(plan: Plan, words: WordQuery, limit: number): Promise<FoundRow[]> {
-  return rowsFound(await matches(plan, words, ['_score'], limit).withRowId().toArrow(), '_score');
+async function byTerms(run: SearchRun, words: WordQuery, limit: number): Promise<FoundRow[]> {
+  return rowsFound(await matches(run, words, ['_score'], limit).withRowId().toArrow(), '_score');
 }
 
-async function textsByTerms(plan: Plan, words: WordQuery, limit: number): Promise<TextHit[]> {
-  const found = await matches(plan, words, ['text', '_score'], limit).withRowId().toArrow();
+async function textsByTerms(run: SearchRun, words: WordQuery, limit: number): Promise<TextHit[]> {
+  const found = await matches(run, words, ['text', '_score'], limit).withRowId().toArrow();
   const texts = found.getChild('text');
   return rowsFound(found, '_score').map((row, at) => ({ ...row, text: texts!.get(at) as string }));
 }
 
-async function byVector(plan: Plan, vector: Float32Array, limit: number): Promise<VectorHit[]> {
-  const { table, where, dimensions, hasVectorIndex } = plan;
+async function byVector(run: SearchRun, vector: Float32Array, limit: number): Promise<VectorHit[]> {
+  const { table, where, dimensions, hasVectorIndex } = run;
   if (dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
   const query = table
@@ -145,8 +145,8 @@ async function byVector(plan: Plan, vector: Float32Array, limit: number): Promis
     .select(['_distance'])
     .limit(hasVectorIndex ? limit * REFINE : limit);
   const found = rowsFound(await (where ? query.where(where) : query).withRowId().toArrow(), '_distance');
-  const vectors = await plan.rows.readVectors(plan, found.map(rowIdOf));
-  if (vectors.size < found.length) plan.outdated = true;
+  const vectors = await run.rows.readVectors(run, found.map(rowIdOf));
+  if (vectors.size < found.length) run.outdated = true;
   const unit = unitVector(vector);
   return found
     .flatMap((row) => {
@@ -174,9 +174,9 @@ function rowsFound(found: ArrowTable, score: '_score' | '_distance'): FoundRow[]
 const rowIdOf = ({ chunk_id }: Pick<SearchHit, 'chunk_id'>): RowId => BigInt(chunk_id);
 
 /** @returns the hits with the names of their chunks, without rows that another version of the table lacks */
-async function readNames(plan: Plan, hits: readonly SearchHit[]): Promise<SearchHit[]> {
-  const names = await plan.rows.readNames(plan, hits.map(rowIdOf));
-  if (names.size < hits.length) plan.outdated = true;
+async function readNames(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
+  const names = await run.rows.readNames(run, hits.map(rowIdOf));
+  if (names.size < hits.length) run.outdated = true;
   return hits.flatMap((hit) => {
     const own = names.get(rowIdOf(hit));
     return own ? [{ ...hit, ...own }] : [];

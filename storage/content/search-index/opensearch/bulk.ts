@@ -3,7 +3,7 @@ import type { Client } from '@opensearch-project/opensearch';
 import { DEFAULT_LANGUAGE } from '../../../../domain/content/languages.js';
 import { type IndexRow, SearchIndexError } from '../../../../domain/content/search.js';
 import { languageColumn, rangeColumn } from '../columns.js';
-import { bytesOf, unitVector } from './vector-form.js';
+import { bytesOf, roundedUnitVector } from './vector-form.js';
 
 /** Size of one request; OpenSearch accepts 100 MB by default. */
 const MAX_BYTES = 8 << 20;
@@ -108,7 +108,7 @@ const versionOf = ({ revision = 0 }: IndexRow) => (revision + 1) * VERSIONS;
 
 /** Rows without a vector have no field for it, because OpenSearch rejects null. */
 function documentOf({ source_id, collection, type, text, language, vector, metadata }: IndexRow): string {
-  const unit = vector && unitVector(vector);
+  const unit = vector && roundedUnitVector(vector);
   return JSON.stringify(
     {
       source_id,

@@ -7,7 +7,7 @@ import { rankedSearch, type TextHit, type WordQuery } from '../ranked-search.js'
 import { dimensionsDiffer } from '../vectors.js';
 import { anyOf, filtersOf, type Query } from './filters.js';
 import type { IndexSchema } from './mapping.js';
-import { unitVector, vectorOf } from './vector-form.js';
+import { roundedUnitVector, vectorOf } from './vector-form.js';
 
 /** Nearest vectors that the graph is asked for, as a multiple of the hits: the last of few are often not the nearest. */
 const CANDIDATES = 3;
@@ -71,7 +71,7 @@ async function byVector(
   const { dimensions } = searched.schema;
   if (dimensions === null) return [];
   if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
-  const unit = unitVector(vector);
+  const unit = roundedUnitVector(vector);
   if (!unit) return [];
   // The filter inside the query, so that a narrow filter still gets enough rows.
   const restricted = filter.length === 0 ? {} : { filter: { bool: { filter } } };

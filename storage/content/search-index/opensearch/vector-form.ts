@@ -5,7 +5,7 @@ const DECIMALS = 1e8;
  * @returns the numbers of a vector, scaled to unit length, which short decimals suit; null for a vector without a direction:
  * OpenSearch rejects it, and no cosine is defined for it
  */
-export function unitVector(vector: Float32Array): number[] | null {
+export function roundedUnitVector(vector: Float32Array): number[] | null {
   let squares = 0;
   for (const value of vector) squares += value * value;
   const scale = DECIMALS / Math.sqrt(squares);
