@@ -118,8 +118,12 @@ async function jest(patterns) {
   process.env.TMPDIR = folder;
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
-    // Jest's processes allocate much that is soon garbage. They inherit the option.
+    // Jest's processes inherit these options. They allocate much that is soon garbage, and need a heap of hundreds of MB.
     '--max-semi-space-size=64',
+    '--min-semi-space-size=32',
+    '--initial-heap-size=600',
+    // test/support/late-optimisation.ts says why.
+    '--interrupt-budget=4000000',
     tool('jest', 'bin', 'jest.js'),
     '--config',
     fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
