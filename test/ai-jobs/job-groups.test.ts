@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
+import { inTransaction } from '../../storage/transactions.js';
 import { jobClientDuringTests, receiverDuringTests, temporalDuringTests } from '../support/during-tests.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -34,19 +35,24 @@ describe('quick jobs that arrive together', () => {
     expect(await listedWorkflows(temporal, query)).toHaveLength(1);
   });
 
-  const addJob = (changes: Partial<AiJobRecord>) => {
-    const job = aiJobRecord({ org, now: new Date(0), quick: true, time_limit_ms: 600_000, ...changes });
+  /**
+   * Stores the jobs of a group at once, as requests do: otherwise the regular reconciler could start the group in between,
+   * without the jobs that follow.
+   */
+  const addGroup = (group: string, changes: Partial<AiJobRecord>[]) => {
+    const jobs = changes.map((each) =>
+      aiJobRecord({ org, group, now: new Date(0), quick: true, time_limit_ms: 600_000, ...each }),
+    );
     return withDb(mongodbUri, async (db) => {
-      await db.collection<AiJobRecord>('ai_jobs').insertOne(job);
-      return job._id;
+      await inTransaction(db.client, (session) => db.collection<AiJobRecord>('ai_jobs').insertMany(jobs, { session }));
+      return jobs.map(({ _id }) => _id);
     });
   };
   const finishedJob = (job_id: string) => api.finished({ status: 202, body: { job_id } });
 
   test('are all started again by the reconciler when its page ends within their group', async () => {
-    const group = `grp_${randomUUID()}`;
     // More than a page, which has the jobs of other groups too.
-    const ids = await Promise.all(Array.from({ length: 30 }, () => addJob({ group })));
+    const ids = await addGroup(`grp_${randomUUID()}`, Array(30).fill({}));
     await reconcile(sharedProduct());
     const statuses = await Promise.all(ids.map(async (id) => (await finishedJob(id)).status));
     expect(new Set(statuses)).toEqual(new Set(['success']));
@@ -54,17 +60,14 @@ describe('quick jobs that arrive together', () => {
 
   describe('as a group whose workflow was lost', () => {
     const group = `grp_${randomUUID()}`;
-    const add = (changes: Partial<AiJobRecord>) => addJob({ group, ...changes });
     let well: string;
     let cancelled: string;
     let lost: string;
     let invalid: string;
 
     beforeAll(async () => {
-      well = await add({});
-      cancelled = await add({ cancel_requested: true });
-      lost = await add({ runs: 1 });
-      invalid = await add({ provider: 'no-such-provider' });
+      const jobs = [{}, { cancel_requested: true }, { runs: 1 }, { provider: 'no-such-provider' }];
+      [well, cancelled, lost, invalid] = (await addGroup(group, jobs)) as [string, string, string, string];
       await reconcile(sharedProduct());
     });
     const ownWorkflow = (id: string) => temporal.workflow.getHandle(`ai-job/${id}`).describe();
