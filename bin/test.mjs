@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build, checkNode, install, root, run } from './prepare.mjs';
 
 const HELP = `npm test                every check and every test
@@ -122,8 +123,8 @@ async function jest(patterns) {
     '--max-semi-space-size=64',
     '--min-semi-space-size=32',
     '--initial-heap-size=600',
-    // test/support/late-optimisation.ts says why.
-    '--interrupt-budget=4000000',
+    '--import',
+    pathToFileURL(join(root, 'dist', 'test', 'support', 'late-optimisation.js')).href,
     tool('jest', 'bin', 'jest.js'),
     '--config',
     fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',

@@ -9,12 +9,11 @@ const options = JSON.parse(process.argv[2]!) as ChildOptions;
 /** Against a busy process of the product, a task gets a quarter of a core. */
 const NICENESS = 5;
 /**
- * How long code runs before V8 optimises it. Most children read one file or a page or two, and with the budgets of Node 20
- * optimising the OCR engine took more processor time than the first page. Later versions have a similar one for WebAssembly,
- * and another measure for JavaScript. Set here, because Node does not start with an argument that its V8 does not know.
+ * How long WebAssembly runs before V8 optimises it. Most children read one file or a page or two, and optimising the OCR
+ * engine took more processor time than the first page. Set here, because Node does not start with an argument that its V8
+ * does not know.
  */
-const BUDGETS = ['--wasm-tiering-budget=40000000'];
-if (process.version.startsWith('v20.')) BUDGETS.push('--interrupt-budget=1000000');
+const WASM_BUDGET = '--wasm-tiering-budget=40000000';
 let parentTookPart = () => {};
 
 process.on('message', (message: ToChild) => {
@@ -31,7 +30,7 @@ process.on('beforeExit', () => {
 });
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-for (const budget of BUDGETS) setFlagsFromString(budget);
+setFlagsFromString(WASM_BUDGET);
 raiseOutOfMemoryScore();
 yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
