@@ -3,8 +3,9 @@
 // runs this file too, before and after it packs Postback (`prepack` and `postpack` in package.json).
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { build, checkNode, install, root, run } from './prepare.mjs';
+import { build, install, root, run } from './prepare.mjs';
 import { nameOf, RELEASE } from './release.mjs';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
 const HELP = `npm run pack                  write the three packages to packages/
 npm run pack -- <folder>      write them to a folder
@@ -13,7 +14,7 @@ npm pack                      write Postback alone, to this folder
 
 /** What the package holds besides the compiled code and the pages in docs/. */
 const FILES = [
-  ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
+  ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs', 'bin/supported-node.mjs'],
   ...['console', 'crews', 'examples'],
   // The pictures of the guides that the product serves.
   ...['docs/demo.svg', 'docs/console', 'docs/performance', 'docs/pictures'],
@@ -82,7 +83,7 @@ async function packAll(target) {
   console.log(`written to ${target}`);
 }
 
-checkNode();
+await continueOnSupportedNode();
 const [argument] = process.argv.slice(2);
 try {
   if (argument === '--help') console.log(HELP);

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, checkNode, install, root } from './prepare.mjs';
+import { build, install, root } from './prepare.mjs';
 import { installRelease, isRelease } from './release.mjs';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
-checkNode();
+await continueOnSupportedNode();
 let folder = root;
 try {
   if (isRelease()) folder = await installRelease();

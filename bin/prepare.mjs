@@ -9,7 +9,6 @@ import { prune } from './prune.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const MINIMUM_NODE = [20, 19];
 const INSTALLED_MARK = join(root, 'node_modules', '.postback-lock');
 const BUILT_MARK = join(root, 'dist', '.postback-built');
 const LOCK_DIR = join(root, '.postback', 'prepare.lock');
@@ -33,15 +32,6 @@ export function run(command, args) {
     });
     child.once('exit', (code, signal) => ended(signal ? 1 : code));
   });
-}
-
-/** Exits with a clear message when this Node.js is older than the packages need. */
-export function checkNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
-  console.error(`Postback needs Node.js ${MINIMUM_NODE.join('.')} or newer; this is ${process.versions.node}.`);
-  console.error('Install Node.js 24 from https://nodejs.org/en/download, or with a version manager: nvm install 24');
-  process.exit(1);
 }
 
 /**

@@ -3,15 +3,14 @@
 // start, into the cache of the user.
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { npmCi, root, shippedWithSources, withLock } from './prepare.mjs';
 import { prune } from './prune.mjs';
+import { CACHE } from './supported-node.mjs';
 
 /** Written by bin/pack.mjs: the manifest with the dependencies, the lock file, and the name of the build. */
 export const RELEASE = join(root, 'dist', 'release');
-const CACHE = process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), '.cache');
-export const RELEASES = join(CACHE, 'postback', 'releases');
+export const RELEASES = join(CACHE, 'releases');
 
 /** A short name for contents. */
 export function nameOf(...contents) {

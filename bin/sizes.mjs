@@ -5,8 +5,9 @@ import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkNode, npmCi, root } from './prepare.mjs';
+import { npmCi, root } from './prepare.mjs';
 import { findUnused } from './prune.mjs';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
 const MIB = 1024 * 1024;
 
@@ -39,7 +40,7 @@ export function sizesIn(folder) {
 }
 
 async function print() {
-  checkNode();
+  await continueOnSupportedNode();
   const folder = mkdtempSync(join(tmpdir(), 'postback-sizes-'));
   try {
     for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(folder, name));

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { build, checkNode, install, root } from './prepare.mjs';
+import { build, install, root } from './prepare.mjs';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
 const POSTBACK = join(root, 'bin', 'postback.mjs');
 /** @temporalio/worker loads Temporal's native bridge. */
@@ -131,7 +132,7 @@ async function step(title, work) {
   console.error(`  ${title} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
 }
 
-checkNode();
+await continueOnSupportedNode();
 try {
   await install();
   await build();

@@ -5,7 +5,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, checkNode, install, root, run } from './prepare.mjs';
+import { build, install, root, run } from './prepare.mjs';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
 const HELP = `npm test                every check and every test
 npm run test:fast       the tests without the slow files (test/support/slow-files.ts lists them), without the other checks
@@ -150,7 +151,7 @@ function finish({ passed, failed }) {
   process.exit(failed === 0 ? 0 : 1);
 }
 
-checkNode();
+await continueOnSupportedNode();
 try {
   await install();
 } catch (error) {
