@@ -91,25 +91,32 @@ function forHistory(error: unknown, log: Pick<Logger, 'warn'>): unknown {
   if (error instanceof CompleteAsyncError || error instanceof CancelledFailure) return error;
   const { cancellationSignal, info } = Context.current();
   if (isAbortError(error) && cancellationSignal.aborted) return new CancelledFailure('cancelled');
-  if (error instanceof ApplicationFailure && error.cause === undefined && hasValidDelay(error)) return error;
-  const { activityType: activity, attempt, workflowExecution } = info;
-  log.warn({ err: error, activity, attempt, workflow: workflowExecution?.workflowId }, 'activity failed');
-  return error instanceof ApplicationFailure ? withoutCause(error) : internalFailure(error);
+  const isMapped = error instanceof ApplicationFailure;
+  if (!isMapped || error.cause !== undefined || !hasValidDelay(error)) {
+    const { activityType: activity, attempt, workflowExecution } = info;
+    log.warn({ err: error, activity, attempt, workflow: workflowExecution?.workflowId }, 'activity failed');
+  }
+  return isMapped ? encodable(error) : internalFailure(error);
 }
 
 /** Far longer than any schedule. */
 const MAX_DELAY_MS = 366 * DAY_MS;
 
-/**
- * A delay that the SDK cannot encode would end the worker process. It comes from other servers in part, so it is checked
- * here for all activities.
- */
+/** Characters of a message. Those of other servers are quoted in part. */
+const MAX_MESSAGE = 2_000;
+
+/** A delay that the SDK cannot encode comes from other servers in part. */
 function hasValidDelay({ nextRetryDelay: delay }: ApplicationFailure): boolean {
   return typeof delay !== 'number' || (delay >= 0 && delay <= MAX_DELAY_MS);
 }
 
-function withoutCause(error: ApplicationFailure): Error {
-  const { message, type, nonRetryable, details, nextRetryDelay, category } = error;
+/**
+ * A failure that the SDK cannot encode would end the worker process, and each process that repeats the activity. Texts with
+ * half a character cannot be encoded, so each failure is built again here, its stack included.
+ */
+function encodable(error: ApplicationFailure): Error {
+  const { type, nonRetryable, details, nextRetryDelay, category } = error;
+  const message = error.message.slice(0, MAX_MESSAGE).toWellFormed();
   const delay = hasValidDelay(error) ? nextRetryDelay : undefined;
-  return new ApplicationFailure(message, type, nonRetryable, details, undefined, delay, category);
+  return new ApplicationFailure(message, type?.toWellFormed(), nonRetryable, details, undefined, delay, category);
 }

@@ -21,6 +21,16 @@ describe('the failure of an activity', () => {
     expect(await failureOf(failure)).toMatchObject({ message: 'Later.', type: 'Busy', nextRetryDelay: 5_000 });
   });
 
+  // The same holds for half a character, in the message or in the stack, which repeats it.
+  test('has texts that can be encoded, and not too long', async () => {
+    const failure = await failureOf(
+      ApplicationFailure.create({ message: `quota \ud83d ${'x'.repeat(10_000)}`, type: 'Busy' }),
+    );
+    expect(failure.message).toMatch(/^quota \ufffd x+$/);
+    expect(failure.message.length).toBeLessThanOrEqual(2_000);
+    expect(failure.stack!.isWellFormed()).toBe(true);
+  });
+
   // The SDK cannot encode them, and a worker that cannot report a failure ends.
   test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300])('has no delay of %p', async (nextRetryDelay) => {
     const failure = ApplicationFailure.create({ message: 'Later.', type: 'Busy', nextRetryDelay });

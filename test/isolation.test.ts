@@ -55,6 +55,16 @@ describe('work on foreign input in child processes', () => {
     await short.close();
   });
 
+  test('a process that cannot be started takes no slot', async () => {
+    const { execPath } = process;
+    const single = createProcessPool<Behaviour, unknown>({ worker, processes: 1, memoryMb: 64, timeoutMs: 60_000 });
+    process.execPath = '/nowhere/node';
+    for (let n = 0; n < 2; n += 1) await expect(single.run('pid')).rejects.toThrow('no process could be started');
+    process.execPath = execPath;
+    expect(await single.run('pid')).toEqual(expect.any(Number));
+    await single.close();
+  });
+
   test('a task that waits long for its parent is not stuck', async () => {
     const before = await pid();
     const slowly = async () => new Promise<void>((resolve) => setTimeout(resolve, 300));

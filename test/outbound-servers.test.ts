@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
@@ -464,6 +465,17 @@ describe('a download', () => {
   test('fails when the body is cut off', async () => {
     const { port } = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'));
     await expect(get(clientWith(), port, collect().to)).rejects.toMatchObject({ name: 'OutboundError' });
+  });
+
+  test('that is cancelled before its file is open leaves no error that nobody hears', async () => {
+    const cancel = new AbortController();
+    cancel.abort();
+    const to = createWriteStream('/nowhere/file');
+    const closed = new Promise<void>((resolve) => to.once('close', () => resolve()));
+    await expect(get(clientWith(), 1, to, { signal: cancel.signal })).rejects.toMatchObject({ code: 'ECANCELED' });
+    // Without a listener, the error before it would end the process.
+    await closed;
+    expect(to.listenerCount('error')).toBeGreaterThan(0);
   });
 
   test('rejects a blocked address', async () => {

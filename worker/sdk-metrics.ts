@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import type { TelemetryOptions } from '@temporalio/worker';
+import { fetch } from 'undici';
 
 /** How long Temporal's SDK may take to list its metrics. */
 const READ_MS = 2_000;

@@ -1,3 +1,4 @@
+import { fetch } from 'undici';
 import { inBatches } from '../../domain/batches.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';

@@ -39,7 +39,7 @@ export interface Child {
   onExit(listener: () => void): void;
 }
 
-/** Starts a child process. @param memoryMb of its JavaScript heap */
+/** Starts a child process. @param memoryMb of its JavaScript heap. @throws Error when the system has no room for a process */
 export function startChild(options: ChildOptions, memoryMb: number): Child {
   const child: ChildProcess = fork(CHILD, [JSON.stringify(options)], {
     execArgv: [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16'],
@@ -47,6 +47,9 @@ export function startChild(options: ChildOptions, memoryMb: number): Child {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
+  // An error event follows when the process cannot be started or a message cannot be sent.
+  child.on('error', () => child.kill('SIGKILL'));
+  if (child.pid === undefined) throw new Error('no process could be started');
   // `close` and not `exit`, so that all of stderr has been read.
   const exited = once(child, 'close').catch(() => [null, null]) as Promise<[number | null, NodeJS.Signals | null]>;
   let stderr = '';
@@ -57,8 +60,6 @@ export function startChild(options: ChildOptions, memoryMb: number): Child {
   let resident = 0;
   /** Ends the wait for the running task. */
   let stop = new AbortController();
-  // An error event follows when the process cannot be started or a message cannot be sent.
-  child.on('error', () => child.kill('SIGKILL'));
   void exited.then(([code, signal]) => {
     alive = false;
     const outOfMemory = signal === OUT_OF_MEMORY || NO_MEMORY.test(stderr);

@@ -31,7 +31,7 @@ export interface ProcessPool<Task, Result, Part = never> {
   /**
    * @param owner whose task it is: the tasks of owners that wait for a process take turns
    * @throws TaskLimitError when a limit ended the task, ProcessLostError when its process ended by itself, the signal's
-   * reason when it was aborted, or the error that the task threw
+   * reason when it was aborted, an Error when no process could be started, or the error that the task threw
    */
   run(task: Task, signal?: AbortSignal, onPart?: TaskOptions<Part>['onPart'], owner?: string): Promise<Result>;
   /** Starts a process, which makes the first task faster. */
@@ -93,11 +93,14 @@ export function createProcessPool<Task, Result, Part = never>(
   return {
     async run(task, signal, onPart, owner) {
       await semaphore.acquire(signal, owner);
-      const child = take();
       try {
-        return await child.run<Result, Part>(task, { timeoutMs, signal, onPart });
+        const child = take();
+        try {
+          return await child.run<Result, Part>(task, { timeoutMs, signal, onPart });
+        } finally {
+          giveBack(child);
+        }
       } finally {
-        giveBack(child);
         semaphore.release();
       }
     },

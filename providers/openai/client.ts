@@ -1,3 +1,4 @@
+import { FormData, fetch, type Headers, type Response } from 'undici';
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
 import type { TokenMeter } from '../../domain/quotas.js';
@@ -86,7 +87,8 @@ async function responseError(response: Response): Promise<ProviderError> {
     const text = await readLimited(response, MAX_ERROR_BYTES).catch(() => '');
     if (text.includes('max_completion_tokens')) return new TokenFieldError(statusError(response).message, false);
   }
-  await response.body?.cancel();
+  // Read, and not cancelled: the connection can be used again.
+  await readBody(response, MAX_ERROR_BYTES).catch(() => undefined);
   return statusError(response);
 }
 

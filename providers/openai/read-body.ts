@@ -1,3 +1,4 @@
+import type { Response } from 'undici';
 import { GrowingBuffer } from '../../domain/growing-buffer.js';
 
 /** @returns the body of a response as text; undefined, with the connection closed, when it is longer than `maxBytes` */

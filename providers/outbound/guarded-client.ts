@@ -61,6 +61,8 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     },
     async download(request) {
       const { url, headers = {}, to } = request;
+      // It may be destroyed before its file is open, and then fails with nobody listening.
+      to.on('error', () => undefined);
       try {
         const get = { ...targets.read(url), headers: lowerCase(headers), method: 'GET' } as const;
         return await download(agent, get, request);

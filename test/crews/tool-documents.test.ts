@@ -50,6 +50,8 @@ describe('documents of the servers of tools', () => {
 
   test.each([
     ['nested 2 million deep', '['.repeat(2_000_000)],
+    ['nested 1,500 deep, four times', `a: ${'['.repeat(1_500)}\n`.repeat(4)],
+    ['nested by its indentation', Array.from({ length: 2_000 }, (_, n) => `${' '.repeat(n)}a:`).join('\n')],
     [
       'with an operation under a name of objects',
       JSON.stringify({ paths: { '/x': { get: { operationId: 'constructor' } } } }),

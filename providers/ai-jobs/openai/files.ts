@@ -1,5 +1,6 @@
 /** Subfeatures that send a file to the server: a picture or a recording. */
 import { readFile } from 'node:fs/promises';
+import { FormData } from 'undici';
 import { z } from 'zod';
 import { asProviderError, type InputFile } from '../../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../../domain/errors.js';

@@ -12,7 +12,10 @@ export interface ToolDocumentReader {
   close(): Promise<void>;
 }
 
-/** Characters of a document that is read in this process: its cost is bounded, and most responses of tools are shorter. */
+/**
+ * Characters of an MCP response that is read in this process: it is JSON, its cost is bounded, and most are shorter. An OpenAPI
+ * document may be YAML, whose parser can end its process.
+ */
 const SMALL = 16 * 1024;
 const LIMITS = { processes: 1, memoryMb: 128, timeoutMs: 30_000, maxOutputBytes: 1024 * 1024 };
 
@@ -23,7 +26,7 @@ export function createToolDocumentReader(): ToolDocumentReader {
   return {
     async read(kind, input, signal) {
       const task = { kind, ...input } as ToolDocumentTask;
-      if (task.text.length <= SMALL) return readToolDocument(task) as never;
+      if (task.kind !== 'openapi' && task.text.length <= SMALL) return readToolDocument(task) as never;
       const outcome = await pool.run(task, signal).catch((error: unknown) => {
         if (error instanceof TaskLimitError)
           throw new ToolDocumentError(`Reading the response of the tool's server took too much ${error.limit}.`);

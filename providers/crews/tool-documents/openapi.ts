@@ -59,6 +59,21 @@ export function readOperation(text: string, id: string, address: string): Operat
   throw new ToolDocumentError(`The OpenAPI document of the tool has no operation "${id}".`);
 }
 
+/** How deep a document may be nested. The parser of YAML calls itself at each level. */
+const MAX_NESTING = 200;
+
+/** @returns an upper bound of the nesting: by brackets, quoted ones included, and by indentation */
+function nestingOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const bracket of text.match(/[[\]{}]/g) ?? []) {
+    depth += bracket === '[' || bracket === '{' ? 1 : -1;
+    deepest = Math.max(deepest, depth);
+  }
+  const indentations = text.match(/^(?:- | )+/gm) ?? [];
+  return indentations.reduce((most, { length }) => Math.max(most, length), deepest);
+}
+
 type JsonObject = Record<string, unknown>;
 
 /** An operation, the path that it stands in, and the whole document. */
@@ -70,6 +85,8 @@ interface Place {
 
 function parseDocument(text: string): JsonObject {
   let document: unknown;
+  if (nestingOf(text) > MAX_NESTING)
+    throw new ToolDocumentError('The OpenAPI document of the tool is nested too deeply.');
   try {
     // YAML includes JSON, but takes a hundred times as long.
     document = /^\s*\{/.test(text) ? parseJson(text) : parse(text);
