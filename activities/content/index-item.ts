@@ -31,7 +31,7 @@ import { createReadItem, type ReadItemDependencies } from './read-item.js';
 export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
   items: FinishItemDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'discard' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'countCrash' | 'discard' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];

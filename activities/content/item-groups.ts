@@ -62,8 +62,8 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
         if (members.length === 0) return { completed: 0, dropped: 0, separated: 0 };
         const open = await databases.isOpen({ _id: members[0]!.database_id, org: ref.org });
         const fresh = open ? members.filter(({ runs }) => !runs) : [];
-        // A member with a run has lost it with its process. It may be the cause, so it runs alone: here, where that costs
-        // little, or in its workflow, which gives it up when it loses its process again.
+        // A member with a run has lost it. It may be the cause, so it runs alone: here, where that costs little, or in its
+        // workflow, which gives it up when the process that reads it ends again.
         const suspect = open ? members.filter(({ runs }) => runs?.begun === 1) : [];
         const ready = [...fresh, ...suspect];
         const separate = members.filter((item) => !ready.includes(item));
@@ -72,7 +72,7 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
         const dropped = ready.filter(({ _id }) => isSuperseded(failures.get(_id)));
         await clearDropped(dropped);
         const failed = ready.filter((item) => failures.has(item._id) && !dropped.includes(item));
-        await itemGroups.endRuns(withoutLost(failed, failures));
+        await endRuns(failed, failures);
         await continueAlone([...separate, ...failed]);
         return {
           completed: ready.length - failures.size,
@@ -103,9 +103,16 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
       await index(items, signal, failures);
       return failures;
     } catch (error) {
-      await itemGroups.endRuns(withoutLost(items, failures)).catch(() => undefined);
+      await endRuns(items, failures).catch(() => undefined);
       throw error;
     }
+  }
+
+  /** Counts the runs that ended with the process that read the item. The others ended by themselves. */
+  async function endRuns(items: readonly ItemRecord[], failures: ReadonlyMap<string, unknown>): Promise<void> {
+    const hasCrashed = ({ _id }: ItemRecord) => failures.get(_id) instanceof ProcessLostError;
+    await itemGroups.countCrashes(items.filter(hasCrashed));
+    await itemGroups.endRuns(items.filter((item) => !hasCrashed(item)));
   }
 
   /** The second run of an item whose first run was lost. */
@@ -172,9 +179,4 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
       throw asActivityFailure(error, rules);
     }
   }
-}
-
-/** Leaves out the items that lost their process: the runs of the others ended by themselves. */
-function withoutLost(items: readonly ItemRecord[], failures: ReadonlyMap<string, unknown>): ItemRecord[] {
-  return items.filter(({ _id }) => !(failures.get(_id) instanceof ProcessLostError));
 }

@@ -6,8 +6,8 @@ import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
 import { superseded } from './item-failures.js';
 
-/** Runs of one step that may be lost, with their worker or with the process that read the item. */
-const MAX_LOST_RUNS = 3;
+/** Runs of one step that may end with the process that read the item, which read nothing else. */
+const MAX_CRASHES = 3;
 /** How often a run checks that its version has been neither deleted nor replaced. */
 const CHECK_MS = 5_000;
 
@@ -17,23 +17,27 @@ type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
 export type RunsAlone = ReturnType<typeof createSemaphore>;
 
 /**
- * Items whose run was lost run one after the other. When the worker dies again, only one of them was running, so the others,
- * which were merely beside the cause, are not counted again. All activities of a process that index items share it.
+ * Items whose run was lost with its worker run one after the other: one of them may be the cause. They are not blamed for it,
+ * because the worker may have been killed from outside; Temporal repeats them after growing pauses. All activities of a process
+ * that index items share it.
  */
 export function createRunsAlone(): RunsAlone {
   return createSemaphore(1);
 }
 
 /**
- * Counts the lost runs of each item: an item that kills its process must not do so again and again. Temporal's attempt number
- * cannot count them, because it also counts storage errors.
+ * Counts the runs of each item that ended with the process that read it: an item that kills its process must not do so again and
+ * again. Temporal's attempt number cannot count them, because it also counts storage errors and lost workers.
  */
-export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getByRef' | 'isCurrent'>, alone: RunsAlone) {
+export function createItemRuns(
+  items: Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'getByRef' | 'isCurrent'>,
+  alone: RunsAlone,
+) {
   return {
     /**
      * Runs a step of an item.
      * @param work its signal aborts when the activity is cancelled, or the version was deleted or replaced
-     * @throws Superseded; ExtractionError E2003 when three runs were lost; an error of the work
+     * @throws Superseded; ExtractionError E2003 when its process ended three times; an error of the work
      */
     async run<T>(
       ref: OwnedItemRef,
@@ -45,8 +49,8 @@ export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getBy
       if (first) return untilEnd(ref, cancelled, (signal) => work(first, signal));
       const item = await items.getByRef(ref);
       if (!item || isTerminal(item.indexing_status)) throw superseded();
-      if ((item.runs?.begun ?? 0) >= MAX_LOST_RUNS)
-        throw new ExtractionError('E2003', `Processing it ended ${MAX_LOST_RUNS} times with the loss of its process.`);
+      if ((item.runs?.crashed ?? 0) >= MAX_CRASHES)
+        throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
       await alone.acquire(cancelled);
       try {
         const again = await items.beginRun(ref, { step, status, again: true });
@@ -66,8 +70,9 @@ export function createItemRuns(items: Pick<Items, 'beginRun' | 'endRun' | 'getBy
     try {
       return await work(AbortSignal.any([cancelled, outdated.signal]));
     } catch (error) {
-      // A run is lost only when it does not get here, or when its child process was lost.
-      if (!(error instanceof ProcessLostError)) await items.endRun(ref).catch(() => undefined);
+      // A run that does not get here is lost with its worker.
+      const end = error instanceof ProcessLostError ? items.countCrash(ref) : items.endRun(ref);
+      await end.catch(() => undefined);
       throw error;
     } finally {
       clearInterval(timer);

@@ -3,7 +3,7 @@ import type { OwnedGroup } from '../../domain/content/workflow-contract.js';
 import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
 import { BATCH_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
-import { IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
+import { crashesOf, IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
 
@@ -53,7 +53,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     async begin(versions: readonly Version[], begun = 1): Promise<void> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
       const change = {
-        runs: { step: 'index', begun },
+        runs: { step: 'index', begun, crashed: crashesOf('index') },
         indexing_status: { $cond: [created, '$indexing_status', 'processing'] },
         error_code: null,
         error_message: null,
@@ -65,6 +65,11 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     /** Records that the runs ended by themselves. The next run of each is the first again. */
     async endRuns(versions: readonly Version[]): Promise<void> {
       if (versions.length > 0) await items.updateMany(inProgress(versions), { $unset: { runs: '' } }, BY_ID);
+    },
+
+    /** Records that the runs ended with the processes that read the items. */
+    async countCrashes(versions: readonly Version[]): Promise<void> {
+      if (versions.length > 0) await items.updateMany(inProgress(versions), { $inc: { 'runs.crashed': 1 } }, BY_ID);
     },
 
     keepInProgress,

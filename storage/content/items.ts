@@ -58,8 +58,11 @@ export interface ItemRecord {
   rows_due?: string[];
   /** Counts these changes and the writes of rows. */
   rows_revision?: number;
-  /** Runs of the present step that began and have not ended. All but the last are lost: their process has ended. */
-  runs?: { step: ItemStep; begun: number };
+  /**
+   * Runs of the present step that began and have not ended. All but the last are lost. `crashed` counts those that ended with
+   * the process that read this item alone.
+   */
+  runs?: { step: ItemStep; begun: number; crashed?: number };
   /** Time after which the reconciler checks the item's workflow and index rows. */
   check_at: Date;
   created_at: Date;
@@ -87,6 +90,9 @@ const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0, se
 const WITHOUT_SOURCES = { source: 0, 'served.source': 0 } as const;
 /** Projection: of an earlier version only the file. */
 export const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
+
+/** Expression: the crashes of a step, which another step does not keep. */
+export const crashesOf = (step: ItemStep) => ({ $cond: [{ $eq: ['$runs.step', step] }, '$runs.crashed', '$$REMOVE'] });
 
 /** Items and their indexing status. Every change of status is one conditional update. */
 export function createItems({
@@ -152,7 +158,7 @@ export function createItems({
         [
           {
             $set: {
-              runs: { step, begun },
+              runs: { step, begun, crashed: crashesOf(step) },
               indexing_status: { $cond: [created, '$indexing_status', status] },
               error_code: null,
               error_message: null,
@@ -167,6 +173,11 @@ export function createItems({
     /** Records that the run of the present step ended by itself, with an error. The next run of it is the first again. */
     async endRun(ref: OwnedItemRef): Promise<void> {
       await items.updateOne(current(ref), { $unset: { runs: '' } }, BY_ID);
+    },
+
+    /** Records that the run of the present step ended with the process that read the item. */
+    async countCrash(ref: OwnedItemRef): Promise<void> {
+      await items.updateOne({ ...current(ref), runs: { $exists: true } }, { $inc: { 'runs.crashed': 1 } }, BY_ID);
     },
 
     /** Shows an error that is being retried; the next status clears it. */

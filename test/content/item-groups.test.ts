@@ -427,7 +427,7 @@ describe('a group of items', () => {
     expect(names(started)).toEqual(['lost', 'poison']);
     const runsOf = async (id: string) => (await collections.items.findOne({ _id: keyOf(id)._id }))!.runs;
     expect(await runsOf('lost')).toEqual({ step: 'index', begun: 2 });
-    expect(await runsOf('poison')).toEqual({ step: 'index', begun: 1 });
+    expect(await runsOf('poison')).toEqual({ step: 'index', begun: 1, crashed: 1 });
   });
 
   test('items whose run was lost with the worker run again one after the other, so that only the cause is counted again', async () => {
@@ -452,7 +452,10 @@ describe('a group of items', () => {
     const { indexTogether } = activities();
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001' });
     const runsOf = async (id: string) => (await collections.items.findOne({ _id: keyOf(id)._id }))!.runs;
-    expect([await runsOf('poison'), await runsOf('well')]).toEqual([{ step: 'index', begun: 1 }, undefined]);
+    expect([await runsOf('poison'), await runsOf('well')]).toEqual([
+      { step: 'index', begun: 1, crashed: 1 },
+      undefined,
+    ]);
   });
 
   test('is retried when storage fails: E6001 is shown, no status goes back, and nothing is embedded or stored twice', async () => {
