@@ -7,6 +7,7 @@ import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { UploadRecord, Uploads } from '../storage/ai-jobs/uploads.js';
 import type { Databases } from '../storage/content/databases.js';
 import type { Items } from '../storage/content/items.js';
+import type { Processes } from '../storage/processes.js';
 import type { StaleRecords } from '../storage/queries.js';
 import { withHeartbeat } from './heartbeat.js';
 
@@ -31,6 +32,7 @@ export interface ReconcileDependencies {
   databases: Pick<Databases, 'listAll'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
   index: Pick<SearchIndex, 'compact'>;
+  processes: Pick<Processes, 'swept'>;
   log: Pick<Logger, 'error' | 'info'>;
   /** Milliseconds without a change after which a record's workflow is checked. */
   quietMs: number;
@@ -58,6 +60,7 @@ export function createReconcileActivities({
   databases,
   files,
   index,
+  processes,
   log,
   quietMs,
 }: ReconcileDependencies) {
@@ -91,6 +94,7 @@ export function createReconcileActivities({
         now,
       );
     }
+    if (!signal.aborted) await processes.swept(kind);
     if (report.done + report.failed > 0) log.info({ kind, ...report }, 'reconciler started quiet work');
     return report;
   }

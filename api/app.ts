@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
 import type { Backlog } from '../domain/metrics.js';
+import type { Processes } from '../storage/processes.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
 import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
@@ -56,6 +57,7 @@ export type ApiDependencies = HealthDependencies &
     /** The metrics of the process, which `/metrics` serves. */
     registry: Registry;
     readBacklog: (now: Date) => Promise<Backlog>;
+    processes: Pick<Processes, 'health'>;
     /** Where the console links to. */
     temporalUi: TemporalUi | null;
     /** Aborted when the process starts to shut down. */
@@ -67,7 +69,10 @@ export type ApiDependencies = HealthDependencies &
  * the application of the internal port.
  */
 export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; internal: Koa<RequestState> } {
-  const metrics = createHttpMetrics(deps.registry, createBacklogMetrics(deps.registry, deps.readBacklog));
+  const metrics = createHttpMetrics(
+    deps.registry,
+    createBacklogMetrics(deps.registry, deps.readBacklog, deps.processes.health),
+  );
   const internal = new Koa<RequestState>();
   internal.use(serve([internalService({ ...deps, metrics })], deps.log));
   return { api: createApi(deps, metrics), internal };

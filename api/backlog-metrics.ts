@@ -1,5 +1,5 @@
-import { Gauge, type Registry } from 'prom-client';
-import type { Backlog, Waiting } from '../domain/metrics.js';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Backlog, InstallationHealth, Waiting } from '../domain/metrics.js';
 
 /** How long a count is used again, so that scrapes cannot load MongoDB. */
 const VALID_MS = 10_000;
@@ -20,6 +20,7 @@ const STATES = {
 export function createBacklogMetrics(
   registry: Registry,
   readBacklog: (now: Date) => Promise<Backlog>,
+  readHealth: () => Promise<InstallationHealth>,
 ): () => Promise<void> {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const byState = (name: string, help: string) =>
@@ -40,6 +41,14 @@ export function createBacklogMetrics(
   const crews = byState('postback_crews_unfinished', 'Crew executions in progress, by status; counted up to 10,000.');
   const crewWait = gauge('postback_crew_wait_seconds', 'For how long the first of the crews has waited for a person.');
   const open = byState('postback_authentications_open', 'Payment authentications that can still be used, by status.');
+  const restarts = new Counter({
+    name: 'postback_process_restarts_total',
+    help: 'Processes that ended without being asked to, by role and reason: by an error, or lost (killed or crashed).',
+    labelNames: ['role', 'reason'],
+    registers: [registry],
+  });
+  const unserved = gauge('postback_queues_without_worker', 'Task queues that no running worker serves.');
+  const sweepAge = gauge('postback_reconciler_age_seconds', 'Time since the search for lost work was completed.');
   const readable = gauge('postback_backlog_readable', '1 when the counts above are up to date, 0 when MongoDB failed.');
 
   let reading: Promise<void> | undefined;
@@ -57,6 +66,7 @@ export function createBacklogMetrics(
     const now = new Date();
     try {
       show(await readBacklog(now), now);
+      showHealth(await readHealth(), now);
       readable.set(1);
     } catch {
       readable.set(0);
@@ -64,8 +74,15 @@ export function createBacklogMetrics(
     readAt = performance.now();
   }
 
+  function showHealth({ ends, queuesWithoutWorker, sweptAt }: InstallationHealth, now: Date): void {
+    restarts.reset();
+    for (const { role, reason, count } of ends) restarts.inc({ role, reason }, count);
+    unserved.set(queuesWithoutWorker.length);
+    sweepAge.set(secondsSince(sweptAt, now));
+  }
+
   function show(backlog: Backlog, now: Date): void {
-    const ageOf = (time: Date | null) => (time === null ? 0 : Math.max(0, now.getTime() - time.getTime()) / 1000);
+    const ageOf = (time: Date | null) => secondsSince(time, now);
     setCounts(items, STATES.items, backlog.items);
     setCounts(deliveries, STATES.deliveries, backlog.deliveries);
     setCounts(jobs, STATES.jobs, backlog.jobs);
@@ -79,6 +96,11 @@ export function createBacklogMetrics(
     jobAge.set(ageOf(backlog.jobs.oldest));
     crewWait.set(ageOf(backlog.crewsWaitingSince));
   }
+}
+
+/** 0 without a time. */
+function secondsSince(time: Date | null, now: Date): number {
+  return time === null ? 0 : Math.max(0, now.getTime() - time.getTime()) / 1000;
 }
 
 function setCounts(gauge: Gauge<'status'>, states: readonly string[], { counts }: Waiting): void {

@@ -14,6 +14,7 @@ import { createSharedDependencies, type SharedDependencies } from '../runtime/de
 import { createLogger } from '../runtime/logger.js';
 import { createProcessMetrics, type ProcessMetrics } from '../runtime/metrics.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
+import { showSigns } from '../runtime/process-signs.js';
 import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import { startTracing } from '../runtime/tracing.js';
@@ -94,6 +95,7 @@ async function runApi(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
   process.send?.({ ready: true, port });
+  const endSigns = await showSigns(shared.processes, 'api', [], log);
   void warnOfOutdatedIndexes(shared, log);
   void warmIndexes(shared, log, stopping.signal);
 
@@ -105,6 +107,7 @@ async function runApi(): Promise<void> {
   await Promise.all([ingestCollector.close(), jobCollector.close()]);
   internal?.close();
   internal?.closeAllConnections();
+  await endSigns();
   await shared.close();
   await client.connection.close();
   await tracing?.close();

@@ -3,14 +3,21 @@ import { once } from 'node:events';
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of the compiled code. */
 const CODE = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = { api: 'api/main.js', worker: 'worker/main.js', embedder: 'embedder/main.js' };
-/** Pause between a crash and the restart, so that a process that cannot start does not restart in a tight loop. */
+/**
+ * Pause before a restart. Each end soon after a start doubles it, so that a process that cannot run does not keep the machine
+ * busy for ever.
+ */
 const RESTART_MS = 1_000;
+const LONGEST_RESTART_MS = 60_000;
+/** A process that has run for so long can run here. */
+const STEADY_MS = 10_000;
 /**
  * How often a process may end before it is ready: on a busy machine, a server may take longer to respond than the process waits.
  */
@@ -26,8 +33,9 @@ const V8_FLAGS = ['--max-semi-space-size=4'];
 const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** Returns freed memory to the system sooner. Only for the API: it would slow down the embedding of documents. */
 const API_ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '131072' };
-/** pino's number for `warn`. */
+/** pino's numbers. */
 const WARN = 40;
+const ERROR = 50;
 
 /** The API, the worker or the embedding process. It is restarted when it crashes. */
 export interface Child {
@@ -54,9 +62,14 @@ export function startChild(
   mkdirSync(join(dataDir, 'logs'), { recursive: true });
   const logFile = join(dataDir, 'logs', `${name}.log`);
   const log = createWriteStream(logFile, { flags: 'a', mode: 0o600 });
+  // Such as a full disk: the process goes on without its log.
+  log.on('error', (error) => print(`the log of ${name} is not written any more: ${error.message}`));
   const stopping = new AbortController();
   let current: ChildProcess;
   let ends = 0;
+  let pause = RESTART_MS;
+  /** The last error in the log of the current process. */
+  let lastError = '';
   let markReady: () => void;
   let markFailed: (error: Error) => void;
   const ready = new Promise<void>((resolve, reject) => {
@@ -72,17 +85,31 @@ export function startChild(
       execArgv: V8_FLAGS,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    forwardLog(child, name, log, print);
+    const startedAt = performance.now();
+    lastError = '';
+    if (child.stdout && child.stderr) {
+      forwardLog([child.stdout, child.stderr], log, (level, text) => {
+        if (level >= ERROR) lastError = text;
+        print(`${name}: ${text}`);
+      });
+    }
     child.on('message', (message: { ready?: boolean }) => message.ready && markReady());
-    child.once('exit', async (code, signal) => {
-      if (stopping.signal.aborted) return;
-      const how = signal ?? `code ${code}`;
+    let hasEnded = false;
+    const onEnd = async (how: string) => {
+      if (stopping.signal.aborted || hasEnded) return;
+      hasEnded = true;
       ends += 1;
-      if (ends === START_ATTEMPTS) markFailed(new Error(`the ${name} process ended (${how}); see its log: ${logFile}`));
-      print(`${name} ended (${how}); restarting it`);
-      await wait(RESTART_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const why = lastError === '' ? how : `${how}: ${lastError}`;
+      if (ends === START_ATTEMPTS) markFailed(new Error(`the ${name} process ended (${why}); see its log: ${logFile}`));
+      if (performance.now() - startedAt >= STEADY_MS) pause = RESTART_MS;
+      print(`${name} ended (${why}); starting it again in ${pause / 1000} s`);
+      await wait(pause, undefined, { signal: stopping.signal }).catch(() => undefined);
+      pause = Math.min(2 * pause, LONGEST_RESTART_MS);
       if (!stopping.signal.aborted) current = launch();
-    });
+    };
+    child.once('exit', (code, signal) => void onEnd(signal ?? `code ${code}`));
+    // The process could not be started, such as without memory or with too many files open.
+    child.on('error', (error) => void onEnd(error.message));
     return child;
   }
   current = launch();
@@ -92,7 +119,7 @@ export function startChild(
     pid: () => current.pid!,
     async stop() {
       stopping.abort();
-      if (current.exitCode === null && current.signalCode === null) {
+      if (current.pid !== undefined && current.exitCode === null && current.signalCode === null) {
         const ended = once(current, 'exit');
         current.kill('SIGTERM');
         const deadline = setTimeout(() => current.kill('SIGKILL'), STOP_TIMEOUT_MS);
@@ -104,23 +131,24 @@ export function startChild(
   };
 }
 
-function forwardLog(child: ChildProcess, name: string, log: WriteStream, print: (line: string) => void): void {
-  for (const stream of [child.stdout!, child.stderr!]) {
+/** @param warn receives the messages of level `warn` or higher */
+function forwardLog(streams: readonly Readable[], log: WriteStream, warn: (level: number, text: string) => void): void {
+  for (const stream of streams) {
     createInterface({ input: stream }).on('line', (line) => {
-      log.write(`${line}\n`);
-      const warning = warningIn(line);
-      if (warning !== null) print(`${name}: ${warning}`);
+      if (log.writable) log.write(`${line}\n`);
+      const { level, text } = readLine(line);
+      if (level >= WARN) warn(level, text);
     });
   }
 }
 
-/** The message of a log line of level `warn` or higher, for the terminal; null for other lines. */
-function warningIn(line: string): string | null {
-  if (!line.startsWith('{')) return line.startsWith('postback:') ? line : null;
+/** The level and the message of a line. What is not a line of the log has level 0, unless it says what ends the process. */
+function readLine(line: string): { level: number; text: string } {
+  if (!line.startsWith('{')) return { level: line.startsWith('postback:') ? ERROR : 0, text: line };
   try {
     const { level, msg, err } = JSON.parse(line);
-    return level >= WARN ? `${msg}${err?.message ? `: ${err.message}` : ''}` : null;
+    return { level, text: `${msg}${err?.message ? `: ${err.message}` : ''}` };
   } catch {
-    return null;
+    return { level: 0, text: line };
   }
 }

@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { identify, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
@@ -12,6 +22,8 @@ const SUPERVISOR = fileURLToPath(new URL('./supervisor.js', import.meta.url));
 const PREVIOUS_RUN_TIMEOUT_MS = 25_000;
 /** How long a server without a supervisor may take to stop before it is killed, in ms. */
 const ORPHAN_TIMEOUT_MS = 15_000;
+/** How much of a log is read to say why its server has ended. */
+const TAIL_BYTES = 256 * 1024;
 /** How long a server may take to respond, in ms. Includes recovery after a crash. */
 const READY_MS = 120_000;
 
@@ -58,11 +70,12 @@ export async function startSupervisedChild(options: SupervisedChildOptions): Pro
   });
   closeSync(output);
 
-  const exited = once(supervisor, 'exit').then(([code]) => code as number | null);
-  const ended = exited.then((code) => {
-    const tail = existsSync(logFile) ? logTail(readFileSync(logFile, 'utf8')) : '';
-    return `ended with code ${code}. End of ${logFile}: ${tail || '(empty)'}`;
+  const exited = new Promise<string>((resolve) => {
+    supervisor.once('exit', (code) => resolve(`ended with code ${code}`));
+    // Such as with too many files open. An error event without a listener would end this process, too.
+    supervisor.on('error', (error) => resolve(`could not be started: ${error.message}`));
   });
+  const ended = exited.then((how) => `${how}. End of ${logFile}: ${logTail(logFile) || '(empty)'}`);
   const pid = await Promise.race([
     once(supervisor, 'message').then(([message]) => (message as { pid: number }).pid),
     ended.then((reason) => Promise.reject(new Error(`${command} ${reason}`))),
@@ -143,9 +156,25 @@ export async function waitForPreviousRun(pidFile: string, title: string, log: Lo
 }
 
 // When mongod fails, it logs a long stack trace last: its lines of severity E (error) and F (fatal) hold the reason.
-function logTail(log: string): string {
+function logTail(path: string): string {
+  const log = endOf(path);
   const severe = log.split('\n').filter((line) => /"s":"[EF]"/.test(line));
   return lastLines(severe.length ? severe.join('\n') : log, 3);
+}
+
+/** The end of a file, which may be larger than a string can be; nothing when it cannot be read. */
+function endOf(path: string): string {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    const { size } = fstatSync(file);
+    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, size - buffer.length));
+  } catch {
+    return '';
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 function readIdentity(path: string): ProcessIdentity | undefined {

@@ -57,3 +57,13 @@ export interface Waiting {
 
 /** Records of a kind that a count of the backlog reads at most. */
 export const MAX_COUNTED = 10_000;
+
+/** What the processes of an installation show of themselves. */
+export interface InstallationHealth {
+  /** Task queues that no running worker serves. */
+  queuesWithoutWorker: string[];
+  /** How often processes have ended without being asked to. */
+  ends: { role: string; reason: string; count: number }[];
+  /** When the reconciler had completed all of its jobs; null before the first time. */
+  sweptAt: Date | null;
+}

@@ -32,6 +32,14 @@ export const readinessSchema = z.object({
       'Whether OpenSearch responds; absent when it is not configured. Without it, queries fail and the rest works.',
   }),
   embeddings: embeddingsSchema,
+  queues_without_worker: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Task queues that no running worker serves: their work waits. Absent when there are none.' }),
+  reconciler: z
+    .object({ completed_at: z.iso.datetime().nullable(), late: z.boolean() })
+    .optional()
+    .meta({ description: 'When the search for lost work was completed last. Late: a person has to look.' }),
   outdated_texts: z
     .object({
       databases: z.int().meta({ description: 'Databases whose text was indexed by another version.' }),

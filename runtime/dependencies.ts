@@ -46,6 +46,7 @@ import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
 import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
+import { createProcesses } from '../storage/processes.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createRateLimiter } from '../storage/rate-limits.js';
 import { createUsage } from '../storage/usage.js';
@@ -164,6 +165,7 @@ export async function createSharedDependencies(
     deliveries,
     clientDeliveries: createClientDeliveries(collections),
     replays: createReplays(collections),
+    processes: createProcesses(collections),
     laneQueue,
     lanes: createLanes(collections, laneQueue),
     paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),

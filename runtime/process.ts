@@ -6,17 +6,37 @@ import { setFlagsFromString } from 'node:v8';
  */
 const HEAP_GROWTH = 40;
 
+/** How long the work after a fatal error may take. */
+const FATAL_MS = 2_000;
+let afterFatalError: (() => Promise<void>) | undefined;
+
+/** @param work runs before this process ends by an error, for two seconds at most */
+export function onFatalError(work: () => Promise<void>): void {
+  afterFatalError = work;
+}
+
+/** Prints what ends this process, and ends it. Connections that are open would keep it alive, and its supervisor waits. */
+async function endBy(error: unknown, how: string): Promise<void> {
+  console.error(`postback: ${how}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  setTimeout(() => process.exit(1), FATAL_MS);
+  await afterFatalError?.().catch(() => undefined);
+  process.exit(1);
+}
+
 /**
- * Runs the main function of a process. When it fails, prints the error's message and exits with code 1.
+ * Runs the main function of a process. When it fails, or an error reaches nobody, prints the error and exits with code 1.
  * @param work resolves when the process may end by itself
  */
 export async function runProcess(work: () => Promise<unknown>): Promise<void> {
+  process.once('uncaughtException', (error) => void endBy(error, 'ended by an error that nothing caught'));
+  process.once('unhandledRejection', (error) => void endBy(error, 'ended by a rejection that nothing caught'));
   dropEmptyAwsSettings();
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   try {
     await work();
   } catch (error) {
     console.error(`postback: ${(error as Error).message}`);
+    await afterFatalError?.().catch(() => undefined);
     // Connections opened before the failure must not keep the process alive: its supervisor waits for the exit.
     process.exit(1);
   }

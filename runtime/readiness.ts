@@ -2,17 +2,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { describeModel, modelOf, otherModels } from '../domain/content/embedding-models.js';
+import type { InstallationHealth } from '../domain/metrics.js';
 import type { Readiness } from '../domain/readiness.js';
 import { temporalReachable } from '../temporal/connection.js';
 import type { SharedDependencies } from './dependencies.js';
 
 type ReadinessDependencies = Pick<
   SharedDependencies,
-  'databaseIndexes' | 'db' | 'embedders' | 'embeddings' | 'searchReachable'
+  'databaseIndexes' | 'db' | 'embedders' | 'embeddings' | 'processes' | 'searchReachable'
 >;
 
 /** How long a probe waits for MongoDB. By itself, the driver waits longer than a probe does. */
 const PING_MS = 2_000;
+/** Far longer than the time between two runs of the reconciler. */
+const LATE_MS = 10 * 60_000;
 const EMBED_AGAIN = 'Run "postback index rebuild --embed".';
 const INDEX_AGAIN = 'Run "postback index rebuild".';
 
@@ -25,8 +28,8 @@ export async function readReadiness(
   client: Client,
   withIndexes: boolean,
 ): Promise<Readiness> {
-  const { databaseIndexes, db, embedders, embeddings, searchReachable } = deps;
-  const [temporal, mongodb, opensearch, uses, outdated] = await Promise.all([
+  const { databaseIndexes, db, embedders, embeddings, processes, searchReachable } = deps;
+  const [temporal, mongodb, opensearch, uses, outdated, health] = await Promise.all([
     temporalReachable(client),
     within(
       db.command({ ping: 1 }).then(() => true),
@@ -35,6 +38,7 @@ export async function readReadiness(
     searchReachable && within(searchReachable(), false),
     withIndexes ? within(databaseIndexes.listModels(), []) : [],
     withIndexes ? within(databaseIndexes.countOutdatedTexts(), 0) : 0,
+    withIndexes ? within(processes.health(), null) : null,
   ]);
   const others = otherModels(uses, embedders).map((other) => ({ ...other, advice: EMBED_AGAIN }));
   return {
@@ -45,7 +49,18 @@ export async function readReadiness(
       'model' in embeddings
         ? { available: true, ...modelOf(embeddings), ...(others.length > 0 ? { other_models: others } : {}) }
         : { available: false, reason: embeddings.unavailable, search: 'full text only' },
+    ...(health === null ? {} : describeHealth(health)),
     ...(outdated > 0 ? { outdated_texts: { databases: outdated, advice: INDEX_AGAIN } } : {}),
+  };
+}
+
+function describeHealth({ queuesWithoutWorker, sweptAt }: InstallationHealth): Partial<Readiness> {
+  return {
+    ...(queuesWithoutWorker.length > 0 ? { queues_without_worker: queuesWithoutWorker } : {}),
+    reconciler: {
+      completed_at: sweptAt?.toISOString() ?? null,
+      late: sweptAt !== null && Date.now() - sweptAt.getTime() > LATE_MS,
+    },
   };
 }
 

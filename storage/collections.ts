@@ -26,6 +26,7 @@ import type { ModelTokensRecord } from './model-tokens.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
 import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
+import type { ProcessEndRecord, ProcessRecord, SweepRecord } from './processes.js';
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
 import { namedOrOldRecords, namedRecords, type RecordsOf } from './records-of.js';
@@ -41,6 +42,9 @@ export interface Collections {
   recordsOf: RecordsOf;
   apiKeys: Collection<ApiKeyRecord>;
   organisations: Collection<OrganisationRecord>;
+  processes: Collection<ProcessRecord>;
+  processEnds: Collection<ProcessEndRecord>;
+  sweeps: Collection<SweepRecord>;
   quotaGates: Collection<QuotaGateRecord>;
   modelTokens: Collection<ModelTokensRecord>;
   rateLimits: Collection<RateLimitRecord>;
@@ -143,6 +147,9 @@ function collectionsOf(mongoClient: MongoClient, db: Db, recordsOf: RecordsOf): 
     recordsOf,
     apiKeys: db.collection('api_keys'),
     organisations: db.collection('organisations'),
+    processes: db.collection('processes'),
+    processEnds: db.collection('process_ends'),
+    sweeps: db.collection('sweeps'),
     quotaGates: db.collection('quota_gates'),
     modelTokens: db.collection('model_tokens'),
     rateLimits: db.collection('rate_limits'),

@@ -7,11 +7,30 @@ import { WORKFLOW_DETAILS } from './workflow-details.js';
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
  * running: a long compaction must not delay the start of missing workflows. `sweep` is older than the word reconciler.
  */
-const JOBS: Readonly<Record<string, { workflowType: keyof typeof workflows; staticSummary: string }>> = {
-  sweep: { workflowType: 'sweep', staticSummary: 'Start work whose workflow is missing' },
-  'drop-abandoned-files': { workflowType: 'dropAbandonedFiles', staticSummary: 'Delete files that belong to nobody' },
-  'compact-search-index': { workflowType: 'compactSearchIndex', staticSummary: 'Compact the search index' },
+const JOBS: Readonly<Record<string, Job>> = {
+  sweep: {
+    workflowType: 'sweep',
+    staticSummary: 'Start work whose workflow is missing',
+    workflowRunTimeout: '10 minutes',
+  },
+  'drop-abandoned-files': {
+    workflowType: 'dropAbandonedFiles',
+    staticSummary: 'Delete files that belong to nobody',
+    workflowRunTimeout: '6 hours',
+  },
+  'compact-search-index': {
+    workflowType: 'compactSearchIndex',
+    staticSummary: 'Compact the search index',
+    workflowRunTimeout: '6 hours',
+  },
 };
+
+interface Job {
+  workflowType: keyof typeof workflows;
+  staticSummary: string;
+  /** A run that is stuck would be the last: the schedule starts none while one runs. */
+  workflowRunTimeout: '10 minutes' | '6 hours';
+}
 
 /**
  * Creates or updates the schedules of the reconciler.

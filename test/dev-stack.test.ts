@@ -239,4 +239,21 @@ describe('servers', () => {
     expect(await server.failed).toMatch(/^Server ended with code 3.* no disk$/);
     await server.stop();
   });
+
+  it('say the end of a log that is longer than a string can be', async () => {
+    const files = { logFile: join(folder, 'large.log'), pidFile: join(folder, 'large.pid') };
+    const args = ['-c', `truncate -s 600M ${files.logFile}; echo the end; exit 3`];
+    const server = await startSupervisedChild({ command: '/bin/sh', args, env: process.env, ...files });
+    expect(await server.ended).toMatch(/^ended with code 3[\s\S]*the end$/);
+    await server.stop();
+  });
+
+  it('that cannot be started do not end this process', async () => {
+    const { execPath } = process;
+    const files = { logFile: join(folder, 'none.log'), pidFile: join(folder, 'none.pid') };
+    process.execPath = '/nowhere/node';
+    const started = startSupervisedChild({ command: '/bin/true', args: [], env: process.env, ...files });
+    process.execPath = execPath;
+    await expect(started).rejects.toThrow(/could not be started/);
+  });
 });

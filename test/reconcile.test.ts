@@ -14,6 +14,7 @@ import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createDatabases } from '../storage/content/databases.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
+import { createProcesses } from '../storage/processes.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
 import type * as workflows from '../workflows/index.js';
@@ -58,6 +59,7 @@ describe('the reconciler', () => {
       databases: createDatabases(collections),
       files: unused,
       index,
+      processes: createProcesses(collections),
       log,
       quietMs: 1_000,
     });

@@ -3,6 +3,7 @@ import type { TelemetryOptions, Worker } from '@temporalio/worker';
 import { readConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
+import { showSigns } from '../runtime/process-signs.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import { startTracing } from '../runtime/tracing.js';
 import { ensureReconcileSchedules } from '../temporal/reconciler.js';
@@ -52,6 +53,7 @@ async function runWorker(): Promise<void> {
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
+  const endSigns = await showSigns(dependencies.processes, 'worker', queues, log);
   const probes = serveProbes(healthPort, {
     metrics: async () => `${await metrics.registry.metrics()}\n${await sdkMetrics?.read()}`,
     readiness: () => readReadiness(dependencies, client, true),
@@ -69,6 +71,7 @@ async function runWorker(): Promise<void> {
   await cancelDeliveries();
   await finished;
   probes?.close();
+  await endSigns();
   await dependencies.close();
   await tracing?.close();
 }

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
-import { createSemaphore } from '../../domain/semaphore.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { ChangeLog } from '../../storage/events/changes.js';
 import { authenticate } from '../authenticate.js';
@@ -13,6 +12,7 @@ import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
+import { createCatchUps } from './catch-ups.js';
 import { createEventHub } from './hub.js';
 import { type SessionDependencies, startSession } from './session.js';
 import { createSink } from './sink.js';
@@ -41,8 +41,6 @@ const CHECK_KEY_MS = 30_000;
 const RETRY_MS = 2_000;
 /** Milliseconds without an event after which a response ends, for a client that did not request a stream. */
 const QUIET_MS = 2_000;
-/** Clients at one process for which earlier events are read at the same time. */
-const READERS = 4;
 
 const querySchema = z.object({
   types: z
@@ -91,15 +89,11 @@ const DESCRIPTION =
 export function eventService(deps: EventDependencies): Service {
   const router = new Router<RequestState>();
   const open = new Map<string, number>();
-  const readers = createSemaphore(READERS);
   const sessions: SessionDependencies = {
     hub: createEventHub(deps),
     changes: deps.changes,
     resumeMs: deps.eventLimits?.resumeMs,
-    async whenFree(work, signal) {
-      await readers.acquire(signal);
-      return work().finally(() => readers.release());
-    },
+    catchUps: createCatchUps(),
   };
 
   router.get(

@@ -1,6 +1,7 @@
 import { type EventFilter, matchesFilter } from '../../domain/events/events.js';
 import { comparePositions, type EventPosition, eventId, parseEventId } from '../../domain/events/position.js';
 import { type ChangeLog, EventsLostError } from '../../storage/events/changes.js';
+import type { CatchUps, Step } from './catch-ups.js';
 import { type EventHub, type Frame, frameOf, type Membership } from './hub.js';
 import type { Sink } from './sink.js';
 
@@ -10,8 +11,7 @@ const MAX_HELD = 2_000;
 export interface SessionDependencies {
   hub: EventHub;
   changes: ChangeLog;
-  /** Runs when earlier events may be read: each reading of them passes over the log of all organisations. */
-  whenFree<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
+  catchUps: CatchUps;
   /** How long events can be read after they happened, in milliseconds. */
   resumeMs: number;
 }
@@ -50,7 +50,9 @@ export async function startSession(
     },
     end,
   });
-  signal.addEventListener('abort', membership.leave, { once: true });
+  // The client may have gone while the stream was opened.
+  if (signal.aborted) membership.leave();
+  else signal.addEventListener('abort', membership.leave, { once: true });
 
   async function catchUp({ from: until }: Membership): Promise<string | null> {
     if (lastEventId === undefined) return null;
@@ -59,7 +61,7 @@ export async function startSession(
     if (from.seconds > until.seconds) return 'This position is in the future.';
     if (from.seconds * 1000 < Date.now() - deps.resumeMs) return 'This position is too old.';
     try {
-      await deps.whenFree(() => sendEarlier(from, until), signal);
+      await deps.catchUps.run(org, signal, (step, limited) => sendEarlier(from, until, step, limited));
       return null;
     } catch (error) {
       if (error instanceof EventsLostError) return 'This position is too old.';
@@ -67,16 +69,22 @@ export async function startSession(
     }
   }
 
-  async function sendEarlier(from: EventPosition, until: EventPosition): Promise<void> {
+  async function sendEarlier(
+    from: EventPosition,
+    until: EventPosition,
+    step: Step,
+    limited: AbortSignal,
+  ): Promise<void> {
     sent = from;
     if (comparePositions(from, until) >= 0) return;
     const reader = deps.changes.read(from);
     try {
-      for (let reached = from; !signal.aborted && comparePositions(reached, until) < 0; ) {
-        const { position, found } = await reader.next();
+      for (let reached = from; comparePositions(reached, until) < 0; ) {
+        limited.throwIfAborted();
+        const { position, found } = await step(() => reader.next());
         reached = position;
         if (found?.org === org) send(frameOf(position, found.event));
-        await sink.drained(signal);
+        await sink.drained(limited);
       }
     } finally {
       await reader.close();

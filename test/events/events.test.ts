@@ -207,6 +207,19 @@ describe('event streams of an API process', () => {
     await again.find('the delivery', ({ json }) => json.delivery_id === 'again');
   });
 
+  test('leave no listener behind for clients that are gone before their stream is open', async () => {
+    const key = await keyOf('gone');
+    const gone = Array.from({ length: 3 }, async () => {
+      const abort = new AbortController();
+      const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
+      const response = await fetch(`${api.apiUrl}/events`, { headers, signal: abort.signal });
+      abort.abort();
+      await response.text().catch(() => undefined);
+    });
+    await Promise.all(gone);
+    await eventually('no change stream', async () => (await withDb(mongodbUri, changeStreams)).length === 0);
+  });
+
   test('are limited in number for each organisation', async () => {
     const key = await keyOf('many');
     const streams = [await listen(key), await listen(key), await listen(key)];

@@ -1,0 +1,49 @@
+import { createSemaphore } from '../../domain/semaphore.js';
+
+/** Reads one piece of what was missed, when it is this client's turn. */
+export type Step = <Result>(read: () => Promise<Result>) => Promise<Result>;
+
+/** Reading of missed events: each reading passes over the log of all organisations. */
+export interface CatchUps {
+  /**
+   * Runs when no other client of the organisation catches up.
+   * @param work reads piece by piece; between two pieces, while its client reads, others have its place
+   * @throws the signal's reason when it was aborted, a TimeoutError when it takes too long
+   */
+  run(org: string, signal: AbortSignal, work: (step: Step, signal: AbortSignal) => Promise<void>): Promise<void>;
+}
+
+/** Readings at the same time. */
+const READERS = 4;
+/** Then the client is disconnected, and continues where it was, behind the others of its organisation. */
+const LIMIT_MS = 60_000;
+
+export function createCatchUps(readers = READERS, limitMs = LIMIT_MS): CatchUps {
+  const places = createSemaphore(readers);
+  const organisations = new Map<string, { turn: ReturnType<typeof createSemaphore>; users: number }>();
+
+  return {
+    async run(org, signal, work) {
+      const own = organisations.get(org) ?? { turn: createSemaphore(1), users: 0 };
+      organisations.set(org, own);
+      own.users += 1;
+      try {
+        await own.turn.acquire(signal);
+        try {
+          const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+          await work((read) => inPlace(org, limited, read), limited);
+        } finally {
+          own.turn.release();
+        }
+      } finally {
+        own.users -= 1;
+        if (own.users === 0) organisations.delete(org);
+      }
+    },
+  };
+
+  async function inPlace<Result>(org: string, signal: AbortSignal, read: () => Promise<Result>): Promise<Result> {
+    await places.acquire(signal, org);
+    return read().finally(() => places.release());
+  }
+}
