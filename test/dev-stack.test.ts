@@ -254,6 +254,6 @@ describe('servers', () => {
     process.execPath = '/nowhere/node';
     const started = startSupervisedChild({ command: '/bin/true', args: [], env: process.env, ...files });
     process.execPath = execPath;
-    await expect(started).rejects.toThrow(/could not be started/);
+    await expect(started).rejects.toThrow(/ENOENT/);
   });
 });
